@@ -1,0 +1,58 @@
+"""What published margins and rates reveal about a confidential table of counts."""
+
+from cellbounds.constraints import violations
+from cellbounds.domain import Domain
+from cellbounds.errors import (
+    CellboundsError,
+    InconsistentRelease,
+    InvalidInput,
+    TooMuchWork,
+    UnsupportedRelease,
+)
+from cellbounds.papers import example_path, example_table
+from cellbounds.releases import Conditional, Margin, Prior, Release, Total, publish
+from cellbounds.releases.files import read_release, write_release
+from cellbounds.results import (
+    UNBOUNDED,
+    Attainable,
+    Bounds,
+    Evidence,
+    Explanation,
+    ValueSet,
+)
+from cellbounds.solve import attainable, bounds
+from cellbounds.table import Table
+from cellbounds.table_reading import read_table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "UNBOUNDED",
+    "Attainable",
+    "Bounds",
+    "CellboundsError",
+    "Conditional",
+    "Domain",
+    "Evidence",
+    "Explanation",
+    "InconsistentRelease",
+    "InvalidInput",
+    "Margin",
+    "Prior",
+    "Release",
+    "Table",
+    "TooMuchWork",
+    "Total",
+    "UnsupportedRelease",
+    "ValueSet",
+    "__version__",
+    "attainable",
+    "bounds",
+    "example_path",
+    "example_table",
+    "publish",
+    "read_release",
+    "read_table",
+    "violations",
+    "write_release",
+]

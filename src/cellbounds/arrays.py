@@ -1,0 +1,31 @@
+"""Integer arrays that never overflow silently.
+
+Arrays are int64 while every value they may hold fits, and arrays of Python integers beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["SAFE", "BoolArray", "IntArray", "whole_array"]
+
+IntArray = npt.NDArray[Any]
+"""An array of int64, or of Python integers (dtype object) where int64 would not do."""
+
+BoolArray = npt.NDArray[np.bool_]
+
+SAFE = 2**62
+"""Magnitudes below this can be added once more without leaving int64."""
+
+
+def whole_array(values: Iterable[int], shape: tuple[int, ...]) -> IntArray:
+    """Pack Python integers into the narrowest array type that is safe."""
+    flat = list(values)
+    fits = all(-SAFE < value < SAFE for value in flat)
+    packed = np.empty(len(flat), dtype=np.int64 if fits else object)
+    packed[:] = flat
+    return packed.reshape(shape)

@@ -1,0 +1,51 @@
+"""Data frames of any library, in and out, through narwhals."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+from cellbounds.errors import InvalidInput
+
+__all__ = ["FRAME_LIBRARIES", "frame_of", "frame_columns"]
+
+FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def frame_of(columns: Mapping[str, list[Any]], backend: str | None = None) -> Any:
+    """Build a native frame; without `backend`, by the first library that is installed."""
+    import narwhals
+
+    if backend is not None and backend not in FRAME_LIBRARIES:
+        raise InvalidInput(
+            f"frame library {backend!r}; choose one of {', '.join(FRAME_LIBRARIES)}"
+        )
+    for library in FRAME_LIBRARIES if backend is None else (backend,):
+        if importlib.util.find_spec(library) is not None:
+            return narwhals.from_dict(dict(columns), backend=library).to_native()
+    wanted = backend or "pandas"
+    raise InvalidInput(
+        f"no data frame library for to_frame(); install one, such as `pip install {wanted}`"
+    )
+
+
+def frame_columns(frame: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Split a frame into columns of Python values and the ordered categories it declares."""
+    import narwhals
+
+    try:
+        wrapped = narwhals.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InvalidInput(
+            f"a {type(frame).__name__} is neither a path nor a data frame; give a CSV file or a "
+            "pandas, polars or Arrow frame (collect a lazy one first)"
+        ) from None
+    columns: dict[str, list[Any]] = {}
+    categories: dict[str, list[Any]] = {}
+    for name in wrapped.columns:
+        series = wrapped[name]
+        if isinstance(series.dtype, narwhals.Categorical | narwhals.Enum):
+            categories[name] = series.cat.get_categories().to_list()
+        columns[name] = series.to_list()
+    return columns, categories

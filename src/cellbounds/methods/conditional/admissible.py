@@ -1,0 +1,255 @@
+"""Phase 1: the admissible sums of every row, as offset sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
+from cellbounds.methods.conditional.continuous import real_row
+from cellbounds.methods.conditional.evaluate import Evaluator
+from cellbounds.methods.conditional.lists import ListedRow
+from cellbounds.methods.conditional.offsets import OffsetSet, bits_of
+from cellbounds.methods.conditional.problem import RowProblem
+from cellbounds.methods.conditional.shape import RowShapes
+
+__all__ = ["RowSums", "admissible_sums"]
+
+EFFORT = 1 << 32
+"""Sums times columns that may be tested one by one."""
+
+LISTED_EFFORT = 1 << 20
+"""Sums of rows with value lists that may be tested one by one."""
+
+_CHUNK = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class RowSums:
+    """Admissible sums of each row, and from where its theory holds.
+
+    `begin` is where the real-valued row can begin (None for rows with upper bounds on cells, for
+    which nothing is claimed about large sums).
+    """
+
+    sets: Sequence[OffsetSet]
+    begin: Sequence[int | None]
+
+
+def admissible_sums(problem: RowProblem, shapes: RowShapes, evaluator: Evaluator) -> RowSums:
+    """Find the admissible sums of every row.
+
+    Raises
+    ------
+    InconsistentRelease
+        Naming the first row that no counts can make.
+    """
+    wrong = np.flatnonzero(shapes.impossible)
+    if len(wrong):
+        raise _impossible(problem, int(wrong[0]))
+    plain, special = _split(problem)
+    sets: list[OffsetSet | None] = [None] * problem.height
+    begin: list[int | None] = [0] * problem.height
+    for row, found in zip(plain, _plain_rows(plain, shapes, evaluator, problem), strict=True):
+        sets[row] = found
+    starts = [found.start if found else 1 for found in sets]
+    for row in special:
+        room = None
+        if problem.total_upper is not None:
+            room = problem.total_upper - (sum(starts) - starts[row])
+        made, begin[row] = _special_row(problem, shapes, evaluator, int(row), room)
+        sets[row], starts[row] = made, made.start
+    return RowSums([found for found in sets if found is not None], begin)
+
+
+def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
+    """Rows without priors, and the others."""
+    listed = np.zeros(problem.height, dtype=bool)
+    for row, _ in problem.cell_values:
+        listed[row] = True
+    for row in problem.row_values:
+        listed[row] = True
+    prior = (
+        listed
+        | (problem.cell_lower > 0).any(axis=1)
+        | (problem.cell_upper > 0).any(axis=1)
+        | (problem.row_lower > 1)
+        | (problem.row_upper >= 0)
+    )
+    # An upper bound of zero is part of the row's shape, not of its priors.
+    return np.flatnonzero(~prior), np.flatnonzero(prior)
+
+
+def _plain_rows(
+    rows: IntArray, shapes: RowShapes, evaluator: Evaluator, problem: RowProblem
+) -> list[OffsetSet]:
+    """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible."""
+    exact = shapes.exact[rows].all(axis=1)
+    steps, reaches = shapes.step[rows].tolist(), shapes.reach[rows].tolist()
+    cap = problem.total_upper
+    masks: dict[int, int] = {}
+    tested: dict[int, int] = {}
+    waiting = []
+    for place, (step, reach) in enumerate(zip(steps, reaches, strict=True)):
+        most = reach if cap is None else min(reach, cap)
+        tested[place] = 0 if exact[place] else most // step
+        masks[place] = 0
+        if tested[place]:
+            waiting.append(place)
+    if sum(tested.values()) * problem.width > EFFORT:
+        raise TooMuchWork(
+            f"more than {EFFORT} sums to test: so many decimals leave room only for very large "
+            "counts; publish fewer decimals"
+        )
+    done = 0
+    while waiting:
+        # Rows that need more sums than others stay in the loop longer.
+        length = min(_CHUNK, max(tested[place] for place in waiting) - done)
+        multiples = np.arange(done + 1, done + length + 1)
+        chosen = np.array(waiting)
+        sums = multiples[None, :] * shapes.step[rows[chosen]][:, None]
+        if problem.needs_objects:
+            sums = sums.astype(object)
+        mask = evaluator.admissible(rows[chosen], sums)
+        for line, place in enumerate(waiting):
+            masks[place] |= bits_of(mask[line]) << done
+        done += length
+        waiting = [place for place in waiting if tested[place] > done]
+    found = []
+    for place, step in enumerate(steps):
+        # Bit k stands for the sum (k+1) * step. Sums beyond N are never asked for.
+        size = tested[place]
+        bits = masks[place] & ((1 << size) - 1)
+        if step > 1:
+            bits, size = _stretched(bits, step), size * step
+        found.append(OffsetSet.make(step, bits, size, step))
+    return found
+
+
+def _stretched(bits: int, step: int) -> int:
+    wide, place = 0, 0
+    while bits:
+        skip = (bits & -bits).bit_length() - 1
+        place += skip
+        wide |= 1 << (place * step)
+        bits >>= skip + 1
+        place += 1
+    return wide
+
+
+def _special_row(
+    problem: RowProblem, shapes: RowShapes, evaluator: Evaluator, row: int, room: int | None
+) -> tuple[OffsetSet, int | None]:
+    """A row with priors: sums from where it can begin to where it saturates or must end."""
+    step = int(shapes.step[row])
+    real = real_row(problem, row)
+    least = real.smallest_sum()
+    if least is None or any(
+        cap is not None and cap < low for cap, low in zip(real.upper, real.lower, strict=True)
+    ):
+        raise _impossible(problem, row)
+    begin = -(-least.numerator // least.denominator)
+    capped = bool((problem.cell_upper[row] > 0).any()) or any(i == row for i, _ in problem.cell_values)
+    most = real.largest_sum()
+    ends = [bound for bound in (room, None if most is None else int(most)) if bound is not None]
+    end = min(ends) if ends else None
+    first = -(-max(begin, 1) // step) * step
+    saturates = None if capped else -(-(begin + int(shapes.reach[row]) + 1) // step) * step
+    if not capped and shapes.exact[row].all():
+        saturates = first
+    stop = saturates if end is None else end + 1 if saturates is None else min(saturates, end + 1)
+    if stop is None:
+        raise UnsupportedRelease(
+            f"the row {problem.name(row)} has upper bounds on some cells and the total is not "
+            "published, so its sums have no end to test; give Total(upper=...)"
+        )
+    count = max(0, -(-(stop - first) // step))
+    bits = _tested_bits(problem, evaluator, row, first, step, count)
+    size = count * step
+    tail = saturates is not None and (end is None or saturates <= end)
+    values = problem.row_values.get(row)
+    if values is not None:
+        bits, size, tail = _listed_sums(problem, first, step, bits, size, saturates, end, values), 0, False
+        size = bits.bit_length()
+    elif step > 1:
+        bits = _stretched(bits, step)
+    if not bits and not tail:
+        raise _impossible(problem, row, room is not None and most is None)
+    last = None
+    if tail and real.sum_upper is not None:
+        last = real.sum_upper - first
+    made = OffsetSet.make(first, bits, size, step if tail else 0, last)
+    return made, None if capped else begin
+
+
+def _tested_bits(
+    problem: RowProblem, evaluator: Evaluator, row: int, first: int, step: int, count: int
+) -> int:
+    listed = any(i == row for i, _ in problem.cell_values)
+    if count * problem.width > EFFORT or (listed and count > LISTED_EFFORT):
+        raise TooMuchWork(
+            f"the row {problem.name(row)} has {count} sums to test one by one because of prior "
+            "bounds on its cells; tighten the priors or leave them out"
+        )
+    bits = 0
+    rows = np.array([row])
+    for done in range(0, count, 1 << 20):
+        length = min(1 << 20, count - done)
+        sums = evaluator.sums_array(
+            range(first + done * step, first + (done + length) * step, step),
+            first + (done + length) * step,
+        )
+        mask = evaluator.admissible(rows, sums[None, :])[0]
+        if listed:
+            listed_row = ListedRow(problem, evaluator, row)
+            for place in np.flatnonzero(mask):
+                mask[place] = listed_row.admissible(int(sums[place]))
+        bits |= bits_of(mask) << done
+    return bits
+
+
+def _listed_sums(
+    problem: RowProblem,
+    first: int,
+    step: int,
+    bits: int,
+    size: int,
+    saturates: int | None,
+    end: int | None,
+    values: Sequence[int],
+) -> int:
+    """Keep the listed sums among the admissible ones; offsets are from `first`."""
+    kept = 0
+    for value in values:
+        offset = value - first
+        if offset < 0 or offset % step or (end is not None and value > end):
+            continue
+        inside = (
+            bool(bits >> (offset // step) & 1)
+            if offset < size
+            else saturates is not None and value >= saturates
+        )
+        if inside:
+            kept |= 1 << offset
+    return kept
+
+
+def _impossible(problem: RowProblem, row: int, by_total: bool = False) -> InconsistentRelease:
+    statement = problem.facts.conditional.notation
+    if by_total:
+        return InconsistentRelease(
+            f"the row {problem.name(row)} of {statement}: no sum that leaves enough of N for the "
+            "other rows agrees with its rates and prior bounds"
+        )
+    prior = (
+        (problem.cell_lower[row] > 0).any()
+        or (problem.cell_upper[row] >= 0).any()
+        or problem.row_upper[row] >= 0
+    )
+    cause = "its rates and prior bounds agree with no counts" if prior else (
+        "its rates cannot come from any counts (they do not add to one within the rounding)"
+    )
+    return InconsistentRelease(f"the row {problem.name(row)} of {statement}: {cause}")

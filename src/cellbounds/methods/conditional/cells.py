@@ -1,0 +1,242 @@
+"""Phase 3: from feasible row sums to the counts of cells."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.errors import TooMuchWork
+from cellbounds.methods.conditional.lists import ListedRow
+from cellbounds.methods.conditional.solution import Solution
+from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
+
+__all__ = ["CellCounts"]
+
+VALUES_EFFORT = 1 << 28
+"""Sums times columns that may be evaluated one by one for the attainable counts of a row."""
+
+_FIRST = 4
+_SHORT = 64
+
+
+class CellCounts:
+    """Extreme and attainable counts of every cell of the distinct rows of a solution."""
+
+    def __init__(self, solution: Solution) -> None:
+        self._solution = solution
+        self._listed = {row for row, _ in solution.problem.cell_values}
+        self._values: dict[int, list[ValueSet]] = {}
+
+    def bounds(self) -> tuple[IntArray, IntArray]:
+        """Smallest and largest count of every cell, distinct rows by columns (object arrays)."""
+        solution = self._solution
+        shape = (solution.problem.height, solution.problem.width)
+        lower = np.zeros(shape, dtype=object)
+        upper = np.zeros(shape, dtype=object)
+        plain = [row for row in range(shape[0]) if row not in self._listed]
+        for row in self._listed:
+            for column, values in enumerate(self.row_values(row)):
+                lower[row, column], upper[row, column] = values.smallest, values.largest
+        if plain:
+            lower[plain], upper[plain] = self._extremes(
+                np.array(plain), [solution.feasible[row] for row in plain]
+            )
+        return lower, upper
+
+    def row_values(self, row: int) -> list[ValueSet]:
+        """Every attainable count of each cell of a distinct row."""
+        if row not in self._values:
+            listed = row in self._listed
+            self._values[row] = self._by_lists(row) if listed else self._by_intervals(row)
+        return self._values[row]
+
+    def _extremes(self, rows: IntArray, sums: list[ValueSet]) -> tuple[IntArray, IntArray]:
+        """Smallest and largest counts over given sums of each row.
+
+        Counts under a sum n are at least tight_low * n: with sums in increasing order the search
+        for the smallest count ends once that floor reaches the best found; likewise downwards.
+        """
+        width = self._solution.problem.width
+        lower = np.zeros((len(rows), width), dtype=object)
+        upper = np.zeros((len(rows), width), dtype=object)
+        for downwards, target in ((False, lower), (True, upper)):
+            waiting = np.arange(len(rows))
+            if downwards:
+                waiting = self._endless(rows, sums, target)
+            taken = _FIRST
+            while len(waiting):
+                best, settled = self._search(
+                    rows[waiting], [sums[i] for i in waiting], taken, downwards
+                )
+                target[waiting] = best
+                waiting = waiting[~settled]
+                taken *= 8
+        return lower, upper
+
+    def _endless(self, rows: IntArray, sums: list[ValueSet], upper: IntArray) -> IntArray:
+        """Mark cells of rows without a largest sum; return the places of the other rows."""
+        for place, (row, one) in enumerate(zip(rows, sums, strict=True)):
+            if one.unbounded:
+                share = self._solution.shapes.tight_high[row]
+                upper[place] = [UNBOUNDED if part > 0 else 0 for part in share]
+        return np.array([i for i, one in enumerate(sums) if not one.unbounded], dtype=np.int64)
+
+    def _search(
+        self, rows: IntArray, sums: list[ValueSet], taken: int, downwards: bool
+    ) -> tuple[IntArray, np.ndarray]:
+        """The best counts over the first `taken` sums, and whether no further sum can improve."""
+        solution = self._solution
+        ends = [
+            list(itertools.islice(reversed(one) if downwards else one, taken)) for one in sums
+        ]
+        longest = max(map(len, ends))
+        exhausted = np.array([len(one) < taken for one in ends])
+        padded = [one + [one[-1]] * (longest - len(one)) for one in ends]
+        largest = max(map(max, ends))
+        values = solution.evaluator.sums_array(padded, largest)
+        block = max(1, (1 << 18) // (longest * solution.problem.width))
+        found = []
+        for start in range(0, len(rows), block):
+            part = slice(start, start + block)
+            smallest, biggest = solution.evaluator.cell_ranges(rows[part], values[part])
+            found.append(biggest.max(axis=2).T if downwards else smallest.min(axis=2).T)
+        best = np.concatenate(found)
+        last = values[:, -1][:, None]
+        limit = self._ceiling(rows, last) if downwards else self._floor(rows, last)
+        reached = (best >= limit) if downwards else (best <= limit)
+        settled = exhausted | np.asarray(reached, dtype=bool).all(axis=1)
+        return best, settled | (taken >= self._enough(rows))
+
+    def _floor(self, rows: IntArray, sums: IntArray) -> IntArray:
+        shapes, problem = self._solution.shapes, self._solution.problem
+        scale = problem.scale[rows][:, None]
+        closed = np.where(shapes.tight_low_open[rows], 0, 1)
+        share = shapes.tight_low[rows]
+        whole, rest = sums // scale, sums % scale
+        least = share * whole + (share * rest - closed) // scale + 1
+        return np.maximum(least, problem.cell_lower[rows])
+
+    def _ceiling(self, rows: IntArray, sums: IntArray) -> IntArray:
+        shapes, problem = self._solution.shapes, self._solution.problem
+        scale = problem.scale[rows][:, None]
+        opened = np.where(shapes.tight_high_open[rows], 1, 0)
+        share = shapes.tight_high[rows]
+        whole, rest = sums // scale, sums % scale
+        most = share * whole + (share * rest - opened) // scale
+        cap = problem.cell_upper[rows]
+        return np.where((cap >= 0) & (cap < most), cap, most)
+
+    def _enough(self, rows: IntArray) -> np.ndarray:
+        """So many sums from an end contain the extreme, in rows without upper bounds.
+
+        Beyond the sporadic part the extremes repeat, shifted the right way, with the period of
+        the scale; before that, (columns - 1) * scale sums bring the closed form into force.
+        """
+        solution = self._solution
+        width = solution.problem.width
+        enough = []
+        for row in rows.tolist():
+            begin = solution.sums.begin[row]
+            scale = int(solution.problem.scale[row])
+            periods = int(solution.shapes.touch[row]) + (width + 1) * scale
+            enough.append(np.inf if begin is None else float(periods))
+        return np.array(enough)
+
+    def _by_lists(self, row: int) -> list[ValueSet]:
+        solution = self._solution
+        listed = ListedRow(solution.problem, solution.evaluator, row)
+        values: list[set[int]] = [set() for _ in range(solution.problem.width)]
+        for total in solution.feasible[row]:
+            for column, held in enumerate(values):
+                held.update(listed.cell_values(total, column))
+        return [ValueSet.from_values(held) for held in values]
+
+    def _by_intervals(self, row: int) -> list[ValueSet]:
+        solution = self._solution
+        exact = solution.shapes.exact[row]
+        sums = solution.feasible[row]
+        scale = int(solution.problem.scale[row])
+        results: list[ValueSet | None] = [None] * solution.problem.width
+        for column in np.flatnonzero(exact).tolist():
+            share = int(solution.shapes.share[row, column])
+            results[column] = _scaled(sums, share, scale)
+        if not exact.all():
+            singles, runs = self._split(row, sums)
+            intervals = self._intervals(row, singles)
+            for first, last, step in runs:
+                part = ValueSet([(first, last, step)])
+                lower, upper = self._extremes(np.array([row]), [part])
+                for column, (low, high) in enumerate(zip(lower[0], upper[0], strict=True)):
+                    end = None if high is UNBOUNDED else int(high)
+                    intervals[column].append((int(low), end))
+            for column in np.flatnonzero(~exact).tolist():
+                results[column] = ValueSet.from_intervals(intervals[column])
+        return [one for one in results if one is not None]
+
+    def _split(self, row: int, sums: ValueSet) -> tuple[list[int], list[Progression]]:
+        """Sums to evaluate one by one, and long runs of which the ends tell everything."""
+        solution = self._solution
+        begin = solution.sums.begin[row]
+        step = int(solution.shapes.step[row])
+        border = None if begin is None else begin + int(solution.shapes.touch[row])
+        singles: list[Iterable[int]] = []
+        runs: list[Progression] = []
+        count = 0
+        for first, last, stride in sums.progressions:
+            cut = last
+            if border is not None and stride == step and (last is None or last >= border):
+                start = first + max(0, -(-(border - first) // step)) * step
+                if last is None or last - start > _SHORT * step:
+                    runs.append((start, last, step))
+                    cut = start - step
+            if cut is not None and cut >= first:
+                singles.append(range(first, cut + 1, stride))
+                count += (cut - first) // stride + 1
+        if count * solution.problem.width > VALUES_EFFORT:
+            raise TooMuchWork(
+                f"the row {solution.problem.name(row)} has {count} feasible sums to evaluate one "
+                "by one; ask for bounds instead of all attainable counts"
+            )
+        return list(itertools.chain.from_iterable(singles)), runs
+
+    def _intervals(self, row: int, sums: list[int]) -> list[list[tuple[int, int | None]]]:
+        solution = self._solution
+        width = solution.problem.width
+        intervals: list[list[tuple[int, int | None]]] = [[] for _ in range(width)]
+        block = max(1, (1 << 20) // width)
+        for start in range(0, len(sums), block):
+            part = sums[start : start + block]
+            values = solution.evaluator.sums_array(part, max(part))
+            smallest, largest = solution.evaluator.cell_ranges(np.array([row]), values[None, :])
+            for column in range(width):
+                intervals[column] += _united(smallest[column, 0], largest[column, 0])
+        return intervals
+
+
+def _united(lows: IntArray, highs: IntArray) -> list[tuple[int, int | None]]:
+    """Unite many intervals into disjoint ones."""
+    order = np.argsort(lows, kind="stable")
+    lows, reach = lows[order], np.maximum.accumulate(highs[order])
+    gaps = np.flatnonzero(lows[1:] > reach[:-1] + 1)
+    firsts = lows[np.concatenate(([0], gaps + 1))]
+    lasts = reach[np.concatenate((gaps, [len(lows) - 1]))]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def _scaled(sums: ValueSet, share: int, scale: int) -> ValueSet:
+    """The fixed share of every sum."""
+    if share == 0:
+        return ValueSet([(0, 0, 1)])
+    if share == scale:
+        return sums
+    scaled: list[Progression] = []
+    for first, last, step in sums.progressions:
+        end = None if last is None else last * share // scale
+        stride = step * share // scale if first != last else 1
+        scaled.append((first * share // scale, end, stride))
+    return ValueSet(scaled)
+
+

@@ -1,0 +1,102 @@
+"""Improved closed-form bounds for exact rates (document 000, eq. 2 and its verbal algorithm)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
+from cellbounds.methods.conditional.layout import About, Layout, make_layout, narrowed
+from cellbounds.methods.protocol import Question
+from cellbounds.releases import Release
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.values import ValueSet
+from cellbounds.structure import conditional_facts
+from cellbounds.table import Table
+
+__all__ = ["ImprovedConditional"]
+
+
+class ImprovedConditional:
+    """A cell of the smallest positive rate in its row holds at least one."""
+
+    name = "improved closed form of document 000"
+
+    def refusal(self, release: Release, question: Question) -> str | None:
+        """Needs exact rates, an exact N, no priors, and a question about cells."""
+        if question.kind not in ("improved", "improved-verbal"):
+            return "gives improved bounds only"
+        try:
+            facts = conditional_facts(release)
+            layout = make_layout(facts, question.over)
+        except UnsupportedRelease as problem:
+            return str(problem)
+        if not facts.conditional.exact or facts.conditional.missing == "suppressed":
+            return f"{facts.conditional.notation}: the improved bounds need exact rates, all shown"
+        if facts.total.exact is None:
+            return "the improved bounds need N"
+        if facts.on_rows or facts.on_cells or facts.on_parts:
+            return "the improved bounds know no priors or margins"
+        if layout.about is About.ROWS:
+            return "the improved bounds are for cells, not for row sums"
+        return None
+
+    def work(self, release: Release, question: Question) -> ImprovedAnswers:
+        """Set up the rows."""
+        layout = make_layout(conditional_facts(release), question.over)
+        return ImprovedAnswers(layout, verbal=question.kind == "improved-verbal")
+
+
+class ImprovedAnswers:
+    """Bounds rounded inward to whole numbers."""
+
+    evidence = Evidence.OUTER
+
+    def __init__(self, layout: Layout, *, verbal: bool) -> None:
+        self._layout, self._verbal = layout, verbal
+
+    def bounds(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Lower and upper bounds in the shape of the cells asked for."""
+        layout, problem = self._layout, self._layout.problem
+        rates = [
+            [Fraction(int(top), int(scale)) for top in row]
+            for row, scale in zip(problem.low, problem.scale, strict=True)
+        ]
+        least = [min(rate for rate in row if rate > 0) for row in rates]
+        minima = [
+            [math.ceil(rate / one) for rate in row] for row, one in zip(rates, least, strict=True)
+        ]
+        taken = [sum(row) if self._verbal else 1 / one for row, one in zip(minima, least, strict=True)]
+        everybody = sum(taken, Fraction(0))
+        total = problem.total_upper or 0
+        lower = np.zeros((layout.row_count, layout.column_count), dtype=object)
+        upper = np.zeros((layout.row_count, layout.column_count), dtype=object)
+        for place, row in enumerate(rates):
+            target = int(problem.rows[place])
+            room = total - (everybody - taken[place])
+            lower[target] = minima[place]
+            upper[target] = [math.floor(room * rate) for rate in row]
+        if (lower > upper).any():
+            raise InconsistentRelease(
+                f"N={total} is smaller than the rows of {problem.facts.conditional.notation} need"
+            )
+        if layout.about is About.PARTS:
+            count = layout.part_count
+            lower = np.repeat(lower.ravel() if count == 1 else 0 * lower.ravel(), count)
+            upper = np.repeat(upper.ravel(), count)
+        return layout.shaped(narrowed(lower)), layout.shaped(narrowed(upper))
+
+    def values(self, index: tuple[int, ...]) -> ValueSet:
+        """These bounds have no attainable counts."""
+        self._no_tables(index)
+
+    def witness(self, index: tuple[int, ...], value: int) -> Table:
+        """These bounds have no tables."""
+        self._no_tables(index, value)
+
+    def _no_tables(self, *_: object) -> NoReturn:
+        raise InvalidInput("improved bounds need not be attained; ask for kind='sharp'")

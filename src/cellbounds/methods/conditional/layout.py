@@ -1,0 +1,138 @@
+"""Between a release's margins and the rows, columns and parts of its conditional."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.arrays import SAFE
+from cellbounds.errors import UnsupportedRelease
+from cellbounds.methods.conditional.parts import Parts
+from cellbounds.methods.conditional.problem import RowProblem, build_problem, laid_out
+from cellbounds.releases.statements import Known
+from cellbounds.results.values import Unbounded
+from cellbounds.structure import ConditionalFacts
+
+__all__ = ["About", "Layout", "make_layout", "narrowed"]
+
+
+class About(Enum):
+    """What a margin is to a conditional."""
+
+    ROWS = "row sums"
+    CELLS = "cells of the statement"
+    PARTS = "cells of the table"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """One conditional laid out as rows by columns, each cell split into parts.
+
+    `order` are the variables of the margin asked for as the layout has them (givens, responses,
+    omitted); arrays are turned to the order asked for at the very end.
+    """
+
+    facts: ConditionalFacts
+    problem: RowProblem
+    parts: Parts | None
+    about: About
+    over: tuple[str, ...]
+    order: tuple[str, ...]
+    part_count: int
+
+    @property
+    def row_count(self) -> int:
+        """Rows of the statement, those that hold nobody included."""
+        return int(self.facts.conditional.intervals.low.shape[0])
+
+    @property
+    def column_count(self) -> int:
+        """Columns of the statement."""
+        return int(self.facts.conditional.intervals.low.shape[1])
+
+    def shaped(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Turn values laid out in `order` to the variables asked for."""
+        domain = self.facts.domain
+        shape = [len(domain.levels(name)) for name in self.order]
+        turned = values.reshape(shape).transpose([self.order.index(n) for n in self.over])
+        return np.ascontiguousarray(turned)
+
+    def place(self, index: Sequence[int]) -> tuple[int, int, int]:
+        """Row, column and part behind an index of the margin asked for."""
+        domain = self.facts.domain
+        at = dict(zip(self.over, index, strict=True))
+        conditional = self.facts.conditional
+
+        def flat(names: Sequence[str]) -> int:
+            place = 0
+            for name in names:
+                place = place * len(domain.levels(name)) + (at[name] if name in at else 0)
+            return place
+
+        return flat(conditional.given), flat(conditional.responses), flat(self.facts.omitted)
+
+    def table_counts(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Counts laid out as (rows, columns, parts) in the shape of the domain."""
+        domain = self.facts.domain
+        names = (*self.facts.conditional.variables, *self.facts.omitted)
+        shape = [len(domain.levels(name)) for name in names]
+        return cells.reshape(shape).transpose([names.index(name) for name in domain.names])
+
+
+def make_layout(facts: ConditionalFacts, over: tuple[str, ...]) -> Layout:
+    """Lay a release out for a question about the margin `over`."""
+    conditional = facts.conditional
+    asked = set(over)
+    if asked == set(facts.domain.names) and facts.omitted:
+        about, order = About.PARTS, (*conditional.variables, *facts.omitted)
+    elif asked == set(conditional.variables):
+        about, order = About.CELLS, conditional.variables
+    elif asked == set(conditional.given):
+        about, order = About.ROWS, conditional.given
+    else:
+        raise UnsupportedRelease(
+            f"over={list(over)}: beside one statement of rates, ask about its givens "
+            f"({', '.join(conditional.given) or 'none'}), about all its variables "
+            f"({', '.join(conditional.variables)}) or about the whole table"
+        )
+    count = math.prod(len(facts.domain.levels(name)) for name in facts.omitted)
+    cells = laid_out(facts.on_cells, facts.domain, conditional.variables)
+    rows = laid_out(facts.on_rows, facts.domain, conditional.given)
+    parts = None
+    if facts.on_parts:
+        names = (*conditional.variables, *facts.omitted)
+        parts = Parts.from_known(laid_out(facts.on_parts, facts.domain, names), count)
+        cells = _both(cells, parts.summed())
+    problem = build_problem(facts, cells, rows)
+    return Layout(facts, problem, parts, about, over, order, count)
+
+
+def _both(left: Known, right: Known) -> Known:
+    """Combine knowledge about the same cells."""
+    lower = np.maximum(left.lower.ravel(), right.lower)
+    a, b = left.upper.ravel(), right.upper
+    upper = np.where(a < 0, b, np.where(b < 0, a, np.minimum(a, b)))
+    values = dict(left.values)
+    for place, listed in right.values.items():
+        before = values.get(place)
+        values[place] = listed if before is None else tuple(v for v in listed if v in before)
+    kept: dict[int, tuple[int, ...]] = {}
+    for place, listed in values.items():
+        low, high = int(lower[place]), int(upper[place])
+        kept[place] = tuple(v for v in listed if v >= low and (high < 0 or v <= high))
+        ends = (kept[place][0], kept[place][-1]) if kept[place] else (1, 0)
+        lower[place], upper[place] = ends
+    return Known(lower, upper, kept)
+
+
+def narrowed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An object array as int64 where every value fits."""
+    if all(not isinstance(v, Unbounded) and -SAFE < v < SAFE for v in values.flat):
+        return values.astype(np.int64)
+    return values

@@ -1,0 +1,109 @@
+"""Rows in which single cells may only take listed counts.
+
+Lists break the interval form of Theorem 2.1, so the sums that a row's cells can make are found
+as sets, one row sum at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cellbounds.methods.conditional.evaluate import Evaluator
+from cellbounds.methods.conditional.problem import RowProblem
+from cellbounds.methods.conditional.sums import Window
+
+__all__ = ["ListedRow"]
+
+
+class ListedRow:
+    """One row with value lists: admissible sums and attainable counts, sum by sum."""
+
+    __slots__ = ("_evaluator", "_lists", "_row", "_width")
+
+    def __init__(self, problem: RowProblem, evaluator: Evaluator, row: int) -> None:
+        self._evaluator, self._row, self._width = evaluator, row, problem.width
+        self._lists: dict[int, Sequence[int]] = {
+            column: values for (i, column), values in problem.cell_values.items() if i == row
+        }
+
+    def cell_sets(self, total: int) -> list[tuple[int, int]] | None:
+        """For each column the possible counts as (smallest, bits above it), None if one is empty."""
+        sums = self._evaluator.sums_array([total], total).reshape(1, 1)
+        rows = np.array([self._row])
+        sets = []
+        for column in range(self._width):
+            lower, upper = (int(one[0, 0]) for one in self._evaluator.limits(rows, sums, column))
+            bits = (1 << max(upper - lower + 1, 0)) - 1
+            if column in self._lists:
+                bits = 0
+                for value in self._lists[column]:
+                    if lower <= value <= upper:
+                        bits |= 1 << (value - lower)
+            if not bits:
+                return None
+            shift = (bits & -bits).bit_length() - 1
+            sets.append((lower + shift, bits >> shift))
+        return sets
+
+    def admissible(self, total: int) -> bool:
+        """Whether the row can have this sum."""
+        sets = self.cell_sets(total)
+        if sets is None:
+            return False
+        slack = total - sum(first for first, _ in sets)
+        if slack < 0:
+            return False
+        window = Window(slack + 1)
+        made = window.nothing()
+        for _, bits in sets:
+            made = window.plus_bits(made, bits)
+        return window.holds(made, slack)
+
+    def cell_values(self, total: int, column: int) -> list[int]:
+        """The attainable counts of one cell, given an admissible sum."""
+        sets = self.cell_sets(total)
+        if sets is None:
+            return []
+        slack = total - sum(first for first, _ in sets)
+        window = Window(slack + 1)
+        others = window.nothing()
+        for place, (_, bits) in enumerate(sets):
+            if place != column:
+                others = window.plus_bits(others, bits)
+        first, bits = sets[column]
+        return [
+            first + offset
+            for offset in range(bits.bit_length())
+            if bits >> offset & 1 and offset <= slack and window.holds(others, slack - offset)
+        ]
+
+    def fill(self, total: int, column: int | None, value: int | None) -> list[int]:
+        """Counts of the whole row with this sum, the cell in `column` being `value`."""
+        counts: list[int] = []
+        fixed: dict[int, int] = {} if column is None or value is None else {column: value}
+        for place in range(self._width):
+            if place in fixed:
+                continue
+            for candidate in self.cell_values(total, place):
+                if self._completes(total, {**fixed, place: candidate}):
+                    fixed[place] = candidate
+                    break
+        counts = [fixed[place] for place in range(self._width)]
+        return counts
+
+    def _completes(self, total: int, fixed: dict[int, int]) -> bool:
+        sets = self.cell_sets(total)
+        if sets is None:
+            return False
+        rest = total - sum(fixed.values())
+        loose = [one for place, one in enumerate(sets) if place not in fixed]
+        slack = rest - sum(first for first, _ in loose)
+        if slack < 0:
+            return False
+        window = Window(slack + 1)
+        made = window.nothing()
+        for _, bits in loose:
+            made = window.plus_bits(made, bits)
+        return window.holds(made, slack)

@@ -1,0 +1,139 @@
+"""Sets of row sums as bits above their smallest member, with an eventual period.
+
+The members are ``start + o`` for the offsets o. Offsets below `size` are the bits of `bits`
+(offset 0 is always a member); from `size` on every multiple of `step` is one, up to `last`
+if that is given. Step 0: nothing from `size` on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cellbounds.arrays import BoolArray, IntArray
+
+__all__ = ["OffsetSet", "bits_of", "positions", "runs_in", "runs_of"]
+
+
+def bits_of(mask: BoolArray) -> int:
+    """A boolean array as the bits of one integer, the first entry lowest."""
+    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
+
+
+def positions(bits: int) -> IntArray:
+    """The places of the bits that are set, in increasing order."""
+    raw = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
+
+
+def runs_in(values: IntArray) -> list[tuple[int, int]]:
+    """Runs of consecutive numbers as (first, last), from numbers in increasing order."""
+    if not len(values):
+        return []
+    breaks = np.flatnonzero(np.diff(values) != 1)
+    firsts = values[np.concatenate(([0], breaks + 1))]
+    lasts = values[np.concatenate((breaks, [len(values) - 1]))]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def runs_of(bits: int) -> list[tuple[int, int]]:
+    """Runs of set bits as (first, length), in increasing order."""
+    if bits & (bits + 1) == 0:
+        return [(0, bits.bit_length())] if bits else []
+    return [(first, last - first + 1) for first, last in runs_in(positions(bits))]
+
+
+@dataclass(frozen=True)
+class OffsetSet:
+    """One set of admissible row sums; see the module's text."""
+
+    start: int
+    bits: int
+    size: int
+    step: int
+    last: int | None = None
+
+    @classmethod
+    def make(
+        cls, start: int, bits: int, size: int, step: int, last: int | None = None
+    ) -> OffsetSet:
+        """Build from bits above `start`, moving the start to the first member and trimming.
+
+        `start` and all members must be multiples of the step if that is not zero.
+        """
+        shift = (bits & -bits).bit_length() - 1 if bits else _first_multiple(size, step)
+        start, bits, size = start + shift, bits >> shift, max(size - shift, 0)
+        if last is not None:
+            last -= shift
+        bits |= 1
+        size = max(size, 1)
+        if step == 1:
+            # The saturated part may begin earlier than was known.
+            size = (((1 << size) - 1) & ~bits).bit_length()
+            bits &= (1 << size) - 1
+        return cls(start, bits, size, step, last)
+
+    @property
+    def saturated(self) -> bool:
+        """Whether every large number is a member."""
+        return self.step == 1 and self.last is None
+
+    @property
+    def largest(self) -> int | None:
+        """The largest offset, None if there is none."""
+        if self.step == 0:
+            return self.bits.bit_length() - 1
+        if self.last is None:
+            return None
+        tail = self.last // self.step * self.step
+        return tail if tail >= self.size else max(self.bits.bit_length() - 1, 0)
+
+    @cached_property
+    def runs(self) -> list[tuple[int, int]]:
+        """Runs of the finite part as (first offset, length)."""
+        return runs_of(self.bits)
+
+    def first_in_tail(self) -> int:
+        """The first offset of the periodic part."""
+        return _first_multiple(self.size, self.step)
+
+    def __contains__(self, offset: object) -> bool:
+        if not isinstance(offset, int) or offset < 0:
+            return False
+        if offset < self.size:
+            return bool(self.bits >> offset & 1)
+        if self.step == 0 or (self.last is not None and offset > self.last):
+            return False
+        return offset % self.step == 0
+
+    def members(self, offsets: IntArray) -> BoolArray:
+        """Which of many offsets (none negative) are members."""
+        if self.step:
+            inside = offsets % self.step == 0
+            if self.last is not None:
+                inside &= offsets <= self.last
+        else:
+            inside = np.zeros(len(offsets), dtype=bool)
+        early = np.flatnonzero(offsets < self.size)
+        if len(early):
+            table = np.zeros(self.size, dtype=bool)
+            table[positions(self.bits)] = True
+            inside[early] = table[offsets[early].astype(np.int64)]
+        return np.asarray(inside, dtype=bool)
+
+    def next_member(self, offset: int) -> int | None:
+        """The smallest offset that is a member and not below `offset`."""
+        if offset < self.size:
+            above = self.bits >> offset
+            if above:
+                return offset + (above & -above).bit_length() - 1
+        if self.step == 0:
+            return None
+        found = _first_multiple(max(offset, self.size), self.step)
+        return found if self.last is None or found <= self.last else None
+
+
+def _first_multiple(bound: int, step: int) -> int:
+    return -(-bound // step) * step if step else bound

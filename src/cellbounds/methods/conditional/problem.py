@@ -1,0 +1,158 @@
+"""The integer problem behind one conditional: rows, columns, priors and N as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.domain import Domain
+from cellbounds.errors import InconsistentRelease
+from cellbounds.releases import Margin, Prior
+from cellbounds.releases.statements import Known
+from cellbounds.structure import ConditionalFacts
+
+__all__ = ["RowProblem", "build_problem", "laid_out"]
+
+NO_LIMIT = -1
+"""Stands in upper bounds for: nothing known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowProblem:
+    """Rows i with rates between low/scale and high/scale, priors, and a total.
+
+    Rows that hold nobody are left out; `rows` gives the place of each remaining row among all.
+    Upper bounds hold -1 where nothing is known. `cell_values` and `row_values` list the possible
+    counts of single cells and row sums.
+    """
+
+    low: IntArray
+    high: IntArray
+    scale: IntArray
+    low_open: BoolArray
+    high_open: BoolArray
+    cell_lower: IntArray
+    cell_upper: IntArray
+    cell_values: Mapping[tuple[int, int], tuple[int, ...]]
+    row_lower: IntArray
+    row_upper: IntArray
+    row_values: Mapping[int, tuple[int, ...]]
+    total_lower: int
+    total_upper: int | None
+    rows: IntArray
+    facts: ConditionalFacts
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return self.low.shape[0]
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.low.shape[1]
+
+    def name(self, row: int) -> str:
+        """The row's givens in words, for messages."""
+        return _row_name(self.facts, int(self.rows[row]))
+
+    @property
+    def needs_objects(self) -> bool:
+        """Whether products of rates and counts could leave int64 (after reduction by scale)."""
+        return self.low.dtype == object or int(self.scale.max(initial=1)) >= 2**31
+
+
+def laid_out(
+    statements: Sequence[Prior | Margin], domain: Domain, names: Sequence[str]
+) -> Known:
+    """Combine priors over the same variables, with the axes in the order of `names`."""
+    shape = tuple(len(domain.levels(name)) for name in names)
+    lower = np.zeros(shape, dtype=np.int64)
+    upper = np.full(shape, NO_LIMIT, dtype=np.int64)
+    values: dict[int, tuple[int, ...]] = {}
+    for statement in statements:
+        known = statement.known(domain)
+        order = [statement.variables.index(name) for name in names]
+        lower = np.maximum(lower, np.transpose(known.lower, order))
+        given = np.transpose(known.upper, order)
+        upper = np.where(upper < 0, given, np.where(given < 0, upper, np.minimum(upper, given)))
+        for flat, possible in known.values.items():
+            index = np.unravel_index(flat, known.lower.shape)
+            place = int(np.ravel_multi_index([int(index[axis]) for axis in order], shape))
+            before = values.get(place)
+            both = possible if before is None else tuple(v for v in possible if v in before)
+            values[place] = both
+    for place, possible in values.items():
+        # Fold bounds into the lists, and the lists' ends into the bounds.
+        low, high = int(lower.flat[place]), int(upper.flat[place])
+        kept = tuple(v for v in possible if v >= low and (high < 0 or v <= high))
+        values[place] = kept
+        if kept:
+            lower.flat[place], upper.flat[place] = kept[0], kept[-1]
+        else:
+            lower.flat[place], upper.flat[place] = 1, 0
+    return Known(lower, upper, values)
+
+
+def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProblem:
+    """Lay the problem out row by row; `cells` and `rows` are the priors on both.
+
+    Raises
+    ------
+    InconsistentRelease
+        If a row that is said to hold nobody is known to hold somebody.
+    """
+    ends = facts.conditional.intervals
+    shape = ends.low.shape
+    kept = np.flatnonzero(~ends.zero)
+    lower, upper = cells.lower.reshape(shape), cells.upper.reshape(shape)
+    row_lower, row_upper = rows.lower.reshape(shape[0]), rows.upper.reshape(shape[0])
+    held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0))
+    if held.any():
+        raise InconsistentRelease(
+            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior knowledge "
+            "puts somebody there; correct one of the two"
+        )
+    place_of = {int(row): place for place, row in enumerate(kept)}
+    cell_values = {
+        (place_of[flat // shape[1]], flat % shape[1]): values
+        for flat, values in cells.values.items()
+        if flat // shape[1] in place_of
+    }
+    row_values = {place_of[i]: values for i, values in rows.values.items() if i in place_of}
+    total_upper = facts.total.upper
+    lower, upper = lower[kept], upper[kept]
+    row_upper = row_upper[kept]
+    if total_upper is not None:
+        # A bound of N or more says nothing.
+        upper = np.where(upper >= total_upper, NO_LIMIT, upper)
+        row_upper = np.where(row_upper >= total_upper, NO_LIMIT, row_upper)
+    return RowProblem(
+        low=ends.low[kept],
+        high=ends.high[kept],
+        scale=ends.scale[kept],
+        low_open=ends.low_open[kept],
+        high_open=ends.high_open[kept],
+        cell_lower=lower,
+        cell_upper=upper,
+        cell_values=cell_values,
+        row_lower=np.maximum(row_lower[kept], 1),
+        row_upper=row_upper,
+        row_values=row_values,
+        total_lower=facts.total.lower,
+        total_upper=total_upper,
+        rows=kept,
+        facts=facts,
+    )
+
+
+def _row_name(facts: ConditionalFacts, row: int) -> str:
+    given = facts.conditional.given
+    if not given:
+        return "(all)"
+    margin = facts.domain.project(given)
+    labels = margin.labels([int(place) for place in np.unravel_index(row, margin.shape)])
+    return ", ".join(f"{name}={label}" for name, label in zip(given, labels, strict=True))

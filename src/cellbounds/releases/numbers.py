@@ -1,0 +1,154 @@
+"""Published figures as exact numbers: text in, fractions out, floats refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cellbounds.arrays import BoolArray, IntArray, whole_array
+from cellbounds.errors import InvalidInput
+
+__all__ = ["MISSING_MARKS", "UNITS", "Figures", "exact_number", "read_figures", "whole_number"]
+
+UNITS = {"proportion": 0, "percent": 2, "per-mille": 3}
+"""Units of published rates, and how many places they shift the decimal point."""
+
+MISSING_MARKS = frozenset({"", "NA"})
+"""What stands for a missing rate in text."""
+
+_DECIMAL = re.compile(r"\+?(\d*)(?:\.(\d*))?")
+_FRACTION = re.compile(r"\+?(\d+)\s*/\s*(\d+)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """Published rates: numerators over one denominator a row, and how they were written.
+
+    `decimals` is the number of decimals in proportions, None if no figure is a decimal (exact
+    fractions and Python integers), and -1 if figures with different numbers of decimals are mixed.
+    """
+
+    numerators: IntArray
+    denominators: IntArray
+    missing: BoolArray
+    decimals: int | None
+    most_decimals: int
+
+
+def exact_number(value: object, what: str) -> Fraction:
+    """Read a number exactly; binary floating point is refused.
+
+    Examples
+    --------
+    >>> exact_number("0.005", "eps")
+    Fraction(1, 200)
+    """
+    if isinstance(value, bool | float | np.floating):
+        raise InvalidInput(
+            f"{what} is the {type(value).__name__} {value!r}; a float is not the figure that was "
+            f"published: pass text such as '{value}', a Decimal or a Fraction"
+        )
+    if isinstance(value, int | np.integer):
+        return Fraction(int(value))
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Decimal) and value.is_finite():
+        return Fraction(value)
+    if isinstance(value, str):
+        text = value.strip()
+        for sign, body in ((1, text), (-1, text.removeprefix("-"))):
+            fraction = _FRACTION.fullmatch(body)
+            if fraction and int(fraction[2]):
+                return sign * Fraction(int(fraction[1]), int(fraction[2]))
+            decimal = _DECIMAL.fullmatch(body)
+            if decimal and (decimal[1] or decimal[2]):
+                places = len(decimal[2] or "")
+                return sign * Fraction(int((decimal[1] or "") + (decimal[2] or "")), 10**places)
+    hint = "; write a decimal point, not a comma" if "," in str(value) else ""
+    raise InvalidInput(
+        f"{what} is {value!r}; give a number as text ('0.21', '3/8'), a Decimal or a Fraction{hint}"
+    )
+
+
+def whole_number(value: object, what: str) -> int:
+    """Read a whole number of zero or more."""
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
+        return int(value)
+    raise InvalidInput(f"{what} is {value!r}; give a whole number, 0 or more")
+
+
+def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
+    """Read an array or nested lists of rates, laid out as `rows` rows.
+
+    Text keeps its decimals, so that '0.50' is known to have two.
+    """
+    if unit not in UNITS:
+        raise InvalidInput(f"{what}: unit {unit!r}; choose one of {', '.join(UNITS)}")
+    entries = np.array(rates, dtype=object).reshape(rows, -1)
+    shift = UNITS[unit]
+    flat = entries.ravel().tolist()
+    parsed = [_read_one(value, shift, what) for value in flat]
+    missing = np.array([one is None for one in parsed], dtype=bool).reshape(entries.shape)
+    places = {one[2] for one in parsed if one is not None}
+    known = [one or (0, 1, None) for one in parsed]
+    decimals = [place for place in places if place is not None]
+    if len(places) == 1:
+        common = next(iter(places))
+    else:
+        common = None if not decimals else -1
+    width = entries.shape[1]
+    if decimals and None not in places:
+        scale = 10 ** max(decimals)
+        numerators = [
+            numerator * (scale // denominator) for numerator, denominator, _ in known
+        ]
+        denominators = [scale] * rows
+    else:
+        numerators, denominators = [], []
+        for start in range(0, len(known), width):
+            row = known[start : start + width]
+            common_denominator = math.lcm(*(denominator for _, denominator, _ in row))
+            denominators.append(common_denominator)
+            numerators += [top * (common_denominator // bottom) for top, bottom, _ in row]
+    return Figures(
+        whole_array(numerators, entries.shape),
+        whole_array(denominators, (rows,)),
+        missing,
+        common,
+        max(decimals, default=0),
+    )
+
+
+def _read_one(value: object, shift: int, what: str) -> tuple[int, int, int | None] | None:
+    """Numerator, denominator and decimals (None: exact) of one figure, or None if missing."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        if text in MISSING_MARKS:
+            return None
+        if text.endswith("%"):
+            if shift not in (0, 2):
+                raise InvalidInput(f"{what}: {value!r} has a percent sign, but the unit differs")
+            text, shift = text[:-1].rstrip(), 2
+        match = _DECIMAL.fullmatch(text)
+        if match and (match[1] or match[2]):
+            fraction = match[2] or ""
+            places = len(fraction) + shift
+            return int((match[1] or "") + fraction), 10**places, places
+    elif isinstance(value, Decimal) and value.is_finite() and value >= 0:
+        exponent = value.as_tuple().exponent
+        places = max(0, -int(exponent)) + shift
+        return int(value.scaleb(places - shift)), 10**places, places
+    number = exact_number(value, what) / 10**shift
+    if number < 0:
+        raise InvalidInput(f"{what}: the rate {value!r} is below 0; rates lie between 0 and 1")
+    return number.numerator, number.denominator, None

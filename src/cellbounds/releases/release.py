@@ -1,0 +1,102 @@
+"""A release: everything that was said about one table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from cellbounds.domain import Domain
+from cellbounds.errors import InvalidInput
+from cellbounds.releases.conditional import Conditional
+from cellbounds.releases.statements import Margin, Prior, Total
+
+__all__ = ["Release", "Statement"]
+
+Statement = Total | Margin | Conditional | Prior
+
+
+class Release:
+    """What was said about a table, without the table.
+
+    Parameters
+    ----------
+    domain
+        The variables and levels of the table that the statements speak of.
+    statements
+        :class:`Total`, :class:`Margin`, :class:`Conditional` and :class:`Prior`, in any order.
+
+    Examples
+    --------
+    >>> from cellbounds import Conditional, Domain, Release, Total
+    >>> release = Release(
+    ...     Domain({"row": ["a", "b"], "col": ["x", "y"]}),
+    ...     [Total(50), Conditional(["col"], given=["row"], rates=[["3/5", "2/5"], ["1/5", "4/5"]])],
+    ... )
+    >>> print(release)
+    release over row[2] x col[2]
+      N=50
+      [col|row] exact
+    """
+
+    __slots__ = ("_digest", "domain", "statements")
+
+    def __init__(self, domain: Domain, statements: Iterable[Statement]) -> None:
+        self.domain = domain
+        self.statements: tuple[Statement, ...] = tuple(statements)
+        self._digest: str | None = None
+        totals = 0
+        for statement in self.statements:
+            match statement:
+                case Total():
+                    totals += 1
+                case Conditional():
+                    statement.check_domain(domain)
+                case Margin() | Prior():
+                    statement.known(domain)
+                case _:
+                    raise InvalidInput(
+                        f"{statement!r} is not a statement; give Total, Margin, Conditional or "
+                        "Prior (publish() understands the notation)"
+                    )
+        if totals > 1:
+            raise InvalidInput("the release has two totals; give N once (Total(lower=, upper=))")
+
+    @property
+    def total(self) -> Total:
+        """What is said of N: nothing, unless there is a statement of it."""
+        return next((s for s in self.statements if isinstance(s, Total)), Total())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the statements in a canonical form: the same release, the same digest."""
+        if self._digest is None:
+            canonical = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, default=str)
+            self._digest = hashlib.sha256(canonical.encode()).hexdigest()
+        return self._digest
+
+    def without(self, *dropped: int) -> Release:
+        """The release less the statements at these places."""
+        kept = [s for place, s in enumerate(self.statements) if place not in dropped]
+        return Release(self.domain, kept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Domain and statements as plain values."""
+        return {
+            "domain": self.domain.to_dict(),
+            "statements": [statement.to_dict() for statement in self.statements],
+        }
+
+    def __repr__(self) -> str:
+        inside = ", ".join(statement.notation for statement in self.statements)
+        return f"Release({inside})"
+
+    def __str__(self) -> str:
+        lines = [f"release over {repr(self.domain)[7:-1]}"]
+        for statement in self.statements:
+            text = statement.notation
+            if isinstance(statement, Conditional):
+                text = f"{statement.notation.split('@')[0]} {statement.rule}"
+            lines.append(f"  {text}")
+        return "\n".join(lines)

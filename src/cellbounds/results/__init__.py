@@ -1,0 +1,17 @@
+"""What we may claim: bounds, attainable counts, evidence, explanations."""
+
+from cellbounds.results.answers import Attainable, Bounds
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.explanation import Blame, Explanation
+from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
+
+__all__ = [
+    "UNBOUNDED",
+    "Attainable",
+    "Blame",
+    "Bounds",
+    "Evidence",
+    "Explanation",
+    "Unbounded",
+    "ValueSet",
+]

@@ -1,0 +1,303 @@
+"""Answers: bounds and attainable counts that know how they were found."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.domain import Domain, Label
+from cellbounds.errors import InvalidInput
+from cellbounds.frames import frame_of
+from cellbounds.releases import Release
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.explanation import Explanation
+from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
+from cellbounds.table import Table
+
+__all__ = ["Attainable", "Bounds", "Source", "plain_number"]
+
+FORMAT = "cellbounds-answer/1"
+
+
+class Source(Protocol):
+    """What an answer asks its method for, when somebody looks closer."""
+
+    def values(self, index: tuple[int, ...]) -> ValueSet:
+        """Every attainable count of one cell."""
+        ...
+
+    def witness(self, index: tuple[int, ...], value: int) -> Table:
+        """A consistent table in which the cell holds `value`, checked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """What every answer knows about itself."""
+
+    release: Release
+    over: tuple[str, ...]
+    method: str
+    evidence: Evidence
+    seconds: float
+    _source: Source | None = field(repr=False)
+
+    @property
+    def domain(self) -> Domain:
+        """The cells that the answer speaks of."""
+        return self.release.domain.project(self.over)
+
+    @property
+    def digest(self) -> str:
+        """Digest of the release that was answered."""
+        return self.release.digest
+
+    def _index(self, labels: tuple[Label, ...]) -> tuple[int, ...]:
+        return self.domain.index(labels)
+
+    def _head(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "release": {"digest": self.digest, "statements": _notations(self.release)},
+            "over": list(self.over),
+            "method": self.method,
+            "evidence": self.evidence.value,
+            "seconds": round(self.seconds, 6),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds(_Answer):
+    """The smallest and largest count of every cell.
+
+    Attributes
+    ----------
+    lower, upper
+        Arrays in the shape of the cells asked for: int64, or Python integers where they are
+        larger or `cb.UNBOUNDED`; fractions for ``kind="linear"``.
+    kind
+        ``"sharp"``, ``"linear"``, ``"improved"`` or ``"improved-verbal"``.
+    evidence
+        EXACT for sharp bounds: every one is attained by a witness table. OUTER otherwise.
+    """
+
+    lower: npt.NDArray[Any]
+    upper: npt.NDArray[Any]
+    kind: str
+    _explain: Callable[[tuple[Label, ...]], Explanation] | None = field(repr=False)
+
+    def __getitem__(self, labels: Label | tuple[Label, ...]) -> tuple[Any, Any]:
+        """Lower and upper bound of the cell with these labels."""
+        index = self._index(labels if isinstance(labels, tuple) else (labels,))
+        return plain_number(self.lower[index]), plain_number(self.upper[index])
+
+    def witness(self, *labels: Label, at: str = "lower") -> Table:
+        """A consistent table that attains a bound, built and checked now.
+
+        Parameters
+        ----------
+        *labels
+            The cell.
+        at
+            ``"lower"`` or ``"upper"``.
+        """
+        if at not in ("lower", "upper"):
+            raise InvalidInput(f"at={at!r}; choose 'lower' or 'upper'")
+        if self._source is None:
+            raise InvalidInput(
+                f"bounds of kind {self.kind!r} are not attained by tables of counts; ask for "
+                "kind='sharp' to have witnesses"
+            )
+        index = self._index(labels)
+        value = (self.lower if at == "lower" else self.upper)[index]
+        if isinstance(value, Unbounded):
+            raise InvalidInput("an unbounded count has no largest table; ask for at='lower'")
+        return self._source.witness(index, int(value))
+
+    def explain(self, *labels: Label) -> Explanation:
+        """Evidence, witnesses and the published figures to blame for the bounds of one cell."""
+        self._index(labels)
+        if self._explain is None:
+            raise InvalidInput(f"bounds of kind {self.kind!r} have no explanation; ask for 'sharp'")
+        return self._explain(labels)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame: labels, lower, upper."""
+        return frame_of(self._columns(), backend)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = _label_columns(self.domain)
+        columns["lower"] = [_cell_value(value) for value in self.lower.flat]
+        columns["upper"] = [_cell_value(value) for value in self.upper.flat]
+        return columns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned; fractions as text, unbounded as None."""
+        cells = [
+            {**_labelled(self.domain, labels), "lower": _json_number(low), "upper": _json_number(high)}
+            for labels, low, high in zip(
+                self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
+            )
+        ]
+        return {**self._head(), "kind": self.kind, "cells": cells}
+
+    def __str__(self) -> str:
+        rows = [
+            [*map(str, labels), _shown(low), _shown(high)]
+            for labels, low, high in zip(
+                self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
+            )
+        ]
+        return f"{self._title()}\n" + _aligned([*self.over, "lower", "upper"], rows)
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}: {self.domain.size} cells>"
+
+    def _title(self) -> str:
+        what = "" if set(self.over) == set(self.release.domain.names) else f" over {list(self.over)}"
+        return f"{self.kind} bounds{what} given {', '.join(_notations(self.release))}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [*map(str, labels), _shown(low), _shown(high)]
+            for labels, low, high in zip(
+                self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
+            )
+        ]
+        return _html_table(self._title(), [*self.over, "lower", "upper"], rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attainable(_Answer):
+    """Every attainable count of each cell; look cells up by their labels."""
+
+    def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
+        """The attainable counts of the cell with these labels."""
+        return self._at(self._index(labels if isinstance(labels, tuple) else (labels,)))
+
+    def _at(self, index: tuple[int, ...]) -> ValueSet:
+        assert self._source is not None
+        return self._source.values(index)
+
+    def items(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
+        """Labels and attainable counts of every cell, in order."""
+        shape = self.domain.shape
+        for labels, index in zip(self.domain.cells(), np.ndindex(shape), strict=True):
+            yield labels, self._at(index)
+
+    def witness(self, *labels: Label, value: int) -> Table:
+        """A consistent table in which the cell holds `value`, built and checked now."""
+        index = self._index(labels)
+        if value not in self._at(index):
+            raise InvalidInput(
+                f"{value} is not attainable in the cell {labels}; see attainable(release)"
+            )
+        assert self._source is not None
+        return self._source.witness(index, value)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame: labels, lower, upper, the number of values, and the values as text."""
+        columns = _label_columns(self.domain)
+        sets = [values for _, values in self.items()]
+        columns["lower"] = [values.smallest for values in sets]
+        columns["upper"] = [_cell_value(values.largest) for values in sets]
+        columns["size"] = [_cell_value(values.size) for values in sets]
+        columns["values"] = [values.text(most=1000) for values in sets]
+        return frame_of(columns, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned; values as progressions [first, last, step]."""
+        cells = [
+            {
+                **_labelled(self.domain, labels),
+                "lower": values.smallest,
+                "upper": _json_number(values.largest),
+                "values": values.to_list(),
+            }
+            for labels, values in self.items()
+        ]
+        return {**self._head(), "cells": cells}
+
+    def _rows(self, most: int) -> list[list[str]]:
+        return [
+            [*map(str, labels), _shown(values.size), values.text(most)]
+            for labels, values in self.items()
+        ]
+
+    def _title(self) -> str:
+        return f"attainable counts given {', '.join(_notations(self.release))}"
+
+    def __str__(self) -> str:
+        return f"{self._title()}\n" + _aligned([*self.over, "size", "values"], self._rows(8))
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}: {self.domain.size} cells>"
+
+    def _repr_html_(self) -> str:
+        return _html_table(self._title(), [*self.over, "size", "values"], self._rows(8))
+
+
+def plain_number(value: Any) -> Any:
+    """A numpy scalar as a Python number; everything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _notations(release: Release) -> list[str]:
+    return [statement.notation for statement in release.statements]
+
+
+def _label_columns(domain: Domain) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {name: [] for name in domain.names}
+    for labels in domain.cells():
+        for name, label in zip(columns, labels, strict=True):
+            columns[name].append(label)
+    return columns
+
+
+def _labelled(domain: Domain, labels: tuple[Label, ...]) -> dict[str, Any]:
+    # Labels have a place of their own: a variable may be called "lower".
+    return {"labels": dict(zip(domain.names, labels, strict=True))}
+
+
+def _cell_value(value: Any) -> Any:
+    return None if value is UNBOUNDED else plain_number(value)
+
+
+def _json_number(value: Any) -> Any:
+    if value is UNBOUNDED:
+        return None
+    return str(value) if isinstance(value, Fraction) else plain_number(value)
+
+
+def _shown(value: Any) -> str:
+    if value is UNBOUNDED:
+        return "unbounded"
+    if isinstance(value, Fraction) and value.denominator != 1:
+        return f"{value} ({float(value):.4g})"
+    return str(value)
+
+
+def _aligned(header: list[str], rows: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, *rows]
+    ]
+    return "\n".join(lines)
+
+
+def _html_table(title: str, header: list[str], rows: list[list[str]]) -> str:
+    head = "".join(f"<th scope='col'>{html.escape(text)}</th>" for text in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )

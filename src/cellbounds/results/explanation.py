@@ -1,0 +1,90 @@
+"""Why a cell is bounded as it is: evidence, witnesses, and the figures to blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cellbounds.domain import Label
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.values import Unbounded
+from cellbounds.table import Table
+
+__all__ = ["Blame", "Explanation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What forces one bound.
+
+    Attributes
+    ----------
+    statements
+        A smallest set of statements that alone forces the bound (see `smallest`).
+    figures
+        Published figures within them none of which can be left out, as text.
+    smallest
+        Whether no smaller set of statements does it; if not, none of the set can be left out.
+    """
+
+    statements: tuple[str, ...]
+    figures: tuple[str, ...]
+    smallest: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """The bounds of one cell, the tables that attain them and what forces them."""
+
+    labels: tuple[Label, ...]
+    lower: int
+    upper: int | Unbounded
+    evidence: Evidence
+    method: str
+    lower_witness: Table
+    upper_witness: Table | None
+    lower_blame: Blame
+    upper_blame: Blame
+
+    def __str__(self) -> str:
+        cell = ", ".join(map(str, self.labels))
+        lines = [
+            f"cell {cell}: from {self.lower} to {self.upper} ({self.evidence.value}, {self.method})"
+        ]
+        for side, value, blame in (
+            ("at least", self.lower, self.lower_blame),
+            ("at most", self.upper, self.upper_blame),
+        ):
+            if not blame.statements:
+                lines.append(f"  {side} {value}: without any statement")
+                continue
+            which = "smallest set" if blame.smallest else "irreducible set"
+            lines.append(f"  {side} {value}: because of {', '.join(blame.statements)} ({which})")
+            lines += [f"    {figure}" for figure in blame.figures]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; witnesses as nested lists of counts."""
+        upper = None if isinstance(self.upper, Unbounded) else self.upper
+        witness = None if self.upper_witness is None else self.upper_witness.counts.tolist()
+        return {
+            "labels": list(self.labels),
+            "lower": self.lower,
+            "upper": upper,
+            "evidence": self.evidence.value,
+            "method": self.method,
+            "lower_blame": _plain(self.lower_blame),
+            "upper_blame": _plain(self.upper_blame),
+            "lower_witness": self.lower_witness.counts.tolist(),
+            "upper_witness": witness,
+        }
+
+
+def _plain(blame: Blame) -> dict[str, Any]:
+    return {
+        "statements": list(blame.statements),
+        "figures": list(blame.figures),
+        "smallest": blame.smallest,
+    }

@@ -1,0 +1,226 @@
+"""Sets of attainable counts, gaps included."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from cellbounds.errors import InvalidInput
+
+__all__ = ["UNBOUNDED", "Progression", "Unbounded", "ValueSet"]
+
+
+class Unbounded:
+    """The upper bound of a count that nothing limits; larger than every number."""
+
+    _only: Unbounded | None = None
+
+    def __new__(cls) -> Unbounded:
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
+
+    def __gt__(self, other: object) -> bool:
+        return other is not self
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __le__(self, other: object) -> bool:
+        return other is self
+
+    def __eq__(self, other: object) -> bool:
+        return other is self
+
+    def __hash__(self) -> int:
+        return hash("cellbounds.UNBOUNDED")
+
+    def __reduce__(self) -> str:
+        return "UNBOUNDED"
+
+    def __repr__(self) -> str:
+        return "UNBOUNDED"
+
+
+UNBOUNDED: Final = Unbounded()
+
+Progression = tuple[int, int | None, int]
+"""First, last (None: without end) and step of an arithmetic progression."""
+
+
+class ValueSet:
+    """A set of whole numbers: runs of consecutive numbers and arithmetic progressions.
+
+    Iterates in increasing order; supports ``in`` and, when finite, ``len()``. Two sets are equal
+    if they hold the same numbers; a set also compares equal to a Python set.
+
+    Examples
+    --------
+    >>> values = ValueSet.from_values([3, 4, 5, 9])
+    >>> values
+    ValueSet(3-5, 9)
+    >>> len(values), 4 in values, 6 in values
+    (4, True, False)
+    >>> list(values.runs)
+    [(3, 5), (9, 9)]
+    """
+
+    __slots__ = ("progressions",)
+
+    def __init__(self, progressions: Iterable[Progression]) -> None:
+        """Take disjoint progressions; runs of consecutive numbers have step 1."""
+        self.progressions: tuple[Progression, ...] = tuple(sorted(progressions, key=_first))
+
+    @classmethod
+    def from_values(cls, values: Iterable[int]) -> ValueSet:
+        """Collect numbers into runs."""
+        return cls.from_intervals((value, value) for value in values)
+
+    @classmethod
+    def from_intervals(cls, intervals: Iterable[tuple[int, int | None]]) -> ValueSet:
+        """Unite intervals; those that touch become one run."""
+        runs: list[list[Any]] = []
+        for first, last in sorted(intervals, key=_first):
+            if runs and (runs[-1][1] is None or first <= runs[-1][1] + 1):
+                if runs[-1][1] is not None and (last is None or last > runs[-1][1]):
+                    runs[-1][1] = last
+            else:
+                runs.append([first, last])
+        return cls((first, last, 1) for first, last in runs)
+
+    @property
+    def smallest(self) -> int:
+        """The smallest member."""
+        return self.progressions[0][0]
+
+    @property
+    def largest(self) -> int | Unbounded:
+        """The largest member, or UNBOUNDED."""
+        if self.unbounded:
+            return UNBOUNDED
+        return max(last for _, last, _ in self.progressions if last is not None)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether the set has no largest member."""
+        return any(last is None for _, last, _ in self.progressions)
+
+    @property
+    def size(self) -> int | Unbounded:
+        """How many members, of any magnitude."""
+        if self.unbounded:
+            return UNBOUNDED
+        return sum((last - first) // step + 1 for first, last, step in self.progressions if last is not None)
+
+    @property
+    def runs(self) -> Iterator[tuple[int, int | None]]:
+        """Maximal runs of consecutive members in increasing order, lazily; last None: endless."""
+        first: int | None = None
+        previous = -1
+        for start, end in self._pieces():
+            if first is None:
+                first, previous = start, start
+            elif start > previous + 1:
+                yield first, previous
+                first = start
+            if end is None:
+                yield first, None
+                return
+            previous = max(previous, end) if start <= previous + 1 else end
+        if first is not None:
+            yield first, previous
+
+    def _pieces(self) -> Iterator[tuple[int, int | None]]:
+        """Runs and single members in increasing order of their first."""
+
+        def spread(progression: Progression) -> Iterator[tuple[int, int | None]]:
+            first, last, step = progression
+            if step == 1 or first == last:
+                yield first, last
+                return
+            ends = itertools.count(first, step) if last is None else range(first, last + 1, step)
+            for value in ends:
+                yield value, value
+
+        if self._in_order():
+            return itertools.chain.from_iterable(map(spread, self.progressions))
+        return heapq.merge(*map(spread, self.progressions), key=_first)
+
+    def __iter__(self) -> Iterator[int]:
+        for first, last in self.runs:
+            yield from itertools.count(first) if last is None else range(first, last + 1)
+
+    def __reversed__(self) -> Iterator[int]:
+        if self.unbounded:
+            raise InvalidInput("the set has no largest member; iterate upwards")
+        down = [range(last, first - 1, -step) for first, last, step in self._anchored()]
+        if self._in_order():
+            return itertools.chain.from_iterable(reversed(down))
+        return heapq.merge(*down, reverse=True)
+
+    def _in_order(self) -> bool:
+        """Whether each progression ends before the next begins."""
+        ends = (last for _, last, _ in self.progressions)
+        firsts = (first for first, _, _ in self.progressions[1:])
+        return all(end is not None and end < first for end, first in zip(ends, firsts, strict=False))
+
+    def _anchored(self) -> Iterator[tuple[int, int, int]]:
+        for first, last, step in self.progressions:
+            if last is not None:
+                yield first, first + (last - first) // step * step, step
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return False
+        return any(
+            first <= value and (last is None or value <= last) and (value - first) % step == 0
+            for first, last, step in self.progressions
+        )
+
+    def __len__(self) -> int:
+        size = self.size
+        if isinstance(size, Unbounded):
+            raise InvalidInput("the set has no end, so it has no length; see .unbounded and .runs")
+        return size
+
+    def __bool__(self) -> bool:
+        return bool(self.progressions)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, set | frozenset):
+            return self.size == len(other) and all(value in self for value in other)
+        if not isinstance(other, ValueSet):
+            return NotImplemented
+        if self.progressions == other.progressions:
+            return True
+        if self.unbounded or other.unbounded:
+            return self.unbounded == other.unbounded and list(self.runs) == list(other.runs)
+        return self.size == other.size and all(
+            mine == theirs for mine, theirs in zip(self.runs, other.runs, strict=False)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # equal to plain sets, which have no hash
+
+    def text(self, most: int = 12) -> str:
+        """The members as text, at most so many runs of them."""
+        shown = [
+            str(first) if first == last else f"{first}-{'' if last is None else last}"
+            for first, last in itertools.islice(self.runs, most + 1)
+        ]
+        return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+
+    def to_list(self) -> list[list[int | None]]:
+        """Progressions as ``[first, last, step]``; last None: without end."""
+        return [[first, last, step] for first, last, step in self.progressions]
+
+    def __repr__(self) -> str:
+        return f"ValueSet({self.text()})"
+
+
+def _first(item: Sequence[Any]) -> Any:
+    return item[0]

@@ -1,0 +1,121 @@
+"""The only chooser: finds the method for a question, and keeps why others were refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from cellbounds.errors import InvalidInput, UnsupportedRelease
+from cellbounds.explaining import explain_bounds
+from cellbounds.methods.protocol import Method, Question, Worked
+from cellbounds.methods.registry import METHODS
+from cellbounds.releases import Release
+from cellbounds.results import Attainable, Bounds, Evidence
+
+__all__ = ["KINDS", "attainable", "bounds"]
+
+KINDS = ("sharp", "linear", "improved", "improved-verbal")
+
+
+def bounds(release: Release, *, kind: str = "sharp", over: Iterable[str] | None = None) -> Bounds:
+    """The smallest and largest count that each cell can have, given a release.
+
+    Parameters
+    ----------
+    release
+        What was said.
+    kind
+        ``"sharp"``: attained by tables of counts. ``"linear"``: of the linear relaxation, in exact
+        fractions. ``"improved"``, ``"improved-verbal"``: document 000's closed forms for exact
+        rates.
+    over
+        Ask about this margin instead of the cells; axes in the order given.
+
+    Raises
+    ------
+    InconsistentRelease
+        If no table fits (for ``kind="linear"``: no table of real numbers).
+    UnsupportedRelease
+        If no method answers this question; the message says why each refused.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> answer = cb.bounds(release)
+    >>> answer["Male", "yes"]
+    (3, 27)
+    >>> answer.witness("Male", "yes", at="upper").counts
+    array([[27, 18],
+           [ 1,  4]])
+    >>> print(cb.bounds(release, kind="linear", over=["gender"]))
+    linear bounds over ['gender'] given [mp3|gender], N=50
+    gender  lower  upper
+    Male    1      49
+    Female  1      49
+    """
+    if kind not in KINDS:
+        raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
+    begun = time.perf_counter()
+    question = Question(kind, _margin(release, over))
+    method, worked = _set_to_work(release, question)
+    lower, upper = worked.bounds()
+    lower.flags.writeable = upper.flags.writeable = False
+    sharp = worked.evidence is Evidence.EXACT
+    return Bounds(
+        release,
+        question.over,
+        method.name,
+        worked.evidence,
+        time.perf_counter() - begun,
+        worked if sharp else None,
+        lower,
+        upper,
+        kind,
+        (lambda labels: explain_bounds(_solved, release, question.over, labels)) if sharp else None,
+    )
+
+
+def attainable(release: Release, *, over: Iterable[str] | None = None) -> Attainable:
+    """Every count that each cell can have, gaps included.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> cb.attainable(release)["Male", "yes"]
+    ValueSet(3, 6, 9, 12, 15, 18, 21, 24, 27)
+    >>> cb.attainable(release, over=["gender"])["Male"].size
+    9
+    """
+    begun = time.perf_counter()
+    question = Question("sharp", _margin(release, over))
+    method, worked = _set_to_work(release, question)
+    seconds = time.perf_counter() - begun
+    return Attainable(release, question.over, method.name, worked.evidence, seconds, worked)
+
+
+def _solved(release: Release, over: tuple[str, ...]) -> Worked:
+    return _set_to_work(release, Question("sharp", over))[1]
+
+
+def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
+    if over is None:
+        return release.domain.names
+    return release.domain.distinct(over)
+
+
+def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:
+    refusals = []
+    for method in METHODS:
+        refusal = method.refusal(release, question)
+        if refusal is None:
+            return method, method.work(release, question)
+        refusals.append((method.name, refusal))
+    said = "; ".join(
+        f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only")
+    )
+    raise UnsupportedRelease(
+        f"no method answers {question.kind} bounds over {list(question.over)} from "
+        f"{', '.join(s.notation for s in release.statements) or 'an empty release'} ({said})"
+    )

@@ -1,0 +1,81 @@
+"""Facts about a release that hold one statement of conditional rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cellbounds.domain import Domain
+from cellbounds.errors import UnsupportedRelease
+from cellbounds.releases import Conditional, Margin, Prior, Release, Total
+
+__all__ = ["ConditionalFacts", "conditional_facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalFacts:
+    """One conditional, what is known of N, and priors that speak of its rows or cells.
+
+    Attributes
+    ----------
+    omitted
+        Variables that the conditional sums over.
+    on_rows, on_cells, on_parts
+        Priors (and exact margins) over the givens, over givens and responses, and, if variables
+        are omitted, over all variables.
+    """
+
+    domain: Domain
+    conditional: Conditional
+    total: Total
+    omitted: tuple[str, ...]
+    on_rows: tuple[Prior | Margin, ...]
+    on_cells: tuple[Prior | Margin, ...]
+    on_parts: tuple[Prior | Margin, ...]
+
+
+def conditional_facts(release: Release) -> ConditionalFacts:
+    """Gather the facts, or say which statement does not fit.
+
+    Raises
+    ------
+    UnsupportedRelease
+        If there is not exactly one conditional, or a margin or prior crosses its rows.
+    """
+    conditionals = [s for s in release.statements if isinstance(s, Conditional)]
+    if len(conditionals) != 1:
+        raise UnsupportedRelease(
+            f"the release has {len(conditionals)} statements of rates; this method answers "
+            "releases with exactly one, with or without N, priors and margins over its givens or "
+            "over all its variables"
+        )
+    conditional = conditionals[0]
+    named, given = set(conditional.variables), set(conditional.given)
+    omitted = tuple(name for name in release.domain.names if name not in named)
+    on_rows: list[Prior | Margin] = []
+    on_cells: list[Prior | Margin] = []
+    on_parts: list[Prior | Margin] = []
+    for statement in release.statements:
+        if not isinstance(statement, Prior | Margin):
+            continue
+        about = set(statement.variables)
+        if about == given:
+            on_rows.append(statement)
+        elif about == named:
+            on_cells.append(statement)
+        elif about == set(release.domain.names):
+            on_parts.append(statement)
+        else:
+            raise UnsupportedRelease(
+                f"{statement.notation} crosses the rows of {conditional.notation}; beside one "
+                "statement of rates, margins and priors may be over its givens "
+                f"({', '.join(conditional.given) or 'none'}), over its own variables or over all"
+            )
+    return ConditionalFacts(
+        release.domain,
+        conditional,
+        release.total,
+        omitted,
+        tuple(on_rows),
+        tuple(on_cells),
+        tuple(on_parts),
+    )
