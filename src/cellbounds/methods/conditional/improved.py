@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
-from cellbounds.methods.conditional.layout import About, Layout, make_layout, narrowed
+from cellbounds.methods.conditional.layout import About, Layout, about, make_layout, narrowed
 from cellbounds.methods.protocol import Question
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
@@ -32,7 +32,7 @@ class ImprovedConditional:
             return "gives improved bounds only"
         try:
             facts = conditional_facts(release)
-            layout = make_layout(facts, question.over)
+            what = about(facts, question.over)
         except UnsupportedRelease as problem:
             return str(problem)
         if not facts.conditional.exact or facts.conditional.missing == "suppressed":
@@ -41,7 +41,7 @@ class ImprovedConditional:
             return "the improved bounds need N"
         if facts.on_rows or facts.on_cells or facts.on_parts:
             return "the improved bounds know no priors or margins"
-        if layout.about is About.ROWS:
+        if what is About.ROWS:
             return "the improved bounds are for cells, not for row sums"
         return None
 

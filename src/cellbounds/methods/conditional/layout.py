@@ -14,12 +14,17 @@ import numpy.typing as npt
 from cellbounds.arrays import SAFE
 from cellbounds.errors import UnsupportedRelease
 from cellbounds.methods.conditional.parts import Parts
-from cellbounds.methods.conditional.problem import RowProblem, build_problem, laid_out
+from cellbounds.methods.conditional.problem import (
+    RowProblem,
+    agreed,
+    build_problem,
+    laid_out,
+)
 from cellbounds.releases.statements import Known
 from cellbounds.results.values import Unbounded
 from cellbounds.structure import ConditionalFacts
 
-__all__ = ["About", "Layout", "make_layout", "narrowed"]
+__all__ = ["About", "Layout", "about", "make_layout", "narrowed"]
 
 
 class About(Enum):
@@ -85,22 +90,31 @@ class Layout:
         return cells.reshape(shape).transpose([names.index(name) for name in domain.names])
 
 
+def about(facts: ConditionalFacts, over: tuple[str, ...]) -> About:
+    """What the margin asked for is to the conditional."""
+    conditional, asked = facts.conditional, set(over)
+    if asked == set(conditional.variables):
+        return About.CELLS
+    if asked == set(facts.domain.names):
+        return About.PARTS
+    if asked == set(conditional.given):
+        return About.ROWS
+    raise UnsupportedRelease(
+        f"over={list(over)}: beside one statement of rates, ask about its givens "
+        f"({', '.join(conditional.given) or 'none'}), about all its variables "
+        f"({', '.join(conditional.variables)}) or about the whole table"
+    )
+
+
 def make_layout(facts: ConditionalFacts, over: tuple[str, ...]) -> Layout:
     """Lay a release out for a question about the margin `over`."""
     conditional = facts.conditional
-    asked = set(over)
-    if asked == set(facts.domain.names) and facts.omitted:
-        about, order = About.PARTS, (*conditional.variables, *facts.omitted)
-    elif asked == set(conditional.variables):
-        about, order = About.CELLS, conditional.variables
-    elif asked == set(conditional.given):
-        about, order = About.ROWS, conditional.given
-    else:
-        raise UnsupportedRelease(
-            f"over={list(over)}: beside one statement of rates, ask about its givens "
-            f"({', '.join(conditional.given) or 'none'}), about all its variables "
-            f"({', '.join(conditional.variables)}) or about the whole table"
-        )
+    what = about(facts, over)
+    order = {
+        About.ROWS: conditional.given,
+        About.CELLS: conditional.variables,
+        About.PARTS: (*conditional.variables, *facts.omitted),
+    }[what]
     count = math.prod(len(facts.domain.levels(name)) for name in facts.omitted)
     cells = laid_out(facts.on_cells, facts.domain, conditional.variables)
     rows = laid_out(facts.on_rows, facts.domain, conditional.given)
@@ -110,7 +124,7 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...]) -> Layout:
         parts = Parts.from_known(laid_out(facts.on_parts, facts.domain, names), count)
         cells = _both(cells, parts.summed())
     problem = build_problem(facts, cells, rows)
-    return Layout(facts, problem, parts, about, over, order, count)
+    return Layout(facts, problem, parts, what, over, order, count)
 
 
 def _both(left: Known, right: Known) -> Known:
@@ -122,13 +136,7 @@ def _both(left: Known, right: Known) -> Known:
     for place, listed in right.values.items():
         before = values.get(place)
         values[place] = listed if before is None else tuple(v for v in listed if v in before)
-    kept: dict[int, tuple[int, ...]] = {}
-    for place, listed in values.items():
-        low, high = int(lower[place]), int(upper[place])
-        kept[place] = tuple(v for v in listed if v >= low and (high < 0 or v <= high))
-        ends = (kept[place][0], kept[place][-1]) if kept[place] else (1, 0)
-        lower[place], upper[place] = ends
-    return Known(lower, upper, kept)
+    return agreed(Known(lower, upper, values), "on summed cells and on their parts")
 
 
 def narrowed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

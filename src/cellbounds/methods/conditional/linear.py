@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
 from cellbounds.methods.conditional.continuous import RealRow, real_row
-from cellbounds.methods.conditional.layout import About, Layout, make_layout
+from cellbounds.methods.conditional.layout import About, Layout, about, make_layout
 from cellbounds.methods.conditional.shape import row_shapes
 from cellbounds.methods.protocol import Question
 from cellbounds.releases import Release
@@ -38,7 +38,7 @@ class LinearConditional:
         if question.kind != "linear":
             return "gives linear bounds only"
         try:
-            make_layout(conditional_facts(release), question.over)
+            about(conditional_facts(release), question.over)
         except UnsupportedRelease as problem:
             return str(problem)
         return None

@@ -14,7 +14,7 @@ from cellbounds.releases import Margin, Prior
 from cellbounds.releases.statements import Known
 from cellbounds.structure import ConditionalFacts
 
-__all__ = ["RowProblem", "build_problem", "laid_out"]
+__all__ = ["NO_LIMIT", "RowProblem", "agreed", "build_problem", "laid_out"]
 
 NO_LIMIT = -1
 """Stands in upper bounds for: nothing known."""
@@ -85,15 +85,27 @@ def laid_out(
             before = values.get(place)
             both = possible if before is None else tuple(v for v in possible if v in before)
             values[place] = both
-    for place, possible in values.items():
-        # Fold bounds into the lists, and the lists' ends into the bounds.
+    names_said = ", ".join(statement.notation for statement in statements)
+    return agreed(Known(lower, upper, values), names_said)
+
+
+def agreed(known: Known, said: str) -> Known:
+    """Fold bounds into the lists of values, and the lists' ends into the bounds.
+
+    Raises
+    ------
+    InconsistentRelease
+        If nothing is left for some cell.
+    """
+    lower, upper = known.lower.copy(), known.upper.copy()
+    values: dict[int, tuple[int, ...]] = {}
+    for place, possible in known.values.items():
         low, high = int(lower.flat[place]), int(upper.flat[place])
         kept = tuple(v for v in possible if v >= low and (high < 0 or v <= high))
         values[place] = kept
-        if kept:
-            lower.flat[place], upper.flat[place] = kept[0], kept[-1]
-        else:
-            lower.flat[place], upper.flat[place] = 1, 0
+        lower.flat[place], upper.flat[place] = (kept[0], kept[-1]) if kept else (1, 0)
+    if ((upper >= 0) & (upper < lower)).any():
+        raise InconsistentRelease(f"prior knowledge contradicts itself: {said}; correct it")
     return Known(lower, upper, values)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cellbounds.constraints import System, compile_release, violations
 from cellbounds.errors import CellboundsError, UnsupportedRelease
 from cellbounds.methods.conditional.cells import CellCounts
-from cellbounds.methods.conditional.layout import About, Layout, make_layout, narrowed
+from cellbounds.methods.conditional.layout import About, Layout, about, make_layout, narrowed
 from cellbounds.methods.conditional.solution import solve_rows
 from cellbounds.methods.conditional.witness import row_sum_for, table_with
 from cellbounds.methods.protocol import Question
@@ -35,8 +35,7 @@ class SharpConditional:
         if question.kind != "sharp":
             return "gives sharp bounds only"
         try:
-            facts = conditional_facts(release)
-            make_layout(facts, question.over)
+            about(conditional_facts(release), question.over)
         except UnsupportedRelease as problem:
             return str(problem)
         return None

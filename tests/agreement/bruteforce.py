@@ -1,0 +1,130 @@
+"""The slow, obvious way: list every table and ask each statement whether it holds.
+
+Nothing here uses the library's intervals, constraints or methods: what a statement means is
+written down a second time, from the definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from cellbounds import Conditional, Margin, Prior, Release, Total
+
+
+def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def consistent_tables(release: Release, largest: int) -> Iterator[np.ndarray]:
+    """Every consistent table with at most `largest` records."""
+    size = release.domain.size
+    for total in range(largest + 1):
+        if any(isinstance(s, Total) and not total_holds(s, total) for s in release.statements):
+            continue
+        for flat in compositions(total, size):
+            counts = np.array(flat).reshape(release.domain.shape)
+            if all(holds(statement, release, counts) for statement in release.statements):
+                yield counts
+
+
+def total_holds(statement: Total, total: int) -> bool:
+    return statement.lower <= total and (statement.upper is None or total <= statement.upper)
+
+
+def holds(statement: object, release: Release, counts: np.ndarray) -> bool:
+    match statement:
+        case Total():
+            return total_holds(statement, int(counts.sum()))
+        case Margin():
+            margin = summed(release, counts, statement.variables)
+            return bool((margin == statement.counts).all())
+        case Prior():
+            return prior_holds(statement, release, counts)
+        case Conditional():
+            return conditional_holds(statement, release, counts)
+    raise AssertionError(statement)
+
+
+def summed(release: Release, counts: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
+    """Sum out other variables, one at a time, then put the axes in order."""
+    left = list(release.domain.names)
+    for name in release.domain.names:
+        if name not in names:
+            counts = counts.sum(axis=left.index(name))
+            left.remove(name)
+    return np.transpose(counts, [left.index(name) for name in names])
+
+
+def prior_holds(statement: Prior, release: Release, counts: np.ndarray) -> bool:
+    margin = summed(release, counts, statement.variables)
+    domain = release.domain.project(statement.variables)
+    for index, labels in zip(np.ndindex(margin.shape), domain.cells(), strict=True):
+        value = int(margin[index])
+        for rule, given in (("lower", statement.lower), ("upper", statement.upper)):
+            bound = looked_up(given, index, labels)
+            if bound is not None and (value < bound if rule == "lower" else value > bound):
+                return False
+        listed = looked_up(statement.values, index, labels)
+        if listed is not None and value not in listed:
+            return False
+    return True
+
+
+def looked_up(given, index, labels):
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        return given.get(labels, given.get(labels[0]) if len(labels) == 1 else None)
+    if isinstance(given, int):
+        return given
+    for place in index:
+        given = given[place]
+    return given
+
+
+def rate_fits(statement: Conditional, figure: Fraction | None, eps, true: Fraction) -> bool:
+    if figure is None:
+        return True
+    if statement.eps is not None:
+        distance = abs(true - figure)
+        return distance < eps if statement.strict else distance <= eps
+    if statement.rounding is None:
+        return true == figure
+    unit = Fraction(1, 10**statement.digits)
+    return {
+        "nearest": figure - unit / 2 <= true < figure + unit / 2,
+        "half-even": figure - unit / 2 <= true <= figure + unit / 2,
+        "down": figure <= true < figure + unit,
+        "up": figure - unit < true <= figure,
+        "consistent": figure - unit <= true <= figure + unit,
+    }[statement.rounding]
+
+
+def conditional_holds(statement: Conditional, release: Release, counts: np.ndarray) -> bool:
+    margin = summed(release, counts, statement.variables)
+    rates = statement.rates
+    rows = int(np.prod(margin.shape[: len(statement.given)], dtype=int))
+    margin, rates = margin.reshape(rows, -1), rates.reshape(rows, -1)
+    tolerances = statement.eps or (Fraction(0),) * rates.size
+    eps = np.array(tolerances, dtype=object).reshape(rates.shape)
+    for i in range(rows):
+        total = int(margin[i].sum())
+        if statement.missing == "zero" and all(rate is None for rate in rates[i]):
+            if total:
+                return False
+            continue
+        if total < 1:
+            return False
+        for j in range(rates.shape[1]):
+            true = Fraction(int(margin[i, j]), total)
+            if not rate_fits(statement, rates[i, j], eps[i, j], true):
+                return False
+    return True

@@ -1,0 +1,151 @@
+"""Larger N, where saturation, boundary rows and windows are at work, against plain sets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threephase import PlainRow, three_phases
+
+import cellbounds as cb
+from cellbounds.releases.rounding import round_rows
+from strategies import decimal_text
+
+
+@st.composite
+def row_problems(draw):
+    """Rates of rows by columns with N up to some hundreds, and lower and upper priors."""
+    height, width = draw(st.integers(1, 5)), draw(st.integers(1, 4))
+    largest = draw(st.sampled_from([3, 12, 40]))
+    counts = np.array(
+        draw(
+            st.lists(
+                st.lists(st.integers(0, largest), min_size=width, max_size=width),
+                min_size=height,
+                max_size=height,
+            )
+        )
+    ).reshape(height, width)
+    counts[counts.sum(axis=1) == 0, 0] = 1
+    if draw(st.booleans()):
+        counts[0] = 0
+        counts[0, -1] = draw(st.integers(1, 5))  # a row with a lone positive cell
+    digits = draw(st.sampled_from([1, 1, 2]))
+    rule = draw(st.sampled_from(["nearest", "half-even", "down", "up", "consistent"]))
+    units = round_rows(counts, digits, rule)
+    options: dict = {"rounding": rule, "digits": digits}
+    if draw(st.booleans()):
+        options = {
+            "eps": draw(st.sampled_from(["0.1", "0.05", "0.03", "0.01", "0.005", "0"])),
+            "strict": draw(st.booleans()),
+        }
+    rates = [[decimal_text(int(x), digits) for x in row] for row in units]
+    total = int(counts.sum()) + draw(st.sampled_from([0, 0, 1, -1, 50, 200]))
+    lower, upper = {}, {}
+    if draw(st.integers(0, 3)) == 0:
+        for i, j in np.ndindex(counts.shape):
+            kind = draw(st.sampled_from(["none", "none", "lower", "upper"]))
+            if kind == "lower":
+                lower[f"r{i}", f"c{j}"] = max(0, int(counts[i, j]) - draw(st.integers(0, 3)))
+            if kind == "upper" and draw(st.booleans()):
+                upper[f"r{i}", f"c{j}"] = int(counts[i, j]) + draw(st.integers(0, 3))
+    domain = cb.Domain(
+        {"row": [f"r{i}" for i in range(height)], "col": [f"c{j}" for j in range(width)]}
+    )
+    conditional = cb.Conditional(["col"], given=["row"], rates=rates, **options)
+    statements = [cb.Total(max(total, 0)), conditional]
+    if lower or upper:
+        statements.append(cb.Prior(["row", "col"], lower=lower or None, upper=upper or None))
+    return cb.Release(domain, statements), max(total, 0), lower, upper
+
+
+def plain_rows(release, lower, upper):
+    conditional = next(s for s in release.statements if isinstance(s, cb.Conditional))
+    height, width = conditional.shape
+    rows = []
+    for i in range(height):
+        ends = [conditional.intervals.interval(i, j) for j in range(width)]
+        keys = [(f"r{i}", f"c{j}") for j in range(width)]
+        rows.append(
+            PlainRow(
+                [end[0] for end in ends],
+                [end[1] for end in ends],
+                [end[2] for end in ends],
+                [end[3] for end in ends],
+                [lower.get(key, 0) for key in keys],
+                [upper.get(key) for key in keys],
+            )
+        )
+    return rows
+
+
+@given(row_problems())
+def test_three_phases(problem):
+    release, total, lower, upper = problem
+    expected = three_phases(plain_rows(release, lower, upper), total)
+    if expected is None:
+        with pytest.raises(cb.InconsistentRelease):
+            cb.bounds(release)
+        return
+    sums, cells = expected
+    answer, values = cb.bounds(release), cb.attainable(release)
+    row_values = cb.attainable(release, over=["row"])
+    for i, (row, held) in enumerate(zip(sums, cells, strict=True)):
+        assert row_values[f"r{i}"] == row
+        for j, one in enumerate(held):
+            assert values[f"r{i}", f"c{j}"] == one
+            assert answer[f"r{i}", f"c{j}"] == (min(one), max(one))
+    for at in ("lower", "upper"):
+        answer.witness("r0", "c0", at=at)
+    linear = cb.bounds(release, kind="linear")
+    assert (linear.lower <= answer.lower).all()
+    assert (linear.upper >= answer.upper).all()
+
+
+@given(row_problems(), st.integers(1, 60))
+def test_spread_of_a_cell_within_a_row_sum(problem, n):
+    """Document 004: at most two counts when n < 1/eps, otherwise a spread of 2 ceil(eps n)."""
+    release, _, _, _ = problem
+    conditional = next(s for s in release.statements if isinstance(s, cb.Conditional))
+    if conditional.eps is None:
+        return
+    eps = conditional.eps[0]
+    domain = release.domain
+    for i in range(conditional.shape[0]):
+        statements = [conditional, cb.Prior(["row"], values={f"r{i}": [n]})]
+        try:
+            found = cb.attainable(cb.Release(domain, statements))
+        except cb.InconsistentRelease:
+            continue
+        for j in range(conditional.shape[1]):
+            values = found[f"r{i}", f"c{j}"]
+            rate = conditional.rates[i, j]
+            if eps and n < 1 / eps:
+                assert values.size <= 2
+                assert values.smallest >= np.floor(rate * n)
+                assert values.largest <= -((-rate * n) // 1)
+            else:
+                assert values.largest - values.smallest <= 2 * -((-eps * n) // 1)
+
+
+@given(st.integers(0, 2**32))
+def test_cost_free_growth_keeps_the_answer_exact(seed):
+    """The same rates with a much larger N: extremes and sums against the closed forms."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 30, size=(3, 3))
+    digits = 2
+    rates = [[decimal_text(int(x), digits) for x in row] for row in round_rows(counts, digits, "consistent")]
+    domain = cb.Domain({"row": ["r0", "r1", "r2"], "col": ["c0", "c1", "c2"]})
+    total = int(rng.integers(10**3, 4 * 10**3))
+    conditional = cb.Conditional(["col"], given=["row"], rates=rates, eps="0.01")
+    release = cb.Release(domain, [cb.Total(total), conditional])
+    expected = three_phases(plain_rows(release, {}, {}), total)
+    values = cb.attainable(release)
+    assert expected is not None
+    for i in range(3):
+        for j in range(3):
+            assert values[f"r{i}", f"c{j}"] == expected[1][i][j]
+    assert all(isinstance(rate, Fraction) for rate in conditional.rates.flat)
