@@ -196,8 +196,9 @@ def cell_extremes(
         spare_low = n - low.sum(axis=0, dtype=low.dtype)
         smallest = np.maximum(low, high - np.minimum(high, spare_high))
         largest = np.minimum(high, low + spare_low)
-        np.minimum(lower, smallest.min(axis=1), out=lower)
-        np.maximum(upper, largest.max(axis=1), out=upper)
+        # Mixing signed and unsigned 64-bit integers would turn both into floating point.
+        np.minimum(lower, smallest.min(axis=1).astype(np.int64), out=lower)
+        np.maximum(upper, largest.max(axis=1).astype(np.int64), out=upper)
         if attainable is not None:
             mark_intervals(smallest, largest, attainable)
     return lower, upper

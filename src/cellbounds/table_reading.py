@@ -201,14 +201,9 @@ def read_csv_rows(
 ) -> tuple[list[str], list[list[str]]]:
     """Read a CSV file strictly: a header of distinct names, rows of the same length, as text."""
     text = _text_of(path, encoding)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        lines = [
-            (number, row)
-            for number, row in enumerate(
-                csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1
-            )
-            if row
-        ]
+        lines = [(reader.line_num, row) for row in reader if row]
     except csv.Error as problem:
         raise InvalidInput(f"{path} is not a CSV file: {problem}; check its quotes") from None
     if not lines:

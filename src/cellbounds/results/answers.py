@@ -19,10 +19,14 @@ from cellbounds.results.evidence import Evidence
 from cellbounds.results.explanation import Explanation
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.table import Table
+from cellbounds.text import aligned, label_keys
 
-__all__ = ["Attainable", "Bounds", "Source", "plain_number"]
+__all__ = ["RESERVED", "Attainable", "Bounds", "Source", "labelled", "plain_number", "value_entries"]
 
 FORMAT = "cellbounds-answer/1"
+
+LISTED = 10_000
+"""Attainable counts that are listed one by one; larger sets are given as progressions only."""
 
 
 class Source(Protocol):
@@ -140,7 +144,7 @@ class Bounds(_Answer):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; fractions as text, unbounded as None."""
         cells = [
-            {**_labelled(self.domain, labels), "lower": _json_number(low), "upper": _json_number(high)}
+            {**labelled(self.domain, labels), "lower": _json_number(low), "upper": _json_number(high)}
             for labels, low, high in zip(
                 self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
             )
@@ -154,7 +158,7 @@ class Bounds(_Answer):
                 self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
             )
         ]
-        return f"{self._title()}\n" + _aligned([*self.over, "lower", "upper"], rows)
+        return f"{self._title()}\n" + aligned([*self.over, "lower", "upper"], rows, {"lower", "upper"})
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.domain.size} cells>"
@@ -214,12 +218,7 @@ class Attainable(_Answer):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; values as progressions [first, last, step]."""
         cells = [
-            {
-                **_labelled(self.domain, labels),
-                "lower": values.smallest,
-                "upper": _json_number(values.largest),
-                "values": values.to_list(),
-            }
+            {**labelled(self.domain, labels), **value_entries(values)}
             for labels, values in self.items()
         ]
         return {**self._head(), "cells": cells}
@@ -234,7 +233,7 @@ class Attainable(_Answer):
         return f"attainable counts given {', '.join(_notations(self.release))}"
 
     def __str__(self) -> str:
-        return f"{self._title()}\n" + _aligned([*self.over, "size", "values"], self._rows(8))
+        return f"{self._title()}\n" + aligned([*self.over, "size", "values"], self._rows(8), {"size"})
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.domain.size} cells>"
@@ -252,17 +251,47 @@ def _notations(release: Release) -> list[str]:
     return [statement.notation for statement in release.statements]
 
 
+RESERVED = (
+    "count",
+    "lower",
+    "upper",
+    "size",
+    "values",
+    "runs",
+    "disclosed",
+    "narrow",
+    "unsafe",
+    "structural",
+)
+"""Keys of a cell that are not variables."""
+
+
 def _label_columns(domain: Domain) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {name: [] for name in domain.names}
+    keys = label_keys(domain.names, RESERVED)
+    columns: dict[str, list[Any]] = {keys[name]: [] for name in domain.names}
     for labels in domain.cells():
-        for name, label in zip(columns, labels, strict=True):
-            columns[name].append(label)
+        for key, label in zip(columns, labels, strict=True):
+            columns[key].append(label)
     return columns
 
 
-def _labelled(domain: Domain, labels: tuple[Label, ...]) -> dict[str, Any]:
-    # Labels have a place of their own: a variable may be called "lower".
-    return {"labels": dict(zip(domain.names, labels, strict=True))}
+def labelled(domain: Domain, labels: tuple[Label, ...]) -> dict[str, Any]:
+    """One cell's labels by variable; a variable named like a fixed key gets an underscore."""
+    keys = label_keys(domain.names, RESERVED)
+    return {keys[name]: label for name, label in zip(domain.names, labels, strict=True)}
+
+
+def value_entries(values: ValueSet) -> dict[str, Any]:
+    """Attainable counts as plain values: all of them if few, and always as progressions."""
+    size = values.size
+    few = not isinstance(size, Unbounded) and size <= LISTED
+    return {
+        "lower": values.smallest,
+        "upper": _json_number(values.largest),
+        "size": _json_number(size),
+        "values": list(values) if few else None,
+        "runs": values.to_list(),
+    }
 
 
 def _cell_value(value: Any) -> Any:
@@ -281,15 +310,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, Fraction) and value.denominator != 1:
         return f"{value} ({float(value):.4g})"
     return str(value)
-
-
-def _aligned(header: list[str], rows: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in [header, *rows]
-    ]
-    return "\n".join(lines)
 
 
 def _html_table(title: str, header: list[str], rows: list[list[str]]) -> str:

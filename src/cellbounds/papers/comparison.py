@@ -1,0 +1,53 @@
+"""One printed figure of a paper beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+__all__ = ["Comparison", "decimal_text", "interval_text", "set_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a document prints, what we find, and why they differ if the document is wrong."""
+
+    document: str
+    place: str
+    item: str
+    printed: str
+    ours: str
+    error: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both say the same."""
+        return self.printed == self.ours
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether they agree, or differ where the document is known to be wrong."""
+        return self.agrees != bool(self.error)
+
+
+def decimal_text(value: Fraction | int) -> str:
+    """A number whose decimals end, written out; a fraction otherwise."""
+    exact = Fraction(value)
+    places = 0
+    while places < 12 and (exact * 10**places).denominator != 1:
+        places += 1
+    if places == 12:
+        return str(exact)
+    whole = int(exact * 10**places)
+    return f"{whole // 10**places}.{whole % 10**places:0{places}d}" if places else str(whole)
+
+
+def interval_text(low: Any, high: Any) -> str:
+    """An interval as the papers print it."""
+    return f"[{decimal_text(low)},{decimal_text(high)}]"
+
+
+def set_text(values: Any) -> str:
+    """A set of numbers in increasing order."""
+    return "{" + ",".join(map(str, sorted(values))) + "}"

@@ -1,0 +1,71 @@
+"""Every table of documents 000, 003 and 004 beside our figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+from cellbounds.papers import document000, document003, document004
+from cellbounds.papers.comparison import Comparison
+from cellbounds.text import aligned
+
+__all__ = ["render_comparisons", "reproduce_papers"]
+
+TITLES = {
+    "000": "Smucker, Slavković, Zhu 2008: k-way tables given conditionals",
+    "003": "Smucker, Slavković 2008: two-way tables given conditionals",
+    "004": "Wright, Smucker: counts from rounded conditionals",
+}
+
+
+def reproduce_papers() -> list[Comparison]:
+    """Recompute everything and compare."""
+    return [*document000.compare(), *document003.compare(), *document004.compare()]
+
+
+def render_comparisons(compared: Sequence[Comparison], style: str) -> str:
+    """The comparison as a table for people, JSON or CSV."""
+    fields = ("document", "place", "item", "printed", "ours", "error")
+    rows = [[getattr(one, field) for field in fields] for one in compared]
+    if style == "json":
+        entries = [
+            {**dict(zip(fields, row, strict=True)), "agrees": one.agrees}
+            for row, one in zip(rows, compared, strict=True)
+        ]
+        whole = {"format": "cellbounds-reproduction/1", "comparisons": entries}
+        return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+    if style == "csv":
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([*fields, "agrees"])
+        writer.writerows(
+            [*row, "yes" if one.agrees else "no"] for row, one in zip(rows, compared, strict=True)
+        )
+        return stream.getvalue()
+    return _for_people(compared)
+
+
+def _for_people(compared: Sequence[Comparison]) -> str:
+    parts: list[str] = []
+    for document, title in TITLES.items():
+        mine = [one for one in compared if one.document == document]
+        parts.append(f"document {document} - {title}")
+        rows = [[one.place, one.item, one.printed, one.ours, _mark(one)] for one in mine]
+        parts += [aligned(["table", "item", "printed", "ours", ""], rows), ""]
+    agree = sum(one.agrees for one in compared)
+    wrong = [one for one in compared if not one.agrees and one.as_expected]
+    odd = [one for one in compared if not one.as_expected]
+    parts.append(
+        f"{agree} of {len(compared)} printed figures agree; {len(wrong)} differ because the paper "
+        f"is wrong; {len(odd)} differ without a known reason"
+    )
+    parts += [f"  document {one.document}, {one.place}, {one.item}: {one.error}" for one in wrong]
+    return "\n".join(parts) + "\n"
+
+
+def _mark(one: Comparison) -> str:
+    if one.agrees:
+        return "=" if one.as_expected else "agrees, though listed as an error"
+    return "paper's error" if one.error else "DIFFERS"

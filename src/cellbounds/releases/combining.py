@@ -1,0 +1,62 @@
+"""One release from several sources: statements in the notation and release files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cellbounds.errors import InvalidInput
+from cellbounds.releases.files import read_release
+from cellbounds.releases.publishing import publish
+from cellbounds.releases.release import Release, Statement
+from cellbounds.releases.statements import Total
+from cellbounds.table import Table
+
+__all__ = ["combined_release"]
+
+
+def combined_release(
+    table: Table,
+    sources: Sequence[str],
+    *,
+    total: bool = True,
+    rounding: str | None = None,
+    eps: object = None,
+    strict: bool = False,
+) -> Release:
+    """Publish statements about a table together with what release files say."""
+    spoken = [text for text in sources if _is_notation(text)]
+    statements: list[Statement] = []
+    totals: list[Total] = []
+    for text in sources:
+        if _is_notation(text):
+            continue
+        read = read_release(Path(text))
+        if read.domain != table.domain:
+            raise InvalidInput(
+                f"{text} speaks of {read.domain!r}, the table is over {table.domain!r}; they need "
+                "the same variables and levels in the same order (labels in files are text)"
+            )
+        totals += [one for one in read.statements if isinstance(one, Total)]
+        statements += [one for one in read.statements if not isinstance(one, Total)]
+    if not spoken and (rounding is not None or eps is not None or strict):
+        raise InvalidInput("rounding and eps are for statements in the notation; files have theirs")
+    if spoken or table.structural.any():
+        made = publish(
+            table, *(spoken or ["N"]), total=False, rounding=rounding, eps=eps, strict=strict
+        )
+        said = [one for one in made.statements if isinstance(one, Total)]
+        totals += said if any(text.strip() == "N" for text in spoken) else []
+        statements += [one for one in made.statements if not isinstance(one, Total)]
+    if total and spoken and not totals:
+        totals.append(Total(table.total))
+    if len(set(totals)) > 1:
+        raise InvalidInput(
+            f"the sources give different totals ({', '.join(one.notation for one in totals)}); "
+            "give N once"
+        )
+    return Release(table.domain, [*statements, *totals[:1]])
+
+
+def _is_notation(text: str) -> bool:
+    return text.strip() == "N" or text.lstrip().startswith("[")

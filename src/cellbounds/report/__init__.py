@@ -1,0 +1,1 @@
+"""How we say it: text, JSON and CSV for people and programs."""
