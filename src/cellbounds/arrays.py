@@ -5,7 +5,7 @@ Arrays are int64 while every value they may hold fits, and arrays of Python inte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ SAFE = 2**62
 """Magnitudes below this can be added once more without leaving int64."""
 
 
-def whole_array(values: Iterable[int], shape: tuple[int, ...]) -> IntArray:
+def whole_array(values: Sequence[int], shape: tuple[int, ...]) -> IntArray:
     """Pack Python integers into the narrowest array type that is safe."""
-    flat = list(values)
-    fits = all(-SAFE < value < SAFE for value in flat)
-    packed = np.empty(len(flat), dtype=np.int64 if fits else object)
-    packed[:] = flat
+    try:
+        packed: IntArray = np.array(values, dtype=np.int64)
+        if packed.size and max(-int(packed.min()), int(packed.max())) >= SAFE:
+            packed = packed.astype(object)
+    except OverflowError:
+        packed = np.array(values, dtype=object)
     return packed.reshape(shape)

@@ -113,7 +113,9 @@ def conditional_holds(statement: Conditional, release: Release, counts: np.ndarr
     rates = statement.rates
     rows = int(np.prod(margin.shape[: len(statement.given)], dtype=int))
     margin, rates = margin.reshape(rows, -1), rates.reshape(rows, -1)
-    tolerances = statement.eps or (Fraction(0),) * rates.size
+    tolerances = statement.eps or (Fraction(0),)
+    if len(tolerances) == 1:
+        tolerances *= rates.size
     eps = np.array(tolerances, dtype=object).reshape(rates.shape)
     for i in range(rows):
         total = int(margin[i].sum())

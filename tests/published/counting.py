@@ -82,7 +82,9 @@ def count_tables(rates: list[list[str]], total: int, rule: Rule, parts: int = 1)
 def list_tables(rates: list[list[str]], total: int, rule: Rule) -> list[list[list[int]]]:
     """The tables themselves."""
     rows = rows_of(rates)
-    admissible = [[n for n, ways in enumerate(row_counts(row, total, rule)) if ways] for row in rows]
+    admissible = [
+        [n for n, ways in enumerate(row_counts(row, total, rule)) if ways] for row in rows
+    ]
     # Totals that the rows from the i-th on can have together: the walk never enters a dead end.
     reach = [{0}]
     for sums in reversed(admissible):

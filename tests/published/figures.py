@@ -29,9 +29,13 @@ def two_way(rates, total=None, *, eps="0", strict=False, lower=0, row_values=Non
     return cb.Release(domain, statements)
 
 
-def in_rows(flat, columns: int) -> list:
-    flat = list(flat)
-    return [flat[start : start + columns] for start in range(0, len(flat), columns)]
+def in_rows(cells, columns: int) -> list:
+    cells = list(cells)
+    return [cells[start : start + columns] for start in range(0, len(cells), columns)]
+
+
+def flat(rows: list) -> list:
+    return [cell for row in rows for cell in row]
 
 
 def row_sums(release: cb.Release, given=("row",)) -> list[list[int]]:

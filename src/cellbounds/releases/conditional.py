@@ -41,7 +41,8 @@ class Conditional:
         or ``"consistent"``.
     eps, strict
         Instead of a rounding rule: every true rate is within `eps` of the figure, closer than
-        `eps` if strict. One number, or one for each rate. In the unit of the rates.
+        `eps` if strict. One number, or one for each rate; in the unit of the rates. The attribute
+        `eps` holds fractions: one for all rates, or one for each.
     missing
         What a missing rate means: ``"zero"`` (nobody shares these givens) or ``"suppressed"``
         (somebody does, but the rate was not shown). Required if a rate is missing.
@@ -173,7 +174,7 @@ class Conditional:
         if self.eps is not None:
             widest = max(self.eps)
             sign = "<" if self.strict else "<="
-            return f"within eps {sign} {widest}" + (" at most" if len(set(self.eps)) > 1 else "")
+            return f"within eps {sign} {widest}" + (" at most" if len(self.eps) > 1 else "")
         return f"{self.digits} decimals, {self.rounding}"
 
     def figure_text(self, row: int, column: int) -> str:
@@ -320,18 +321,18 @@ class Conditional:
         flat = [exact_number(value, f"{self.notation}: eps") / shift for value in entries.flat]
         if min(flat) < 0:
             raise InvalidInput(f"{self.notation}: eps {min(flat)} is negative; give 0 or more")
-        return tuple(flat) if len(flat) == rows * columns else tuple(flat * (rows * columns))
+        return tuple(flat[:1]) if len(set(flat)) == 1 else tuple(flat)
 
     def _make_intervals(self) -> RateIntervals:
         figures = self._figures
         rows, columns = figures.numerators.shape
         if self.eps is not None:
-            step = math.lcm(*(value.denominator for value in set(self.eps)))
-            reach = whole_array(
-                [value.numerator * (step // value.denominator) for value in self.eps],
-                (rows, columns),
-            )
-            below = above = reach
+            step = math.lcm(*(value.denominator for value in self.eps))
+            reach = [value.numerator * (step // value.denominator) for value in self.eps]
+            if len(reach) == 1:
+                below = above = np.broadcast_to(whole_array(reach, (1, 1)), (rows, columns))
+            else:
+                below = above = whole_array(reach, (rows, columns))
             low_open = high_open = self.strict
         elif self.rounding is None or self.digits is None:
             step, low_open, high_open = 1, False, False
@@ -362,4 +363,4 @@ class Conditional:
 
 
 def _eps_text(eps: tuple[Fraction, ...]) -> str | list[str]:
-    return str(eps[0]) if len(set(eps)) == 1 else [str(value) for value in eps]
+    return str(eps[0]) if len(eps) == 1 else [str(value) for value in eps]

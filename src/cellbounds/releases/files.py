@@ -303,7 +303,7 @@ def _conditional_entry(statement: Conditional, name: str) -> dict[str, Any]:
     if statement.rounding is not None:
         entry |= {"digits": statement.digits, "rounding": statement.rounding}
     elif statement.eps is not None:
-        if len(set(statement.eps)) == 1:
+        if len(statement.eps) == 1:
             entry["eps"] = str(statement.eps[0])
         else:
             texts = np.array([str(one) for one in statement.eps], dtype=object)

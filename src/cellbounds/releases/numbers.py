@@ -22,8 +22,8 @@ UNITS = {"proportion": 0, "percent": 2, "per-mille": 3}
 MISSING_MARKS = frozenset({"", "NA"})
 """What stands for a missing rate in text."""
 
-_DECIMAL = re.compile(r"\+?(\d*)(?:\.(\d*))?")
-_FRACTION = re.compile(r"\+?(\d+)\s*/\s*(\d+)")
+_DECIMAL = re.compile(r"\+?([0-9]*)(?:\.([0-9]*))?")
+_FRACTION = re.compile(r"\+?([0-9]+)\s*/\s*([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +95,9 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
     entries = np.array(rates, dtype=object).reshape(rows, -1)
     shift = UNITS[unit]
     flat = entries.ravel().tolist()
+    plain = _plain_decimals(flat, rows, shift)
+    if plain is not None:
+        return plain
     parsed = [_read_one(value, shift, what) for value in flat]
     missing = np.array([one is None for one in parsed], dtype=bool).reshape(entries.shape)
     places = {one[2] for one in parsed if one is not None}
@@ -124,6 +127,27 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
         missing,
         common,
         max(decimals, default=0),
+    )
+
+
+def _plain_decimals(flat: list[object], rows: int, shift: int) -> Figures | None:
+    """The common case at once: decimals as text, all with the same number of decimals."""
+    if type(flat[0]) is not str or "." not in flat[0]:
+        return None
+    places = len(flat[0]) - flat[0].index(".") - 1
+    try:
+        whole = ";".join(flat)  # type: ignore[arg-type]  # anything but text raises TypeError
+    except TypeError:
+        return None
+    if places == 0 or not re.fullmatch(rf"(?:\d+\.\d{{{places}}};)*\d+\.\d{{{places}}}", whole, re.ASCII):
+        return None
+    numerators = list(map(int, whole.replace(".", "").split(";")))
+    return Figures(
+        whole_array(numerators, (rows, len(flat) // rows)),
+        whole_array([10 ** (places + shift)] * rows, (rows,)),
+        np.zeros((rows, len(flat) // rows), dtype=bool),
+        places + shift,
+        places + shift,
     )
 
 

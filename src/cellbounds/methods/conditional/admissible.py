@@ -24,7 +24,8 @@ EFFORT = 1 << 32
 LISTED_EFFORT = 1 << 20
 """Sums of rows with value lists that may be tested one by one."""
 
-_CHUNK = 1 << 12
+_CHUNK = 1 << 13
+"""Sums tested at a time; whole bytes of bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,45 +88,41 @@ def _plain_rows(
     rows: IntArray, shapes: RowShapes, evaluator: Evaluator, problem: RowProblem
 ) -> list[OffsetSet]:
     """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible."""
-    exact = shapes.exact[rows].all(axis=1)
     steps, reaches = shapes.step[rows].tolist(), shapes.reach[rows].tolist()
+    exact = shapes.exact[rows].all(axis=1).tolist()
+    # Sums beyond N are never asked for.
     cap = problem.total_upper
-    masks: dict[int, int] = {}
-    tested: dict[int, int] = {}
-    waiting = []
-    for place, (step, reach) in enumerate(zip(steps, reaches, strict=True)):
-        most = reach if cap is None else min(reach, cap)
-        tested[place] = 0 if exact[place] else most // step
-        masks[place] = 0
-        if tested[place]:
-            waiting.append(place)
-    if sum(tested.values()) * problem.width > EFFORT:
+    tested = [
+        0 if sure else (reach if cap is None else min(reach, cap)) // step
+        for sure, step, reach in zip(exact, steps, reaches, strict=True)
+    ]
+    if sum(tested) * problem.width > EFFORT:
         raise TooMuchWork(
             f"more than {EFFORT} sums to test: so many decimals leave room only for very large "
             "counts; publish fewer decimals"
         )
+    pieces: list[list[bytes]] = [[] for _ in tested]
+    waiting = [place for place, count in enumerate(tested) if count]
     done = 0
     while waiting:
         # Rows that need more sums than others stay in the loop longer.
         length = min(_CHUNK, max(tested[place] for place in waiting) - done)
         multiples = np.arange(done + 1, done + length + 1)
-        chosen = np.array(waiting)
-        sums = multiples[None, :] * shapes.step[rows[chosen]][:, None]
+        chosen = rows[waiting]
+        sums = multiples[None, :] * shapes.step[chosen][:, None]
         if problem.needs_objects:
             sums = sums.astype(object)
-        mask = evaluator.admissible(rows[chosen], sums)
-        for line, place in enumerate(waiting):
-            masks[place] |= bits_of(mask[line]) << done
+        packed = np.packbits(evaluator.admissible(chosen, sums), axis=1, bitorder="little")
+        for line, place in zip(packed, waiting, strict=True):
+            pieces[place].append(line.tobytes())
         done += length
         waiting = [place for place in waiting if tested[place] > done]
     found = []
-    for place, step in enumerate(steps):
-        # Bit k stands for the sum (k+1) * step. Sums beyond N are never asked for.
-        size = tested[place]
-        bits = masks[place] & ((1 << size) - 1)
-        if step > 1:
-            bits, size = _stretched(bits, step), size * step
-        found.append(OffsetSet.make(step, bits, size, step))
+    for count, step, parts in zip(tested, steps, pieces, strict=True):
+        # Bit k stands for the sum (k+1) * step.
+        bits = int.from_bytes(b"".join(parts), "little") & ((1 << count) - 1)
+        bits = bits if step == 1 else _stretched(bits, step)
+        found.append(OffsetSet.make(step, bits, count * step, step))
     return found
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.conditional.lists import ListedRow
 from cellbounds.methods.conditional.solution import Solution
+from cellbounds.methods.conditional.sumset import SumSet
 from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
 
 __all__ = ["CellCounts"]
@@ -31,19 +32,19 @@ class CellCounts:
         self._values: dict[int, list[ValueSet]] = {}
 
     def bounds(self) -> tuple[IntArray, IntArray]:
-        """Smallest and largest count of every cell, distinct rows by columns (object arrays)."""
+        """Smallest and largest count of every cell, distinct rows by columns."""
         solution = self._solution
+        plain = [row for row in range(solution.problem.height) if row not in self._listed]
+        feasible = [solution.feasible[row] for row in plain]
+        found = self._extremes(np.array(plain, dtype=np.int64), feasible)
+        if not self._listed:
+            return found
         shape = (solution.problem.height, solution.problem.width)
-        lower = np.zeros(shape, dtype=object)
-        upper = np.zeros(shape, dtype=object)
-        plain = [row for row in range(shape[0]) if row not in self._listed]
+        lower, upper = np.zeros(shape, dtype=object), np.zeros(shape, dtype=object)
+        lower[plain], upper[plain] = found
         for row in self._listed:
             for column, values in enumerate(self.row_values(row)):
                 lower[row, column], upper[row, column] = values.smallest, values.largest
-        if plain:
-            lower[plain], upper[plain] = self._extremes(
-                np.array(plain), [solution.feasible[row] for row in plain]
-            )
         return lower, upper
 
     def row_values(self, row: int) -> list[ValueSet]:
@@ -53,62 +54,81 @@ class CellCounts:
             self._values[row] = self._by_lists(row) if listed else self._by_intervals(row)
         return self._values[row]
 
-    def _extremes(self, rows: IntArray, sums: list[ValueSet]) -> tuple[IntArray, IntArray]:
+    def _extremes(self, rows: IntArray, sums: Sequence[SumSet]) -> tuple[IntArray, IntArray]:
         """Smallest and largest counts over given sums of each row.
 
         Counts under a sum n are at least tight_low * n: with sums in increasing order the search
         for the smallest count ends once that floor reaches the best found; likewise downwards.
         """
-        width = self._solution.problem.width
-        lower = np.zeros((len(rows), width), dtype=object)
-        upper = np.zeros((len(rows), width), dtype=object)
-        for downwards, target in ((False, lower), (True, upper)):
-            waiting = np.arange(len(rows))
-            if downwards:
-                waiting = self._endless(rows, sums, target)
-            taken = _FIRST
-            while len(waiting):
-                best, settled = self._search(
-                    rows[waiting], [sums[i] for i in waiting], taken, downwards
-                )
-                target[waiting] = best
-                waiting = waiting[~settled]
-                taken *= 8
-        return lower, upper
-
-    def _endless(self, rows: IntArray, sums: list[ValueSet], upper: IntArray) -> IntArray:
-        """Mark cells of rows without a largest sum; return the places of the other rows."""
-        for place, (row, one) in enumerate(zip(rows, sums, strict=True)):
-            if one.unbounded:
-                share = self._solution.shapes.tight_high[row]
-                upper[place] = [UNBOUNDED if part > 0 else 0 for part in share]
-        return np.array([i for i, one in enumerate(sums) if not one.unbounded], dtype=np.int64)
-
-    def _search(
-        self, rows: IntArray, sums: list[ValueSet], taken: int, downwards: bool
-    ) -> tuple[IntArray, np.ndarray]:
-        """The best counts over the first `taken` sums, and whether no further sum can improve."""
-        solution = self._solution
-        ends = [
-            list(itertools.islice(reversed(one) if downwards else one, taken)) for one in sums
+        if not len(rows):
+            empty = np.zeros((0, self._solution.problem.width), dtype=np.int64)
+            return empty, empty
+        endless = np.array([one.unbounded for one in sums])
+        heads = [one.head(_FIRST) for one in sums]
+        tails = [
+            head if one.unbounded else one.tail(_FIRST)
+            for head, one in zip(heads, sums, strict=True)
         ]
-        longest = max(map(len, ends))
-        exhausted = np.array([len(one) < taken for one in ends])
-        padded = [one + [one[-1]] * (longest - len(one)) for one in ends]
-        largest = max(map(max, ends))
-        values = solution.evaluator.sums_array(padded, largest)
-        block = max(1, (1 << 18) // (longest * solution.problem.width))
+        padded = [_padded(h, _FIRST) + _padded(t, _FIRST) for h, t in zip(heads, tails, strict=True)]
+        lower, upper = self._ranges(rows, padded)
         found = []
-        for start in range(0, len(rows), block):
-            part = slice(start, start + block)
-            smallest, biggest = solution.evaluator.cell_ranges(rows[part], values[part])
-            found.append(biggest.max(axis=2).T if downwards else smallest.min(axis=2).T)
-        best = np.concatenate(found)
-        last = values[:, -1][:, None]
-        limit = self._ceiling(rows, last) if downwards else self._floor(rows, last)
-        reached = (best >= limit) if downwards else (best <= limit)
-        settled = exhausted | np.asarray(reached, dtype=bool).all(axis=1)
-        return best, settled | (taken >= self._enough(rows))
+        for downwards, side, ends in ((False, lower, heads), (True, upper, tails)):
+            best = side.max(axis=2).T if downwards else side.min(axis=2).T
+            last = np.array([one[-1] for one in ends], dtype=best.dtype)[:, None]
+            open_rows = ~self._settled(rows, best, last, downwards)
+            open_rows &= np.array([len(one) == _FIRST for one in ends])
+            if downwards:
+                open_rows &= ~endless
+            for place in np.flatnonzero(open_rows).tolist():
+                best[place] = self._searched(rows[place], sums[place], downwards)
+            found.append(best)
+        if endless.any():
+            found[1] = found[1].astype(object)
+            shares = self._solution.shapes.tight_high[rows]
+            found[1][endless[:, None] & (shares > 0)] = UNBOUNDED
+            found[1][endless[:, None] & (shares == 0)] = 0
+        return found[0], found[1]
+
+    def _searched(self, row: int, sums: SumSet, downwards: bool) -> IntArray:
+        """The extreme counts of one row, taking in more and more sums from one end."""
+        rows = np.array([row])
+        taken = 8 * _FIRST
+        while True:
+            ends = sums.tail(taken) if downwards else sums.head(taken)
+            lower, upper = self._ranges(rows, [ends])
+            best = upper.max(axis=2).T if downwards else lower.min(axis=2).T
+            last = np.array([[ends[-1]]], dtype=best.dtype)
+            if (
+                len(ends) < taken
+                or taken >= self._enough(row)
+                or self._settled(rows, best, last, downwards)[0]
+            ):
+                return best[0]
+            taken *= 8
+
+    def _ranges(self, rows: IntArray, sums: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
+        """Cell ranges for lists of sums of equal length, in blocks that fit the cache."""
+        evaluator = self._solution.evaluator
+        values = evaluator.sums_array(sums, max(map(max, sums)))
+        block = max(1, (1 << 18) // (values.shape[1] * self._solution.problem.width))
+        parts = [
+            evaluator.cell_ranges(rows[start : start + block], values[start : start + block])
+            for start in range(0, len(rows), block)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return (
+            np.concatenate([low for low, _ in parts], axis=1),
+            np.concatenate([high for _, high in parts], axis=1),
+        )
+
+    def _settled(
+        self, rows: IntArray, best: IntArray, last: IntArray, downwards: bool
+    ) -> BoolArray:
+        """Whether no sum beyond `last` can improve on the best counts of a row."""
+        if downwards:
+            return np.asarray((best >= self._ceiling(rows, last)).all(axis=1), dtype=bool)
+        return np.asarray((best <= self._floor(rows, last)).all(axis=1), dtype=bool)
 
     def _floor(self, rows: IntArray, sums: IntArray) -> IntArray:
         shapes, problem = self._solution.shapes, self._solution.problem
@@ -129,27 +149,23 @@ class CellCounts:
         cap = problem.cell_upper[rows]
         return np.where((cap >= 0) & (cap < most), cap, most)
 
-    def _enough(self, rows: IntArray) -> np.ndarray:
+    def _enough(self, row: int) -> float:
         """So many sums from an end contain the extreme, in rows without upper bounds.
 
         Beyond the sporadic part the extremes repeat, shifted the right way, with the period of
         the scale; before that, (columns - 1) * scale sums bring the closed form into force.
         """
         solution = self._solution
-        width = solution.problem.width
-        enough = []
-        for row in rows.tolist():
-            begin = solution.sums.begin[row]
-            scale = int(solution.problem.scale[row])
-            periods = int(solution.shapes.touch[row]) + (width + 1) * scale
-            enough.append(np.inf if begin is None else float(periods))
-        return np.array(enough)
+        if solution.sums.begin[row] is None:
+            return np.inf
+        periods = (solution.problem.width + 1) * int(solution.problem.scale[row])
+        return float(int(solution.shapes.touch[row]) + periods)
 
     def _by_lists(self, row: int) -> list[ValueSet]:
         solution = self._solution
         listed = ListedRow(solution.problem, solution.evaluator, row)
         values: list[set[int]] = [set() for _ in range(solution.problem.width)]
-        for total in solution.feasible[row]:
+        for total in solution.feasible[row].values:
             for column, held in enumerate(values):
                 held.update(listed.cell_values(total, column))
         return [ValueSet.from_values(held) for held in values]
@@ -157,7 +173,7 @@ class CellCounts:
     def _by_intervals(self, row: int) -> list[ValueSet]:
         solution = self._solution
         exact = solution.shapes.exact[row]
-        sums = solution.feasible[row]
+        sums = solution.feasible[row].values
         scale = int(solution.problem.scale[row])
         results: list[ValueSet | None] = [None] * solution.problem.width
         for column in np.flatnonzero(exact).tolist():
@@ -167,7 +183,7 @@ class CellCounts:
             singles, runs = self._split(row, sums)
             intervals = self._intervals(row, singles)
             for first, last, step in runs:
-                part = ValueSet([(first, last, step)])
+                part = SumSet([(first, last, step)])
                 lower, upper = self._extremes(np.array([row]), [part])
                 for column, (low, high) in enumerate(zip(lower[0], upper[0], strict=True)):
                     end = None if high is UNBOUNDED else int(high)
@@ -214,6 +230,10 @@ class CellCounts:
             for column in range(width):
                 intervals[column] += _united(smallest[column, 0], largest[column, 0])
         return intervals
+
+
+def _padded(values: list[int], length: int) -> list[int]:
+    return values + values[-1:] * (length - len(values))
 
 
 def _united(lows: IntArray, highs: IntArray) -> list[tuple[int, int | None]]:

@@ -7,6 +7,9 @@ from max(l_j, n - sum of the other u) to min(u_j, n - sum of the other l) (Theor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from cellbounds.arrays import SAFE, BoolArray, IntArray
@@ -14,77 +17,93 @@ from cellbounds.methods.conditional.problem import RowProblem
 
 __all__ = ["Evaluator"]
 
-_BLOCK = 1 << 17
-"""Sums evaluated at a time: a few arrays of this size stay in the cache."""
+_BLOCK = 1 << 15
+"""Entries of an array evaluated at a time: a few arrays of this size stay in the cache."""
+
+_ALONG = 1 << 11
+"""Sums of one row evaluated at a time."""
 
 
 class Evaluator:
-    """Evaluates l_j(n), u_j(n) and what follows, for many rows and sums at once."""
+    """Evaluates l_j(n), u_j(n) and what follows, for many rows and sums at once.
 
-    __slots__ = ("_common", "_lift", "_lower_shift", "_problem", "_upper_shift")
+    Arrays of sums have one line for each row; results have the columns first.
+    """
+
+    __slots__ = ("_capped", "_common", "_lift", "_problem", "_tables")
 
     def __init__(self, problem: RowProblem) -> None:
         self._problem = problem
         scales = set(problem.scale.tolist())
         # Division by one number is several times faster than by an array.
         self._common = scales.pop() if len(scales) == 1 else None
-        # ceil(x/s) = (x-1)//s + 1, and the smallest integer above x/s is x//s + 1; likewise below.
-        self._lower_shift = np.where(problem.low_open, 0, 1)
-        self._upper_shift = np.where(problem.high_open, 1, 0)
+        self._capped = bool((problem.cell_upper >= 0).any())
         self._lift = int(problem.scale.max(initial=1))
+        # ceil(x/s) = (x-1)//s + 1, and the smallest integer above x/s is x//s + 1; likewise below.
+        whole = [problem.low, ~problem.low_open + 0, problem.high, problem.high_open + 0]
+        whole += [problem.cell_lower, problem.cell_upper]
+        self._tables = {np.int64: [one.T[:, :, None] for one in whole]}
 
-    def limits(self, rows: IntArray, sums: IntArray, column: int) -> tuple[IntArray, IntArray]:
-        """l_j and u_j of one column; `sums` has one line for each of `rows`."""
-        problem = self._problem
-        scale = self._common if self._common is not None else problem.scale[rows][:, None]
-        low, high = problem.low[rows, column][:, None], problem.high[rows, column][:, None]
-        remainder, base_low, base_high = sums, 0, 0
-        if sums.dtype != object and sums.size and int(sums.max()) * self._lift >= SAFE:
+    def limits(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """l_j(n) and u_j(n) of every column."""
+        tables = self._tables[np.int32 if sums.dtype == np.int32 else np.int64]
+        low, low_shift, high, high_shift, least, known = (one[:, rows] for one in tables)
+        scale = self._common if self._common is not None else self._problem.scale[rows][:, None]
+        if sums.dtype == np.int64 and sums.size and int(sums.max()) * self._lift >= SAFE:
             # l(n) = low * (n // scale) + l(n mod scale): no product leaves int64.
             whole = sums // scale
-            remainder = sums - whole * scale
-            base_low, base_high = low * whole, high * whole
-        lower = (low * remainder - self._lower_shift[rows, column][:, None]) // scale + 1
-        upper = (high * remainder - self._upper_shift[rows, column][:, None]) // scale
-        lower = np.maximum(lower + base_low, problem.cell_lower[rows, column][:, None])
-        known = problem.cell_upper[rows, column][:, None]
-        upper = upper + base_high
-        if (known >= 0).any():
+            rest = sums - whole * scale
+            lower = (low * rest - low_shift) // scale + 1 + low * whole
+            upper = (high * rest - high_shift) // scale + high * whole
+        else:
+            lower = (low * sums - low_shift) // scale + 1
+            upper = (high * sums - high_shift) // scale
+        lower = np.maximum(lower, least)
+        if self._capped:
             upper = np.where(known >= 0, np.minimum(upper, known), upper)
         return lower, upper
 
+    def _shortened(self, sums: IntArray) -> IntArray:
+        """Sums in 32 bits, where division is several times faster, if all products fit."""
+        if sums.dtype != np.int64 or self._problem.needs_objects or self._common is None:
+            return sums
+        wide = self._problem.width * (self._lift + 1)
+        priors = int(self._problem.cell_lower.max(initial=0)), int(
+            self._problem.cell_upper.max(initial=0)
+        )
+        if max(int(sums.max(initial=0)) * 2 * wide, max(priors) * wide) >= 2**31:
+            return sums
+        if np.int32 not in self._tables:
+            self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
+        return sums.astype(np.int32)
+
     def admissible(self, rows: IntArray, sums: IntArray) -> BoolArray:
         """Which sums are possible for the row, taken alone and without value lists."""
-        possible = np.ones(sums.shape, dtype=bool)
-        height = max(1, len(rows))
-        block = max(1, _BLOCK // height)
-        for start in range(0, sums.shape[1], block):
-            part = sums[:, start : start + block]
-            low_sum = np.zeros_like(part)
-            high_sum = np.zeros_like(part)
-            fits = possible[:, start : start + block]
-            for column in range(self._problem.width):
-                lower, upper = self.limits(rows, part, column)
-                fits &= lower <= upper
-                low_sum += lower
-                high_sum += upper
-            fits &= (low_sum <= part) & (part <= high_sum)
+        sums = self._shortened(sums)
+        possible = np.empty(sums.shape, dtype=bool)
+        along = min(sums.shape[1], _ALONG)
+        down = max(1, _BLOCK // max(1, along * self._problem.width))
+        for top in range(0, len(rows), down):
+            chosen = rows[top : top + down]
+            for start in range(0, sums.shape[1], along):
+                part = sums[top : top + down, start : start + along]
+                lower, upper = self.limits(chosen, part)
+                fits = (lower <= upper).all(axis=0)
+                fits &= lower.sum(axis=0, dtype=sums.dtype) <= part
+                fits &= part <= upper.sum(axis=0, dtype=sums.dtype)
+                possible[top : top + down, start : start + along] = fits
         return possible
 
     def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
-        """Smallest and largest count of every cell for admissible sums.
+        """Smallest and largest count of every cell for admissible sums."""
+        lower, upper = self.limits(rows, sums)
+        # What the other columns leave: n less their largest, n less their smallest.
+        short = sums - upper.sum(axis=0)
+        long = sums - lower.sum(axis=0)
+        return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
 
-        Returns arrays of shape (columns, rows, sums).
-        """
-        each = [self.limits(rows, sums, column) for column in range(self._problem.width)]
-        lower = np.stack([one for one, _ in each])
-        upper = np.stack([one for _, one in each])
-        low_sum, high_sum = lower.sum(axis=0), upper.sum(axis=0)
-        smallest = np.maximum(lower, sums - (high_sum - upper))
-        largest = np.minimum(upper, sums - (low_sum - lower))
-        return smallest, largest
-
-    def sums_array(self, sums: list[int] | range | IntArray, largest: int) -> IntArray:
+    def sums_array(self, sums: Sequence[Any], largest: int) -> IntArray:
         """Row sums as an array that is safe to compute with."""
         small = largest < SAFE // 4 and not self._problem.needs_objects
         return np.array(sums, dtype=np.int64 if small else object)
+

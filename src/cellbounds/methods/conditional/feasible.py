@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import SAFE, IntArray
-from cellbounds.methods.conditional.offsets import OffsetSet, positions, runs_in, runs_of
+from cellbounds.methods.conditional.offsets import OffsetSet, positions, runs_in
 from cellbounds.methods.conditional.sums import (
     Bits,
     Residues,
@@ -18,21 +17,23 @@ from cellbounds.methods.conditional.sums import (
     Sparse,
     Window,
     leave_one_out,
+    spread,
     sum_of_all,
 )
+from cellbounds.methods.conditional.sumset import Segment, SumSet
 from cellbounds.results.values import Progression
 
-__all__ = ["feasible_offsets", "sum_algebra"]
+__all__ = ["feasible_sums", "sum_algebra"]
 
 SMALL_WINDOW = 1 << 24
 LARGE_WINDOW = 1 << 30
 RESIDUE_LIMIT = 1 << 20
 
 
-def feasible_offsets(
+def feasible_sums(
     rows: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> list[list[Progression]]:
-    """For each row the offsets o such that the others can make ``slack - o``.
+) -> list[SumSet]:
+    """For each row the sums that leave the others an offset that they can make.
 
     Saturated rows keep all of this in windows whose width does not depend on the slack: sums of
     rows that include saturated row k hold everything from k's size on.
@@ -72,52 +73,54 @@ def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SetAlgebra[Any],
 
 def _by_window(
     rows: Sequence[OffsetSet], copies: Sequence[int], slack: int, width: int
-) -> list[list[Progression]]:
+) -> list[SumSet]:
     window = Window(width)
     others = leave_one_out(window, rows, copies)
     return [_fitting(row, held, slack) for row, held in zip(rows, others, strict=True)]
 
 
-def _fitting(row: OffsetSet, held: Bits, slack: int) -> list[Progression]:
-    """Offsets of the row whose complement to the slack is held, as progressions."""
+def _fitting(row: OffsetSet, held: Bits, slack: int) -> SumSet:
+    """Sums of the row whose complement to the slack is held."""
     bits, limit = held
-    found: list[Progression] = []
-    # Complements from the limit on are all held: everything in the row up to `free`.
+    start = row.start
+    segments: list[Segment] = []
+    # Complements from the limit on are all held: everything in the row up to offset `free`.
     free = slack - limit
     if free >= 0:
-        kept = row.bits & ((1 << min(row.size, free + 1)) - 1)
-        found += [(first, first + length - 1, 1) for first, length in runs_of(kept)]
+        segments.append((start, row.bits & ((1 << min(row.size, free + 1)) - 1)))
         if row.step:
             end = free if row.last is None else min(free, row.last)
             begin = row.first_in_tail()
             if begin <= end:
-                found.append((begin, begin + (end - begin) // row.step * row.step, row.step))
+                last = start + begin + (end - begin) // row.step * row.step
+                segments.append((start + begin, last, row.step))
     if bits:
-        places = positions(bits)[::-1]
-        offsets = slack - (places if slack < SAFE else places.astype(object))
-        found += _steps_of_one(offsets[row.members(offsets)])
-    return _joined(found)
+        # Offsets free+1, ..., slack have the complements limit-1, ..., 0: the bits turned round.
+        turned = int(f"{bits:0{limit}b}"[::-1], 2)
+        below = 0 if free >= -1 else -1 - free
+        segments.append((start + free + 1 + below, (turned >> below) & _part(row, free + 1 + below, slack)))
+    return SumSet(segments)
 
 
-def _steps_of_one(values: IntArray) -> list[Progression]:
-    return [(first, last, 1) for first, last in runs_in(values)]
-
-
-def _joined(runs: list[Progression]) -> list[Progression]:
-    """Join neighbouring runs of step 1 where the parts of a set met."""
-    joined: list[Progression] = []
-    for first, last, step in runs:
-        if joined and step == 1 and joined[-1][2] == 1 and joined[-1][1] == first - 1:
-            joined[-1] = (joined[-1][0], last, 1)
-        else:
-            joined.append((first, last, step))
-    return joined
+def _part(row: OffsetSet, begin: int, end: int) -> int:
+    """The offsets of a row from `begin` to `end`, as bits above `begin`."""
+    length = end - begin + 1
+    made = row.bits >> begin if begin < row.size else 0
+    if row.step:
+        top = end if row.last is None else min(end, row.last)
+        first = -(-max(begin, row.size) // row.step) * row.step
+        if first <= top:
+            if row.step == 1:
+                made |= (1 << (top - begin + 1)) - (1 << (first - begin))
+            else:
+                made |= spread(1, (top - first) // row.step + 1, row.step, length) << (first - begin)
+    return made & ((1 << length) - 1)
 
 
 def _of_one_row(
     row: OffsetSet, others: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> list[Progression]:
-    """Feasible offsets of one row, the others being given."""
+) -> SumSet:
+    """Feasible sums of one row, the others being given."""
     unit = _unit(others)
     if unit > 1:
         others = [_divided(other, unit) for other in others]
@@ -128,42 +131,43 @@ def _of_one_row(
 
 def _without_saturation(
     rows: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> list[list[Progression]]:
+) -> list[SumSet]:
     unit = _unit(rows)
     if slack % unit:
-        return [[] for _ in rows]
-    if unit > 1:
-        rows, slack = [_divided(row, unit) for row in rows], slack // unit
-    algebra = _algebra(rows, slack)
+        return [SumSet([]) for _ in rows]
+    small = [_divided(row, unit) for row in rows] if unit > 1 else rows
+    algebra = _algebra(small, slack // unit)
     if isinstance(algebra, Residues):
-        found = _by_residues(algebra, rows, copies, slack)
-    else:
-        others = leave_one_out(algebra, rows, copies)
-        found = [
-            _fitting_in(algebra, held, row, slack, 1)
-            for row, held in zip(rows, others, strict=True)
-        ]
-    return [[(a * unit, b * unit, c * unit) for a, b, c in one if b is not None] for one in found]
+        return _by_residues(algebra, rows, small, copies, slack, unit)
+    others = leave_one_out(algebra, small, copies)
+    return [
+        _fitting_in(algebra, held, row, slack, unit) for row, held in zip(rows, others, strict=True)
+    ]
 
 
 def _by_residues(
-    algebra: Residues, rows: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> list[list[Progression]]:
+    algebra: Residues,
+    rows: Sequence[OffsetSet],
+    small: Sequence[OffsetSet],
+    copies: Sequence[int],
+    slack: int,
+    unit: int,
+) -> list[SumSet]:
     """Leave-one-out sums modulo the smallest step; that row itself needs another modulus."""
     key = next(
-        place for place, row in enumerate(rows) if _pure(row) and row.step == algebra.modulus
+        place for place, row in enumerate(small) if _pure(row) and row.step == algebra.modulus
     )
     places = [place for place in range(len(rows)) if place != key]
-    others = [rows[place] for place in places]
+    others = [small[place] for place in places]
     counts = [copies[place] for place in places]
-    found: list[list[Progression]] = [[] for _ in rows]
+    found: list[SumSet] = [SumSet([]) for _ in rows]
     if copies[key] > 1:
         held = sum_of_all(algebra, others, counts)
-        found[key] = _fitting_in(algebra, held, rows[key], slack, 1)
+        found[key] = _fitting_in(algebra, held, rows[key], slack, unit)
     else:
-        found[key] = _of_one_row(rows[key], others, counts, slack)
+        found[key] = _of_one_row(rows[key], [rows[place] for place in places], counts, slack)
     for place, held in zip(places, leave_one_out(algebra, others, counts), strict=True):
-        found[place] = _fitting_in(algebra, held, rows[place], slack, 1)
+        found[place] = _fitting_in(algebra, held, rows[place], slack, unit)
     return found
 
 
@@ -209,12 +213,12 @@ def _divided(row: OffsetSet, unit: int) -> OffsetSet:
 
 def _fitting_in(
     algebra: SetAlgebra[Any], held: Any, row: OffsetSet, slack: int, unit: int
-) -> list[Progression]:
-    """Offsets of the row whose complement is held; sums held are in multiples of the unit."""
+) -> SumSet:
+    """Sums of the row whose complement is held; what is held is in multiples of the unit."""
     if isinstance(algebra, Window) and unit == 1 and algebra.width == slack + 1:
         return _fitting(row, held, slack)
     if isinstance(algebra, Residues):
-        return _fitting_residues(algebra, held, row, slack, unit)
+        return SumSet(_fitting_residues(algebra, held, row, slack, unit), mixed=True)
     if isinstance(algebra, Window):
         bits, limit = held
         members = positions(bits | ((1 << algebra.width) - (1 << limit))).astype(object)
@@ -222,7 +226,8 @@ def _fitting_in(
         members = np.array(sorted(held), dtype=object)
     offsets = slack - members[::-1] * unit
     offsets = offsets[offsets >= 0]
-    return _steps_of_one(offsets[row.members(offsets)])
+    kept = offsets[row.members(offsets)] + row.start
+    return SumSet([(first, last, 1) for first, last in runs_in(kept)])
 
 
 def _fitting_residues(
@@ -234,9 +239,9 @@ def _fitting_residues(
         for offset in range(first, first + length):
             rest = slack - offset
             if rest >= 0 and rest % unit == 0 and algebra.holds(held, rest // unit):
-                found.append((offset, offset, 1))
+                found.append((row.start + offset, row.start + offset, 1))
     if not row.step:
-        return _joined(found)
+        return found
     begin = row.first_in_tail()
     end = slack if row.last is None else min(slack, row.last)
     period = modulus // math.gcd(modulus, row.step)
@@ -252,7 +257,6 @@ def _fitting_residues(
         last = min(slack - smallest, end)
         if last >= first:
             stride = row.step * period
-            found.append((first, first + (last - first) // stride * stride, stride))
+            last = first + (last - first) // stride * stride
+            found.append((row.start + first, row.start + last, stride))
     return found
-
-

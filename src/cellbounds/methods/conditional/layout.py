@@ -141,6 +141,8 @@ def _both(left: Known, right: Known) -> Known:
 
 def narrowed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """An object array as int64 where every value fits."""
+    if values.dtype != object:
+        return values
     if all(not isinstance(v, Unbounded) and -SAFE < v < SAFE for v in values.flat):
         return values.astype(np.int64)
     return values

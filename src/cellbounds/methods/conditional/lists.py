@@ -33,8 +33,9 @@ class ListedRow:
         sums = self._evaluator.sums_array([total], total).reshape(1, 1)
         rows = np.array([self._row])
         sets = []
+        lowers, uppers = self._evaluator.limits(rows, sums)
         for column in range(self._width):
-            lower, upper = (int(one[0, 0]) for one in self._evaluator.limits(rows, sums, column))
+            lower, upper = int(lowers[column, 0, 0]), int(uppers[column, 0, 0])
             bits = (1 << max(upper - lower + 1, 0)) - 1
             if column in self._lists:
                 bits = 0

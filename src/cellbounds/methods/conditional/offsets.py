@@ -7,6 +7,7 @@ if that is given. Step 0: nothing from `size` on.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,11 +39,15 @@ def runs_in(values: IntArray) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def runs_of(bits: int) -> list[tuple[int, int]]:
-    """Runs of set bits as (first, length), in increasing order."""
-    if bits & (bits + 1) == 0:
-        return [(0, bits.bit_length())] if bits else []
-    return [(first, last - first + 1) for first, last in runs_in(positions(bits))]
+def runs_of(bits: int) -> Iterator[tuple[int, int]]:
+    """Runs of set bits as (first, length), in increasing order, lazily."""
+    text = bin(bits)[:1:-1]
+    end = 0
+    while (first := text.find("1", end)) >= 0:
+        end = text.find("0", first)
+        if end < 0:
+            end = len(text)
+        yield first, end - first
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class OffsetSet:
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
         """Runs of the finite part as (first offset, length)."""
-        return runs_of(self.bits)
+        return list(runs_of(self.bits))
 
     def first_in_tail(self) -> int:
         """The first offset of the periodic part."""

@@ -8,6 +8,7 @@ conditional with exact rates, whose sums are the multiples of a *step*; a row ma
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from cellbounds.methods.conditional.problem import RowProblem
 __all__ = ["RowShapes", "row_shapes"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RowShapes:
     """Facts about each row; numerators are over the row's scale.
 
@@ -25,97 +26,128 @@ class RowShapes:
     ----------
     impossible
         Rows whose rates cannot come from any counts.
+    low, high, low_open, high_open
+        Rates clipped to 0..1, and which of these ends are not included.
     exact, share
         Cells that are a fixed share of the row sum, and that share.
-    tight_low, tight_high, tight_low_open, tight_high_open
-        The smallest and largest share of each cell among real-valued rows, and whether it is
-        not attained.
     step
         Every admissible sum is a multiple of this.
-    reach
-        Multiples of the step larger than (where the row can begin) + reach are admissible.
-    touch
-        Beyond (where the row can begin) + touch the counts of a cell under neighbouring sums
-        overlap or touch.
     """
 
+    scale: IntArray
     impossible: BoolArray
+    low: IntArray
+    high: IntArray
+    low_open: BoolArray
+    high_open: BoolArray
     exact: BoolArray
     share: IntArray
-    tight_low: IntArray
-    tight_high: IntArray
-    tight_low_open: BoolArray
-    tight_high_open: BoolArray
     step: IntArray
-    reach: IntArray
-    touch: IntArray
+
+    @cached_property
+    def reach(self) -> IntArray:
+        """Multiples of the step larger than (where the row can begin) + reach are admissible."""
+        reach = self._reach_of_all
+        if self._room.no_low.any():
+            reach = np.minimum(reach, self._room.reach_over(self._room.free & ~self._room.no_low))
+            reach = np.where(self._room.alone(), 0, reach)
+        return np.where(self._room.free.any(axis=1), reach, 0)
+
+    @cached_property
+    def touch(self) -> IntArray:
+        """Beyond (where the row can begin) + touch, counts of a cell under neighbouring sums meet.
+
+        They overlap or touch, so that a run of sums gives a run of counts.
+        """
+        free = self._room.free
+        spread = np.where(free, self.tight_high - self.tight_low, 1)
+        spread = np.where(spread > 0, spread, 1)  # impossible rows only
+        jump = self.scale[:, None] + np.where(free, self.tight_low, 0) * self.step[:, None]
+        overlap = np.where(free, -(-jump // spread), 0).max(axis=1, initial=0)
+        return np.where(free.any(axis=1), self._reach_of_all + 1 + overlap, 0)
+
+    @cached_property
+    def tight_low(self) -> IntArray:
+        """The smallest share of each cell among real-valued rows."""
+        forced = np.maximum(self.low, self.high - self._excess_high)
+        return np.where(self.exact, self.share, forced)
+
+    @cached_property
+    def tight_high(self) -> IntArray:
+        """The largest share of each cell among real-valued rows."""
+        forced = np.minimum(self.high, self.low + self._excess_low)
+        return np.where(self.exact, self.share, forced)
+
+    @cached_property
+    def tight_low_open(self) -> BoolArray:
+        """Whether the smallest share is not attained."""
+        if not self.high_open.any() and not self.low_open.any():
+            return np.zeros(self.low.shape, dtype=bool)
+        others = (self.high_open.sum(axis=1)[:, None] - self.high_open) > 0
+        own = (self.tight_low == self.low) & self.low_open
+        return ~self.exact & (own | ((self.tight_low == self.high - self._excess_high) & others))
+
+    @cached_property
+    def tight_high_open(self) -> BoolArray:
+        """Whether the largest share is not attained."""
+        if not self.high_open.any() and not self.low_open.any():
+            return np.zeros(self.low.shape, dtype=bool)
+        others = (self.low_open.sum(axis=1)[:, None] - self.low_open) > 0
+        own = (self.tight_high == self.high) & self.high_open
+        return ~self.exact & (own | ((self.tight_high == self.low + self._excess_low) & others))
+
+    @cached_property
+    def _excess_high(self) -> IntArray:
+        return (self.high.sum(axis=1) - self.scale)[:, None]
+
+    @cached_property
+    def _excess_low(self) -> IntArray:
+        return (self.scale - self.low.sum(axis=1))[:, None]
+
+    @cached_property
+    def _reach_of_all(self) -> IntArray:
+        return self._room.reach_over(self._room.free)
+
+    @cached_property
+    def _room(self) -> _Room:
+        free = ~self.exact
+        no_low = free & (self.low == 0) & ~self.low_open
+        no_high = free & (self.high == self.scale[:, None]) & ~self.high_open
+        rest = self.scale - self.share.sum(axis=1)
+        return _Room(self.low, self.high, free, no_low, no_high, rest, self.scale)
 
 
 def row_shapes(problem: RowProblem) -> RowShapes:
-    """Work out the facts for all rows at once."""
+    """Work out the facts for all rows at once; what only some questions need, when asked."""
     scale = problem.scale[:, None]
-    low = np.maximum(problem.low, 0)
-    high = np.minimum(problem.high, scale)
-    low_open = problem.low_open & (problem.low >= 0)
-    high_open = problem.high_open & (problem.high <= scale)
+    low, high = np.maximum(problem.low, 0), np.minimum(problem.high, scale)
+    low_open, high_open = problem.low_open, problem.high_open
+    if low_open.any():
+        low_open = low_open & (problem.low >= 0)
+    if high_open.any():
+        high_open = high_open & (problem.high <= scale)
     empty = problem.cell_upper == 0
-    high, high_open = np.where(empty, np.minimum(high, 0), high), high_open & ~empty
-
-    low_sum, high_sum = low.sum(axis=1), high.sum(axis=1)
-    impossible = (
-        ((low > high) | ((low == high) & (low_open | high_open))).any(axis=1)
-        | (low_sum > problem.scale)
-        | ((low_sum == problem.scale) & low_open.any(axis=1))
-        | (high_sum < problem.scale)
-        | ((high_sum == problem.scale) & high_open.any(axis=1))
+    if empty.any():
+        high, high_open = np.where(empty, np.minimum(high, 0), high), high_open & ~empty
+    fixed = low >= high
+    under, over = problem.scale - low.sum(axis=1), high.sum(axis=1) - problem.scale
+    impossible = ((under < 0) | (over < 0)) | (
+        ((under == 0) & low_open.any(axis=1)) | ((over == 0) & high_open.any(axis=1))
     )
-    at_low = (low_sum == problem.scale)[:, None]
-    at_high = (high_sum == problem.scale)[:, None]
-    exact = (low == high) | at_low | at_high
-    share = np.where(at_low, low, np.where(at_high, high, np.where(exact, low, 0)))
-    rest = problem.scale - share.sum(axis=1)
+    share, step = np.zeros_like(low), np.ones_like(problem.scale)
+    if not fixed.any() and (under > 0).all() and (over > 0).all() and low.shape[1] > 1:
+        return RowShapes(
+            problem.scale, impossible, low, high, low_open, high_open, fixed, share, step
+        )
+    impossible = impossible | ((low > high) | (fixed & (low_open | high_open))).any(axis=1)
+    at_low, at_high = (under == 0)[:, None], (over == 0)[:, None]
+    exact = fixed | at_low | at_high
+    share = np.where(at_high & ~at_low, high, np.where(exact, low, 0))
     lone = ~exact & ((~exact).sum(axis=1) == 1)[:, None]
-    share = np.where(lone, rest[:, None], share)
+    share = np.where(lone, (problem.scale - share.sum(axis=1))[:, None], share)
     exact = exact | lone
-    rest = np.where(lone.any(axis=1), 0, rest)
-
-    free = ~exact
-    tight_low = np.maximum(low, scale - (high_sum[:, None] - high))
-    tight_high = np.minimum(high, scale - (low_sum[:, None] - low))
-    others_high_open = (high_open.sum(axis=1)[:, None] - high_open) > 0
-    others_low_open = (low_open.sum(axis=1)[:, None] - low_open) > 0
-    forced_low = (tight_low > low) | ~low_open
-    forced_high = (tight_high < high) | ~high_open
-    low_from_others = tight_low == scale - (high_sum[:, None] - high)
-    high_from_others = tight_high == scale - (low_sum[:, None] - low)
-    tight_low_open = ~exact & (~forced_low | (low_from_others & others_high_open))
-    tight_high_open = ~exact & (~forced_high | (high_from_others & others_low_open))
-    tight_low = np.where(exact, share, tight_low)
-    tight_high = np.where(exact, share, tight_high)
     step = _steps(exact, share, problem.scale)
-    no_low = (problem.low < 0) | ((problem.low == 0) & ~problem.low_open)
-    no_high = (high > scale) | ((high == scale) & ~high_open)
-    room = _Room(low, high, free, free & no_low, free & no_high, rest, problem.scale)
-    every = room.reach_over(free)
-    reach = np.minimum(every, room.reach_over(free & ~no_low))
-    reach = np.where(room.alone() | ~free.any(axis=1), 0, reach)
-    spread = np.where(free, tight_high - tight_low, 1)
-    spread = np.where(spread > 0, spread, 1)  # impossible rows only
-    jump = scale + np.where(free, tight_low, 0) * step[:, None]
-    overlap = np.where(free, -(-jump // spread), 0).max(axis=1, initial=0)
-    touch = np.where(free.any(axis=1), every + 1 + overlap, 0)
-    return RowShapes(
-        impossible,
-        exact,
-        share,
-        tight_low,
-        tight_high,
-        tight_low_open,
-        tight_high_open,
-        step,
-        reach,
-        touch,
-    )
+    return RowShapes(problem.scale, impossible, low, high, low_open, high_open, exact, share, step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,34 +168,29 @@ class _Room:
         With k cells, rounding a real row to integers of the same sum moves a cell by at most
         (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on.
         """
-        never = np.full(self.scale.shape, _NEVER, dtype=self.scale.dtype)
         count = cells.sum(axis=1).astype(self.scale.dtype)
-        factor = np.maximum(count - 1, 0) * self.scale
+        reach = np.zeros_like(self.scale)
 
-        def bound(margin: IntArray, parts: IntArray, applies: BoolArray) -> IntArray:
+        def bounded(margin: IntArray, parts: IntArray | int, applies: BoolArray) -> IntArray:
             # Margin d = margin / (parts * scale); where it is not positive there is no reach.
-            safe = np.where(margin > 0, margin, 1)
-            value = factor * parts // (np.maximum(count, 1) * safe)
-            return np.where(applies, np.where(margin > 0, value, never), 0)
+            value = (count - 1) * self.scale * parts // (count * np.maximum(margin, 1))
+            value = np.where(margin > 0, value, _NEVER)
+            return np.maximum(reach, np.where(applies, value, 0))
 
+        count = np.maximum(count, 1)
         both = cells & ~self.no_low & ~self.no_high
+        width = np.where(both, self.high - self.low, 2 * self.scale[:, None]).min(axis=1)
+        reach = bounded(width, 2, both.any(axis=1))
         above = cells & self.no_low & ~self.no_high
-        width = np.where(both, self.high - self.low, self.scale[:, None] * 2).min(axis=1)
-        cap = np.where(above, self.high, self.scale[:, None] * 2).min(axis=1)
+        if above.any():
+            cap = np.where(above, self.high, 2 * self.scale[:, None]).min(axis=1)
+            reach = bounded(cap, 1, above.any(axis=1))
         lowered = cells & ~self.no_low
-        low_count = lowered.sum(axis=1).astype(self.scale.dtype)
-        below = self.rest - np.where(lowered, self.low, 0).sum(axis=1)
-        over = np.where(cells, self.high, 0).sum(axis=1) - self.rest
-        limits = [
-            bound(width, np.full_like(count, 2), both.any(axis=1)),
-            bound(cap, np.full_like(count, 1), above.any(axis=1)),
-            bound(below, low_count, lowered.any(axis=1)),
-            bound(over, count, ~(cells & self.no_high).any(axis=1)),
-        ]
-        reach = limits[0]
-        for limit in limits[1:]:
-            reach = np.maximum(reach, limit)
-        return np.where(count > 0, reach, never)
+        below = self.rest - (self.low * lowered).sum(axis=1)
+        reach = bounded(below, lowered.sum(axis=1), lowered.any(axis=1))
+        over = (self.high * cells).sum(axis=1) - self.rest
+        reach = bounded(over, count, ~(cells & self.no_high).any(axis=1))
+        return np.where(cells.any(axis=1), reach, _NEVER)
 
     def alone(self) -> BoolArray:
         """Rows in which one free cell may hold all the free mass by itself."""

@@ -65,16 +65,18 @@ class SharpAnswers:
         """Lower and upper bounds in the shape of the cells asked for."""
         layout, solution = self._layout, self._solution
         if layout.about is About.ROWS:
-            smallest = np.array([one.smallest for one in solution.feasible], dtype=object)
+            smallest = np.array([one.head(1)[0] for one in solution.feasible], dtype=object)
             largest = np.empty(len(solution.feasible), dtype=object)
-            largest[:] = [one.largest for one in solution.feasible]
+            largest[:] = [
+                UNBOUNDED if one.unbounded else one.tail(1)[0] for one in solution.feasible
+            ]
             width = 1
         else:
             smallest, largest = self._counts.bounds()
             width = layout.column_count
         both = []
         for values in (smallest, largest):
-            spread = np.zeros((layout.row_count, width), dtype=object)
+            spread = np.zeros((layout.row_count, width), dtype=values.dtype)
             spread[layout.problem.rows] = values.reshape(-1, width)[solution.kind]
             both.append(spread)
         if layout.about is About.PARTS:
@@ -107,7 +109,7 @@ class SharpAnswers:
         """Every attainable count of one cell."""
         row, column, part = self._layout.place(index)
         if self._layout.about is About.ROWS:
-            return self._solution.feasible[self._kind[row]] if row in self._kind else _ZERO
+            return self._solution.feasible[self._kind[row]].values if row in self._kind else _ZERO
         if self._layout.about is About.CELLS:
             return self._cell_values(row, column)
         return self._part_values(row, column, part)

@@ -11,11 +11,12 @@ from cellbounds.arrays import IntArray
 from cellbounds.errors import InconsistentRelease
 from cellbounds.methods.conditional.admissible import RowSums, admissible_sums
 from cellbounds.methods.conditional.evaluate import Evaluator
-from cellbounds.methods.conditional.feasible import feasible_offsets
+from cellbounds.methods.conditional.feasible import feasible_sums
 from cellbounds.methods.conditional.offsets import OffsetSet
 from cellbounds.methods.conditional.problem import RowProblem
 from cellbounds.methods.conditional.shape import RowShapes, row_shapes
-from cellbounds.results.values import Progression, ValueSet
+from cellbounds.methods.conditional.sumset import SumSet
+from cellbounds.results.values import Progression
 
 __all__ = ["Solution", "solve_rows"]
 
@@ -32,7 +33,7 @@ class Solution:
     shapes: RowShapes
     evaluator: Evaluator
     sums: RowSums
-    feasible: Sequence[ValueSet]
+    feasible: Sequence[SumSet]
     kind: IntArray
     copies: Sequence[int]
     slack: int | None
@@ -53,7 +54,7 @@ def solve_rows(whole: RowProblem) -> Solution:
     sums = admissible_sums(problem, shapes, evaluator)
     slack = None
     if problem.height == 0:
-        feasible: list[ValueSet] = []
+        feasible: list[SumSet] = []
         _check_empty(problem)
     elif problem.total_upper is None:
         feasible = _without_total(problem, sums.sets, copies)
@@ -71,19 +72,16 @@ def solve_rows(whole: RowProblem) -> Solution:
 
 def _with_total(
     problem: RowProblem, sets: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> list[ValueSet]:
+) -> list[SumSet]:
     rows, counts = list(sets), list(copies)
     give = (problem.total_upper or 0) - problem.total_lower
     if give:
         rows.append(range_row(give))
         counts.append(1)
-    offsets = feasible_offsets(rows, counts, slack)[: len(sets)]
-    if not all(offsets):
+    feasible = feasible_sums(rows, counts, slack)[: len(sets)]
+    if not all(feasible):
         raise _unreachable(problem)
-    return [
-        ValueSet([(a + one.start, b + one.start, c) for a, b, c in found if b is not None])
-        for one, found in zip(sets, offsets, strict=True)
-    ]
+    return feasible
 
 
 def range_row(give: int) -> OffsetSet:
@@ -93,7 +91,7 @@ def range_row(give: int) -> OffsetSet:
 
 def _without_total(
     problem: RowProblem, sets: Sequence[OffsetSet], copies: Sequence[int]
-) -> list[ValueSet]:
+) -> list[SumSet]:
     """Only a lower limit of N, or none: a row must make up what the others cannot."""
     tops = [None if one.largest is None else one.start + one.largest for one in sets]
     feasible = []
@@ -107,7 +105,7 @@ def _without_total(
         found = _members_from(one, least)
         if not found:
             raise _unreachable(problem)
-        feasible.append(ValueSet(found))
+        feasible.append(SumSet(found))
     return feasible
 
 

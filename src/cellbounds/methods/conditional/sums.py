@@ -16,7 +16,16 @@ from cellbounds.arrays import IntArray
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.conditional.offsets import OffsetSet, runs_of
 
-__all__ = ["Residues", "SetAlgebra", "Sparse", "Window", "leave_one_out", "sum_of_all"]
+__all__ = [
+    "Bits",
+    "Residues",
+    "SetAlgebra",
+    "Sparse",
+    "Window",
+    "leave_one_out",
+    "spread",
+    "sum_of_all",
+]
 
 Held = TypeVar("Held")
 
@@ -149,7 +158,7 @@ class Window:
             if first >= limit:
                 break
             mask = (1 << limit) - 1
-            made |= _spread(right[0] & mask, length, 1, limit) << first & mask
+            made |= spread(right[0] & mask, length, 1, limit) << first & mask
             since += 1
             if since >= 8:
                 made, limit = self._trimmed(made, limit)
@@ -159,7 +168,7 @@ class Window:
     def _plus_multiples(self, held: Bits, step: int) -> Bits:
         bits, limit = held
         count = -(-limit // step)
-        return self._trimmed(_spread(bits, count, step, limit) & ((1 << limit) - 1), limit)
+        return self._trimmed(spread(bits, count, step, limit) & ((1 << limit) - 1), limit)
 
     def _plus_periodic(self, held: Bits, row: OffsetSet) -> Bits:
         finite = self._sum(held, (row.bits & ((1 << self.width) - 1), self.width))
@@ -169,7 +178,7 @@ class Window:
             return finite
         count = (end - begin) // row.step + 1
         bits = held[0] | ((1 << self.width) - (1 << held[1]))
-        tail = _spread(bits, count, row.step, self.width) << begin & ((1 << self.width) - 1)
+        tail = spread(bits, count, row.step, self.width) << begin & ((1 << self.width) - 1)
         both = tail | finite[0] | ((1 << self.width) - (1 << finite[1]))
         return self._trimmed(both, self.width)
 
@@ -178,7 +187,7 @@ def _run_count(bits: int) -> int:
     return (bits & ~(bits << 1)).bit_count()
 
 
-def _spread(bits: int, count: int, step: int, width: int) -> int:
+def spread(bits: int, count: int, step: int, width: int) -> int:
     """The union of shifts by 0, step, ..., (count-1) step, by doubling."""
     done = 1
     while done < count:

@@ -20,7 +20,7 @@ __all__ = ["row_sum_for", "table_with"]
 def row_sum_for(solution: Solution, row: int, column: int, value: int) -> int:
     """A feasible sum of a distinct row under which the cell can hold `value`."""
     problem, shapes = solution.problem, solution.shapes
-    sums = solution.feasible[row]
+    sums = solution.feasible[row].values
     scale = int(problem.scale[row])
     low, high = int(shapes.tight_low[row, column]), int(shapes.tight_high[row, column])
     least = value * scale // high if high else sums.smallest
@@ -148,8 +148,9 @@ def _fill(
         return ListedRow(problem, evaluator, row).fill(total, column, value)
     sums = evaluator.sums_array([total], total).reshape(1, 1)
     counts, room = [], []
+    lowers, uppers = evaluator.limits(np.array([row]), sums)
     for place in range(problem.width):
-        lower, upper = (int(x[0, 0]) for x in evaluator.limits(np.array([row]), sums, place))
+        lower, upper = int(lowers[place, 0, 0]), int(uppers[place, 0, 0])
         if place == column and value is not None:
             lower = upper = value
         counts.append(lower)

@@ -1,0 +1,92 @@
+"""Feasible row sums of one row: bits near both ends, a progression between, made on demand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from cellbounds.methods.conditional.offsets import runs_of
+from cellbounds.results.values import Progression, ValueSet
+
+__all__ = ["Segment", "SumSet"]
+
+Segment = tuple[int, int] | Progression
+"""Bits above a base, or first, last (None: without end) and step of a progression."""
+
+
+class SumSet:
+    """A set of row sums as segments; sets with few hundred members or many millions alike.
+
+    The segments follow each other in increasing order unless `mixed`.
+    """
+
+    def __init__(self, segments: Sequence[Segment], *, mixed: bool = False) -> None:
+        self._segments = [one for one in segments if len(one) == 3 or one[1]]
+        self._mixed = mixed
+
+    def __bool__(self) -> bool:
+        return bool(self._segments)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether there is no largest sum."""
+        return any(len(one) == 3 and one[1] is None for one in self._segments)
+
+    @cached_property
+    def values(self) -> ValueSet:
+        """The same as a set of values."""
+        runs: list[Progression] = []
+        for one in self._segments:
+            if len(one) == 3:
+                pieces: list[Progression] = [one]
+            else:
+                base = one[0]
+                pieces = [(base + a, base + a + n - 1, 1) for a, n in runs_of(one[1])]
+            for first, last, step in pieces:
+                previous = runs[-1] if runs else None
+                if previous and step == previous[2] == 1 and previous[1] == first - 1:
+                    runs[-1] = (previous[0], last, 1)
+                else:
+                    runs.append((first, last, step))
+        return ValueSet(runs)
+
+    def head(self, count: int) -> list[int]:
+        """The smallest members, at most so many."""
+        if self._mixed:
+            return list(itertools.islice(self.values, count))
+        return list(itertools.islice(self._upwards(), count))
+
+    def tail(self, count: int) -> list[int]:
+        """The largest members in decreasing order, at most so many."""
+        if self._mixed:
+            return list(itertools.islice(reversed(self.values), count))
+        return list(itertools.islice(self._downwards(), count))
+
+    def _upwards(self) -> Iterator[int]:
+        for one in self._segments:
+            if len(one) == 3:
+                first, last, step = one
+                yield from itertools.count(first, step) if last is None else range(
+                    first, last + 1, step
+                )
+            else:
+                base, text = one[0], bin(one[1])[:1:-1]
+                place = text.find("1")
+                while place >= 0:
+                    yield base + place
+                    place = text.find("1", place + 1)
+
+    def _downwards(self) -> Iterator[int]:
+        for one in reversed(self._segments):
+            if len(one) == 3:
+                first, last, step = one
+                assert last is not None
+                yield from range(first + (last - first) // step * step, first - 1, -step)
+            else:
+                base, text = one[0], bin(one[1])[2:]
+                top = base + len(text) - 1
+                place = text.find("1")
+                while place >= 0:
+                    yield top - place
+                    place = text.find("1", place + 1)
