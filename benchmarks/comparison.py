@@ -33,7 +33,7 @@ EVERY_VALUE_UP_TO = 2000  # people; larger tables are compared by their bounds o
 REFUTATION_SECONDS = 120.0
 
 
-class Mismatch(Exception):  # noqa: N818 - it is what the run reports, not a fault of the program
+class Mismatch(Exception):
     """Two methods disagree about an attainable count."""
 
 

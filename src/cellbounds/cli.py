@@ -157,9 +157,7 @@ def audit(
 @commands.command(epilog=EPILOG)
 @click.argument("release", type=click.Path())
 @_output_options
-def attack(
-    release: str, style: str, output: str | None, everything: bool, over: str | None
-) -> int:
+def attack(release: str, style: str, output: str | None, everything: bool, over: str | None) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
     from cellbounds.releases.files import read_release
     from cellbounds.report.audits import render

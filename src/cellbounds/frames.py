@@ -8,7 +8,7 @@ from typing import Any
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["FRAME_LIBRARIES", "frame_of", "frame_columns"]
+__all__ = ["FRAME_LIBRARIES", "frame_columns", "frame_of"]
 
 FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 
@@ -18,12 +18,11 @@ def frame_of(columns: Mapping[str, list[Any]], backend: str | None = None) -> An
     import narwhals
 
     if backend is not None and backend not in FRAME_LIBRARIES:
-        raise InvalidInput(
-            f"frame library {backend!r}; choose one of {', '.join(FRAME_LIBRARIES)}"
-        )
-    for library in FRAME_LIBRARIES if backend is None else (backend,):
-        if importlib.util.find_spec(library) is not None:
-            return narwhals.from_dict(dict(columns), backend=library).to_native()
+        raise InvalidInput(f"frame library {backend!r}; choose one of {', '.join(FRAME_LIBRARIES)}")
+    wanted: Any
+    for wanted in FRAME_LIBRARIES if backend is None else (backend,):
+        if importlib.util.find_spec(wanted) is not None:
+            return narwhals.from_dict(dict(columns), backend=wanted).to_native()
     wanted = backend or "pandas"
     raise InvalidInput(
         f"no data frame library for to_frame(); install one, such as `pip install {wanted}`"

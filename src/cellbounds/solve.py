@@ -112,9 +112,7 @@ def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:
         if refusal is None:
             return method, method.work(release, question)
         refusals.append((method.name, refusal))
-    said = "; ".join(
-        f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only")
-    )
+    said = "; ".join(f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only"))
     raise UnsupportedRelease(
         f"no method answers {question.kind} bounds over {list(question.over)} from "
         f"{', '.join(s.notation for s in release.statements) or 'an empty release'} ({said})"

@@ -163,7 +163,8 @@ class Table:
         Examples
         --------
         >>> from cellbounds import example_table
-        >>> merged = example_table("delinquent").merge("education", {"High+": ["High", "Very High"]})
+        >>> children = example_table("delinquent")
+        >>> merged = children.merge("education", {"High+": ["High", "Very High"]})
         >>> merged.domain.levels("education")
         ('Low', 'Medium', 'High+')
         """

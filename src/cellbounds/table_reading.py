@@ -81,9 +81,7 @@ def read_table(
     counts = None if count is None else _whole_numbers(where, columns[count])
     used = names if variables is None or count is None else [n for n in columns if n != count]
     _refuse_missing(where, {name: columns[name] for name in used})
-    levels = {
-        name: categories.get(name) or list(dict.fromkeys(columns[name])) for name in used
-    }
+    levels = {name: categories.get(name) or list(dict.fromkeys(columns[name])) for name in used}
     domain = Domain(levels)
     if domain.size > DENSE_LIMIT:
         raise InvalidInput(
@@ -101,9 +99,7 @@ def _tabulate(
     counts: list[int] | None,
     structural: str | Iterable[Sequence[Label]] | None,
 ) -> Table:
-    places = [
-        [domain.position(name, label) for label in columns[name]] for name in domain.names
-    ]
+    places = [[domain.position(name, label) for label in columns[name]] for name in domain.names]
     flat = np.ravel_multi_index(tuple(map(np.array, places)), domain.shape)
     occurrences = np.bincount(flat, minlength=domain.size)
     if counts is None:
@@ -146,8 +142,7 @@ def _variable_names(
     for name in variables:
         if name not in names:
             raise InvalidInput(
-                f"{where}: unknown variable {name!r}; the columns are "
-                f"{', '.join(map(repr, names))}"
+                f"{where}: unknown variable {name!r}; the columns are {', '.join(map(repr, names))}"
             )
     return list(variables)
 
@@ -160,11 +155,7 @@ def _whole_numbers(where: str, column: list[Any]) -> list[int]:
         if isinstance(value, str):
             match = _WHOLE.fullmatch(value)
             number = int(match[1]) if match else None
-        elif isinstance(value, int | np.integer) and not isinstance(value, bool):
-            number = int(value)
-        elif isinstance(value, float) and math.isfinite(value) and value.is_integer():
-            number = int(value)
-        elif isinstance(value, Fraction) and value.denominator == 1:
+        elif isinstance(value, int | np.integer | float | Fraction) and _is_whole(value):
             number = int(value)
         if number is None or number < 0:
             raise InvalidInput(
@@ -173,6 +164,12 @@ def _whole_numbers(where: str, column: list[Any]) -> list[int]:
             )
         whole.append(number)
     return whole
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return False
+    return bool(value == int(value))
 
 
 def _refuse_missing(where: str, columns: dict[str, list[Any]]) -> None:

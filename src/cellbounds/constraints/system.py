@@ -66,14 +66,10 @@ def compile_release(release: Release) -> System:
     return System(release, tuple(inequalities), tuple(lists))
 
 
-def _compile(
-    statement: Statement, domain: Domain, place: int
-) -> Iterator[Inequality | ValueList]:
+def _compile(statement: Statement, domain: Domain, place: int) -> Iterator[Inequality | ValueList]:
     match statement:
         case Total():
-            yield from _between(
-                np.arange(domain.size), statement.lower, statement.upper, place
-            )
+            yield from _between(np.arange(domain.size), statement.lower, statement.upper, place)
         case Margin() | Prior():
             known = statement.known(domain)
             groups = margin_cells(domain, statement.variables)
@@ -88,9 +84,7 @@ def _compile(
             yield from _rates(statement, domain, place)
 
 
-def _between(
-    cells: IntArray, lower: int, upper: int | None, place: int
-) -> Iterator[Inequality]:
+def _between(cells: IntArray, lower: int, upper: int | None, place: int) -> Iterator[Inequality]:
     ones = np.ones(len(cells), dtype=np.int64)
     if lower > 0:
         yield Inequality(cells, ones, lower, place)

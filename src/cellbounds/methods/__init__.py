@@ -1,0 +1,1 @@
+"""How: one module or folder for each mathematics, one ordered list."""

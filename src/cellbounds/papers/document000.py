@@ -41,7 +41,9 @@ def compare() -> Iterator[Comparison]:
         answer = bounds(release, kind=kind)
         for text, labels in zip(printed, mp3.domain.cells(), strict=True):
             ours = interval_text(*answer[labels])
-            yield Comparison(DOCUMENT, f"2 x 2 example, {kind}", ", ".join(map(str, labels)), text, ours)
+            yield Comparison(
+                DOCUMENT, f"2 x 2 example, {kind}", ", ".join(map(str, labels)), text, ours
+            )
     koch = example_table("koch4")
     full = publish(koch, "[recovery|center,status,treatment]")
     sharp, linear = bounds(full), bounds(full, kind="linear")

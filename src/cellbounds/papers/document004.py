@@ -6,6 +6,7 @@ with eps = one unit of the last decimal, weak.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from cellbounds.domain import Domain
@@ -96,7 +97,8 @@ def _delinquent() -> Iterator[Comparison]:
     yield _fact("Table 7(a), three digits", "counts revealed", "all", "all" if revealed else "some")
     children = example_table("delinquent")
     values = attainable(delinquent_rounded(2))
-    small, large = [], []
+    small: list[ValueSet] = []
+    large: list[ValueSet] = []
     for labels, held in values.items():
         (small if children[labels] <= 3 else large).append(held)
     whole = all(one.size == _span(one) for one in small)
@@ -107,11 +109,18 @@ def _delinquent() -> Iterator[Comparison]:
     upper_left = len(values["Alpha", "Low"])
     yield _fact("Table 8", "counts of the upper left cell", "31", str(upper_left))
     by_sum = lower_by_row_sum()
-    falls = any(b < a for (_, a), (_, b) in zip(by_sum, by_sum[1:], strict=False))
-    yield _fact("Fig. 1", "lower bound of row 3, column 4", "not monotone", "not monotone" if falls else "monotone")
+    falls = any(b < a for (_, a), (_, b) in itertools.pairwise(by_sum))
+    yield _fact(
+        "Fig. 1",
+        "lower bound of row 3, column 4",
+        "not monotone",
+        "not monotone" if falls else "monotone",
+    )
     limits, cells = bounds(delinquent_rounded(2), over=["county"]), bounds(delinquent_rounded(2))
     below = bool((limits.upper < cells.upper.sum(axis=1)).all())
-    yield _fact("Table 8", "row upper bounds below the cells' sum", "all", "all" if below else "some")
+    yield _fact(
+        "Table 8", "row upper bounds below the cells' sum", "all", "all" if below else "some"
+    )
     unique = bounds(publish(children, "[education|county]"))
     one_table = bool((unique.lower == unique.upper).all())
     yield _fact("Table 6, exact rates", "tables", "one", "one" if one_table else "several")

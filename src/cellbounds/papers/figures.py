@@ -51,7 +51,7 @@ def figure_1() -> Any:
 
     points = [{"row sum": n, "lower bound": low} for n, low in lower_by_row_sum()]
     return (
-        alt.Chart(alt.Data(values=points), title="Lower bound of row 3, column 4 by row sum")
+        alt.Chart(_data(points), title="Lower bound of row 3, column 4 by row sum")
         .mark_line(point=True, interpolate="linear")
         .encode(
             alt.X("row sum:Q", scale=alt.Scale(zero=False)),
@@ -75,14 +75,21 @@ def figure_2() -> Any:
         alt.X("work:Q", scale=alt.Scale(type="log"), title="(I ln I)(N ln N)"),
         alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
     )
-    line = alt.Chart(alt.Data(values=curve)).mark_line(color="grey").encode(*axes)
+    line = alt.Chart(_data(curve)).mark_line(color="grey").encode(*axes)
     points = (
-        alt.Chart(alt.Data(values=ours))
+        alt.Chart(_data(ours))
         .mark_point(filled=True, size=70)
         .encode(*axes, alt.Color("table:N", title="ours (this machine)"))
     )
     title = "Running time: document 004's fit (grey, MATLAB) and ours"
     return (line + points).properties(width=520, height=320, title=title)
+
+
+def _data(values: list[dict[str, Any]]) -> Any:
+    import altair as alt
+
+    make: Any = alt.Data
+    return make(values=values)
 
 
 def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, int, int]:

@@ -284,7 +284,7 @@ class Conditional:
             return (shown if shown != -1 else None), None
         if strict:
             raise InvalidInput(
-                f"{self.notation}: strict=True goes with eps=; rounding rules have ends of their own"
+                f"{self.notation}: strict=True goes with eps=; rounding rules have their own ends"
             )
         if figures.decimals is None and digits is None:
             if rounding is not None:
@@ -343,7 +343,7 @@ class Conditional:
             below = np.full((rows, columns), int(2 * ends.below))
             above = np.full((rows, columns), int(2 * ends.above))
             low_open, high_open = ends.low_open, ends.high_open
-        zero = figures.missing.all(axis=1) & (self.missing == "zero")
+        zero = np.asarray(figures.missing.all(axis=1)) & (self.missing == "zero")
         numerators, denominators = figures.numerators, figures.denominators
         largest = step * int(max(denominators.max(), below.max(), above.max(), 1))
         if largest >= SAFE // 4:

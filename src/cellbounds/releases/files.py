@@ -68,9 +68,7 @@ def read_release(path: str | Path) -> Release:
         raise InvalidInput(f"{file} is not a TOML file: {problem}") from None
     _only(content, {"format", "domain", "total", "conditional", "margin", "prior"}, str(file))
     if content.get("format", FORMAT) != FORMAT:
-        raise InvalidInput(
-            f"{file}: format {content['format']!r}; this version reads {FORMAT!r}"
-        )
+        raise InvalidInput(f"{file}: format {content['format']!r}; this version reads {FORMAT!r}")
     domain = _domain(content.get("domain"), file)
     statements: list[Statement] = [
         _conditional(entry, domain, file) for entry in _entries(content, "conditional", file)
@@ -134,7 +132,11 @@ def _conditional(entry: dict[str, Any], domain: Domain, file: Path) -> Condition
         rates = _rates_from_csv(file.parent / rates, margin, responses)
     elif not isinstance(rates, list):
         raise InvalidInput(f"{file}: [[conditional]] needs rates, a CSV file or nested lists")
-    options = {key: entry[key] for key in _CONDITIONAL_KEYS - {"responses", "given", "rates"} if key in entry}
+    options = {
+        key: entry[key]
+        for key in _CONDITIONAL_KEYS - {"responses", "given", "rates"}
+        if key in entry
+    }
     if isinstance(options.get("eps"), str):
         options["eps"] = str(options["eps"])
     return Conditional(responses, given, rates=_plain(rates), **options)
@@ -157,7 +159,9 @@ def _rates_from_csv(path: Path, margin: Domain, responses: Sequence[str]) -> Any
     else:
         cells = _wide_cells(path, header, rows, margin, responses)
     for labels, rate in cells:
-        index = margin.index([_same_text(margin, n, x) for n, x in zip(margin.names, labels, strict=True)])
+        index = margin.index(
+            [_same_text(margin, n, x) for n, x in zip(margin.names, labels, strict=True)]
+        )
         if index in seen:
             raise InvalidInput(f"{path}: the rate for {tuple(labels)} is listed twice")
         seen.add(index)
@@ -232,9 +236,7 @@ def _column_from_csv(path: Path, margin: Domain, column: str) -> dict[tuple[Labe
             raise InvalidInput(f"{path}: no column {name!r} among {', '.join(map(repr, header))}")
     found: dict[tuple[Label, ...], str] = {}
     for row in rows:
-        labels = tuple(
-            _same_text(margin, name, row[header.index(name)]) for name in margin.names
-        )
+        labels = tuple(_same_text(margin, name, row[header.index(name)]) for name in margin.names)
         margin.index(labels)
         if labels in found:
             raise InvalidInput(f"{path}: the cell {labels} is listed twice")
@@ -270,7 +272,11 @@ def write_release(release: Release, path: str | Path) -> None:
         match statement:
             case Total():
                 exact = statement.exact
-                span = {k: v for k, v in (("lower", statement.lower), ("upper", statement.upper)) if v is not None}
+                span = {
+                    k: v
+                    for k, v in (("lower", statement.lower), ("upper", statement.upper))
+                    if v is not None
+                }
                 content["total"] = span if exact is None else exact
             case Conditional():
                 beside[name] = _rates_csv(statement, release.domain)
@@ -285,7 +291,11 @@ def write_release(release: Release, path: str | Path) -> None:
                 content.setdefault("prior", []).append(entry)
     for name, text in beside.items():
         write_whole(file.parent / name, text)
-    ordered = {key: content[key] for key in ("format", "total", "domain", "conditional", "margin", "prior") if key in content}
+    ordered: dict[str, Any] = {
+        key: content[key]
+        for key in ("format", "total", "domain", "conditional", "margin", "prior")
+        if key in content
+    }
     write_whole(file, tomli_w.dumps(ordered))
 
 
@@ -335,7 +345,9 @@ def _rates_csv(statement: Conditional, domain: Domain) -> str:
 
 def _margin_csv(statement: Margin, domain: Domain) -> str:
     margin = domain.project(statement.variables)
-    lines = [[*labels, int(n)] for labels, n in zip(margin.cells(), statement.counts.flat, strict=True)]
+    lines = [
+        [*labels, int(n)] for labels, n in zip(margin.cells(), statement.counts.flat, strict=True)
+    ]
     return _csv_text([*margin.names, "count"], lines)
 
 
@@ -346,7 +358,9 @@ def _prior_csv(statement: Prior, domain: Domain) -> str:
         lower, upper = int(known.lower.flat[flat]), int(known.upper.flat[flat])
         values = known.values.get(flat, ())
         if lower or upper >= 0 or values:
-            lines.append([*labels, lower or "", upper if upper >= 0 else "", " ".join(map(str, values))])
+            lines.append(
+                [*labels, lower or "", upper if upper >= 0 else "", " ".join(map(str, values))]
+            )
     return _csv_text([*margin.names, "lower", "upper", "values"], lines)
 
 

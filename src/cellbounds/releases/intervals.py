@@ -71,8 +71,8 @@ class RateIntervals:
 
 def _lcm(left: IntArray, right: IntArray) -> IntArray:
     """Least common multiples as Python integers where int64 could not hold the products."""
-    if left.dtype != object and right.dtype != object and left.size:
-        if int(left.max()) * int(right.max()) < SAFE // 4:
-            return np.lcm(left, right)
-    common = np.lcm(left.astype(object), right.astype(object))
+    plain = left.dtype != object and right.dtype != object and left.size
+    if plain and int(left.max()) * int(right.max()) < SAFE // 4:
+        return np.asarray(np.lcm(left, right))
+    common: IntArray = np.lcm(left.astype(object), right.astype(object))
     return common.astype(np.int64) if max(common, default=0) < SAFE // 4 else common

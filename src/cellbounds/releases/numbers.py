@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -103,16 +102,12 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
     places = {one[2] for one in parsed if one is not None}
     known = [one or (0, 1, None) for one in parsed]
     decimals = [place for place in places if place is not None]
-    if len(places) == 1:
-        common = next(iter(places))
-    else:
-        common = None if not decimals else -1
+    mixed = -1 if decimals else None
+    common = next(iter(places)) if len(places) == 1 else mixed
     width = entries.shape[1]
     if decimals and None not in places:
         scale = 10 ** max(decimals)
-        numerators = [
-            numerator * (scale // denominator) for numerator, denominator, _ in known
-        ]
+        numerators = [numerator * (scale // denominator) for numerator, denominator, _ in known]
         denominators = [scale] * rows
     else:
         numerators, denominators = [], []
@@ -139,7 +134,9 @@ def _plain_decimals(flat: list[object], rows: int, shift: int) -> Figures | None
         whole = ";".join(flat)  # type: ignore[arg-type]  # anything but text raises TypeError
     except TypeError:
         return None
-    if places == 0 or not re.fullmatch(rf"(?:\d+\.\d{{{places}}};)*\d+\.\d{{{places}}}", whole, re.ASCII):
+    if places == 0 or not re.fullmatch(
+        rf"(?:\d+\.\d{{{places}}};)*\d+\.\d{{{places}}}", whole, re.ASCII
+    ):
         return None
     numerators = list(map(int, whole.replace(".", "").split(";")))
     return Figures(

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from cellbounds.arrays import whole_array
+from cellbounds.arrays import IntArray, whole_array
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.conditional import Conditional
 from cellbounds.releases.notation import Spoken, parse
@@ -68,7 +68,8 @@ def publish(
     if total or any(one.is_total for one in spoken):
         made.append(Total(table.total))
     if table.structural.any():
-        blocked = np.where(table.structural, 0, None)
+        blocked = np.full(table.structural.shape, None, dtype=object)
+        blocked[table.structural] = 0
         made.append(Prior(table.domain.names, upper=blocked))
     return Release(table.domain, made)
 
@@ -116,11 +117,11 @@ def _rates(
         strict=strict,
     )
     if eps is not None:
-        _check_tolerance(table, rates, counts)
+        _check_tolerance(rates, counts)
     return rates
 
 
-def _check_tolerance(table: Table, rates: Conditional, counts: np.ndarray) -> None:
+def _check_tolerance(rates: Conditional, counts: IntArray) -> None:
     """An announced tolerance must cover what rounding does to the true rates."""
     ends = rates.intervals
     for row, (values, total) in enumerate(zip(counts.tolist(), counts.sum(axis=1), strict=True)):

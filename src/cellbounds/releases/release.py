@@ -32,7 +32,7 @@ class Release:
     >>> from cellbounds import Conditional, Domain, Release, Total
     >>> release = Release(
     ...     Domain({"row": ["a", "b"], "col": ["x", "y"]}),
-    ...     [Total(50), Conditional(["col"], given=["row"], rates=[["3/5", "2/5"], ["1/5", "4/5"]])],
+    ...     [Total(50), Conditional(["col"], ["row"], rates=[["3/5", "2/5"], ["1/5", "4/5"]])],
     ... )
     >>> print(release)
     release over row[2] x col[2]

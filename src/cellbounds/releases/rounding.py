@@ -51,9 +51,7 @@ def ends_of(rounding: str) -> Ends:
     try:
         return ROUNDINGS[rounding]
     except KeyError:
-        raise InvalidInput(
-            f"rounding {rounding!r}; choose one of {', '.join(ROUNDINGS)}"
-        ) from None
+        raise InvalidInput(f"rounding {rounding!r}; choose one of {', '.join(ROUNDINGS)}") from None
 
 
 def round_rows(counts: IntArray, digits: int, rounding: str) -> IntArray:

@@ -42,12 +42,12 @@ class Total:
     lower: int
     upper: int | None
 
-    def __init__(
-        self, n: object = None, *, lower: object = None, upper: object = None
-    ) -> None:
+    def __init__(self, n: object = None, *, lower: object = None, upper: object = None) -> None:
         if n is not None:
             if lower is not None or upper is not None:
-                raise InvalidInput("a total with n= needs no lower= or upper=; give one or the other")
+                raise InvalidInput(
+                    "a total with n= needs no lower= or upper=; give one or the other"
+                )
             lower = upper = n
         low = 0 if lower is None else whole_number(lower, "the total's lower")
         high = None if upper is None else whole_number(upper, "the total's upper")
@@ -281,4 +281,3 @@ def _plain(given: object) -> Any:
     if isinstance(given, np.integer | Fraction):
         return int(given) if math.floor(given) == given else str(given)
     return given
-

@@ -21,7 +21,15 @@ from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.table import Table
 from cellbounds.text import aligned, label_keys
 
-__all__ = ["RESERVED", "Attainable", "Bounds", "Source", "labelled", "plain_number", "value_entries"]
+__all__ = [
+    "RESERVED",
+    "Attainable",
+    "Bounds",
+    "Source",
+    "labelled",
+    "plain_number",
+    "value_entries",
+]
 
 FORMAT = "cellbounds-answer/1"
 
@@ -144,7 +152,11 @@ class Bounds(_Answer):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; fractions as text, unbounded as None."""
         cells = [
-            {**labelled(self.domain, labels), "lower": _json_number(low), "upper": _json_number(high)}
+            {
+                **labelled(self.domain, labels),
+                "lower": _json_number(low),
+                "upper": _json_number(high),
+            }
             for labels, low, high in zip(
                 self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
             )
@@ -158,13 +170,17 @@ class Bounds(_Answer):
                 self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
             )
         ]
-        return f"{self._title()}\n" + aligned([*self.over, "lower", "upper"], rows, {"lower", "upper"})
+        return f"{self._title()}\n" + aligned(
+            [*self.over, "lower", "upper"], rows, {"lower", "upper"}
+        )
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.domain.size} cells>"
 
     def _title(self) -> str:
-        what = "" if set(self.over) == set(self.release.domain.names) else f" over {list(self.over)}"
+        what = (
+            "" if set(self.over) == set(self.release.domain.names) else f" over {list(self.over)}"
+        )
         return f"{self.kind} bounds{what} given {', '.join(_notations(self.release))}"
 
     def _repr_html_(self) -> str:
@@ -233,7 +249,9 @@ class Attainable(_Answer):
         return f"attainable counts given {', '.join(_notations(self.release))}"
 
     def __str__(self) -> str:
-        return f"{self._title()}\n" + aligned([*self.over, "size", "values"], self._rows(8), {"size"})
+        return f"{self._title()}\n" + aligned(
+            [*self.over, "size", "values"], self._rows(8), {"size"}
+        )
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.domain.size} cells>"

@@ -18,6 +18,7 @@ class Unbounded:
     _only: Unbounded | None = None
 
     def __new__(cls) -> Unbounded:
+        """Give the only one there is."""
         if cls._only is None:
             cls._only = super().__new__(cls)
         return cls._only
@@ -115,7 +116,11 @@ class ValueSet:
         """How many members, of any magnitude."""
         if self.unbounded:
             return UNBOUNDED
-        return sum((last - first) // step + 1 for first, last, step in self.progressions if last is not None)
+        return sum(
+            (last - first) // step + 1
+            for first, last, step in self.progressions
+            if last is not None
+        )
 
     @property
     def runs(self) -> Iterator[tuple[int, int | None]]:
@@ -167,7 +172,9 @@ class ValueSet:
         """Whether each progression ends before the next begins."""
         ends = (last for _, last, _ in self.progressions)
         firsts = (first for first, _, _ in self.progressions[1:])
-        return all(end is not None and end < first for end, first in zip(ends, firsts, strict=False))
+        return all(
+            end is not None and end < first for end, first in zip(ends, firsts, strict=False)
+        )
 
     def _anchored(self) -> Iterator[tuple[int, int, int]]:
         for first, last, step in self.progressions:

@@ -89,7 +89,7 @@ def _plain_rows(
 ) -> list[OffsetSet]:
     """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible."""
     steps, reaches = shapes.step[rows].tolist(), shapes.reach[rows].tolist()
-    exact = shapes.exact[rows].all(axis=1).tolist()
+    exact: list[bool] = np.asarray(shapes.exact[rows].all(axis=1)).tolist()
     # Sums beyond N are never asked for.
     cap = problem.total_upper
     tested = [
@@ -149,7 +149,9 @@ def _special_row(
     ):
         raise _impossible(problem, row)
     begin = -(-least.numerator // least.denominator)
-    capped = bool((problem.cell_upper[row] > 0).any()) or any(i == row for i, _ in problem.cell_values)
+    capped = bool((problem.cell_upper[row] > 0).any()) or any(
+        i == row for i, _ in problem.cell_values
+    )
     most = real.largest_sum()
     ends = [bound for bound in (room, None if most is None else int(most)) if bound is not None]
     end = min(ends) if ends else None
@@ -169,7 +171,11 @@ def _special_row(
     tail = saturates is not None and (end is None or saturates <= end)
     values = problem.row_values.get(row)
     if values is not None:
-        bits, size, tail = _listed_sums(problem, first, step, bits, size, saturates, end, values), 0, False
+        bits, size, tail = (
+            _listed_sums(first, step, bits, size, saturates, end, values),
+            0,
+            False,
+        )
         size = bits.bit_length()
     elif step > 1:
         bits = _stretched(bits, step)
@@ -209,7 +215,6 @@ def _tested_bits(
 
 
 def _listed_sums(
-    problem: RowProblem,
     first: int,
     step: int,
     bits: int,
@@ -246,7 +251,9 @@ def _impossible(problem: RowProblem, row: int, by_total: bool = False) -> Incons
         or (problem.cell_upper[row] >= 0).any()
         or problem.row_upper[row] >= 0
     )
-    cause = "its rates and prior bounds agree with no counts" if prior else (
-        "its rates cannot come from any counts (they do not add to one within the rounding)"
+    cause = (
+        "its rates and prior bounds agree with no counts"
+        if prior
+        else ("its rates cannot come from any counts (they do not add to one within the rounding)")
     )
     return InconsistentRelease(f"the row {problem.name(row)} of {statement}: {cause}")

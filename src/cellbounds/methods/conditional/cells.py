@@ -69,7 +69,9 @@ class CellCounts:
             head if one.unbounded else one.tail(_FIRST)
             for head, one in zip(heads, sums, strict=True)
         ]
-        padded = [_padded(h, _FIRST) + _padded(t, _FIRST) for h, t in zip(heads, tails, strict=True)]
+        padded = [
+            _padded(h, _FIRST) + _padded(t, _FIRST) for h, t in zip(heads, tails, strict=True)
+        ]
         lower, upper = self._ranges(rows, padded)
         found = []
         for downwards, side, ends in ((False, lower, heads), (True, upper, tails)):
@@ -103,7 +105,7 @@ class CellCounts:
                 or taken >= self._enough(row)
                 or self._settled(rows, best, last, downwards)[0]
             ):
-                return best[0]
+                return np.asarray(best[0])
             taken *= 8
 
     def _ranges(self, rows: IntArray, sums: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
@@ -137,7 +139,7 @@ class CellCounts:
         share = shapes.tight_low[rows]
         whole, rest = sums // scale, sums % scale
         least = share * whole + (share * rest - closed) // scale + 1
-        return np.maximum(least, problem.cell_lower[rows])
+        return np.asarray(np.maximum(least, problem.cell_lower[rows]))
 
     def _ceiling(self, rows: IntArray, sums: IntArray) -> IntArray:
         shapes, problem = self._solution.shapes, self._solution.problem
@@ -258,5 +260,3 @@ def _scaled(sums: ValueSet, share: int, scale: int) -> ValueSet:
         stride = step * share // scale if first != last else 1
         scaled.append((first * share // scale, end, stride))
     return ValueSet(scaled)
-
-

@@ -42,7 +42,7 @@ class Evaluator:
         # ceil(x/s) = (x-1)//s + 1, and the smallest integer above x/s is x//s + 1; likewise below.
         whole = [problem.low, ~problem.low_open + 0, problem.high, problem.high_open + 0]
         whole += [problem.cell_lower, problem.cell_upper]
-        self._tables = {np.int64: [one.T[:, :, None] for one in whole]}
+        self._tables: dict[Any, list[IntArray]] = {np.int64: [one.T[:, :, None] for one in whole]}
 
     def limits(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """l_j(n) and u_j(n) of every column."""
@@ -68,8 +68,9 @@ class Evaluator:
         if sums.dtype != np.int64 or self._problem.needs_objects or self._common is None:
             return sums
         wide = self._problem.width * (self._lift + 1)
-        priors = int(self._problem.cell_lower.max(initial=0)), int(
-            self._problem.cell_upper.max(initial=0)
+        priors = (
+            int(self._problem.cell_lower.max(initial=0)),
+            int(self._problem.cell_upper.max(initial=0)),
         )
         if max(int(sums.max(initial=0)) * 2 * wide, max(priors) * wide) >= 2**31:
             return sums
@@ -106,4 +107,3 @@ class Evaluator:
         """Row sums as an array that is safe to compute with."""
         small = largest < SAFE // 4 and not self._problem.needs_objects
         return np.array(sums, dtype=np.int64 if small else object)
-

@@ -30,17 +30,13 @@ LARGE_WINDOW = 1 << 30
 RESIDUE_LIMIT = 1 << 20
 
 
-def feasible_sums(
-    rows: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> list[SumSet]:
+def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> list[SumSet]:
     """For each row the sums that leave the others an offset that they can make.
 
     Saturated rows keep all of this in windows whose width does not depend on the slack: sums of
     rows that include saturated row k hold everything from k's size on.
     """
-    saturated = sorted(
-        (row.size, place) for place, row in enumerate(rows) if row.saturated
-    )
+    saturated = sorted((row.size, place) for place, row in enumerate(rows) if row.saturated)
     sizes = [size for size, place in saturated for _ in range(copies[place])][:2]
     if len(sizes) == 2:
         return _by_window(rows, copies, slack, min(slack + 1, sizes[1]))
@@ -98,7 +94,9 @@ def _fitting(row: OffsetSet, held: Bits, slack: int) -> SumSet:
         # Offsets free+1, ..., slack have the complements limit-1, ..., 0: the bits turned round.
         turned = int(f"{bits:0{limit}b}"[::-1], 2)
         below = 0 if free >= -1 else -1 - free
-        segments.append((start + free + 1 + below, (turned >> below) & _part(row, free + 1 + below, slack)))
+        segments.append(
+            (start + free + 1 + below, (turned >> below) & _part(row, free + 1 + below, slack))
+        )
     return SumSet(segments)
 
 
@@ -113,7 +111,9 @@ def _part(row: OffsetSet, begin: int, end: int) -> int:
             if row.step == 1:
                 made |= (1 << (top - begin + 1)) - (1 << (first - begin))
             else:
-                made |= spread(1, (top - first) // row.step + 1, row.step, length) << (first - begin)
+                made |= spread(1, (top - first) // row.step + 1, row.step, length) << (
+                    first - begin
+                )
     return made & ((1 << length) - 1)
 
 

@@ -70,7 +70,9 @@ class ImprovedAnswers:
         minima = [
             [math.ceil(rate / one) for rate in row] for row, one in zip(rates, least, strict=True)
         ]
-        taken = [sum(row) if self._verbal else 1 / one for row, one in zip(minima, least, strict=True)]
+        taken = [
+            sum(row) if self._verbal else 1 / one for row, one in zip(minima, least, strict=True)
+        ]
         everybody = sum(taken, Fraction(0))
         total = problem.total_upper or 0
         lower = np.zeros((layout.row_count, layout.column_count), dtype=object)
@@ -86,8 +88,11 @@ class ImprovedAnswers:
             )
         if layout.about is About.PARTS:
             count = layout.part_count
-            lower = np.repeat(lower.ravel() if count == 1 else 0 * lower.ravel(), count)
-            upper = np.repeat(upper.ravel(), count)
+            floor = lower.ravel() if count == 1 else 0 * lower.ravel()
+            return (
+                layout.shaped(narrowed(np.repeat(floor, count))),
+                layout.shaped(narrowed(np.repeat(upper.ravel(), count))),
+            )
         return layout.shaped(narrowed(lower)), layout.shaped(narrowed(upper))
 
     def values(self, index: tuple[int, ...]) -> ValueSet:

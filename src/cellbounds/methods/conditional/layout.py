@@ -77,7 +77,7 @@ class Layout:
         def flat(names: Sequence[str]) -> int:
             place = 0
             for name in names:
-                place = place * len(domain.levels(name)) + (at[name] if name in at else 0)
+                place = place * len(domain.levels(name)) + at.get(name, 0)
             return place
 
         return flat(conditional.given), flat(conditional.responses), flat(self.facts.omitted)

@@ -7,6 +7,7 @@ they are extremes of piecewise linear functions of the row sum, found exactly.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -105,7 +106,9 @@ class LinearAnswers:
             return np.repeat(least, count), np.repeat(high, count)
         smallest, largest = layout.parts.extremes(low, high, np.arange(len(low)))
         fractions = [
-            np.array([one if one is UNBOUNDED else Fraction(one) for one in side.flat], dtype=object)
+            np.array(
+                [one if one is UNBOUNDED else Fraction(one) for one in side.flat], dtype=object
+            )
             for side in (smallest, largest)
         ]
         empty = np.repeat(layout.facts.conditional.intervals.zero, layout.column_count * count)
@@ -120,7 +123,11 @@ class LinearAnswers:
         ends: list[tuple[Fraction, Fraction | None]] = []
         for place, row in enumerate(rows):
             low, high = row.smallest_sum(), row.largest_sum()
-            if low is None or (high is not None and low > high) or not row.allows(_middle(low, high)):
+            if (
+                low is None
+                or (high is not None and low > high)
+                or not row.allows(_middle(low, high))
+            ):
                 raise InconsistentRelease(
                     f"the row {problem.name(place)} of {problem.facts.conditional.notation}: its "
                     "rates and prior bounds agree with no row, not even of real numbers"
@@ -194,7 +201,7 @@ def _cell_range(
         return max(row.low[column] * total, Fraction(row.lower[column]), total - room)
 
     def most(total: Fraction) -> Fraction:
-        need = sum((max(row.low[k] * total, row.lower[k]) for k in others), Fraction(0))
+        need = sum((max(row.low[k] * total, Fraction(row.lower[k])) for k in others), Fraction(0))
         return min(_capped(row.high[column] * total, row.upper[column]), total - need)
 
     kinks = {
@@ -235,7 +242,7 @@ def _lowest(
     """
     points = sorted({low, high, *(kink for kink in kinks if low < kink < high)})
     best = min(map(function, points))
-    for left, right in zip(points, points[1:], strict=False):
+    for left, right in itertools.pairwise(points):
         best = min(best, _lowest_between(function, left, right))
     return best
 

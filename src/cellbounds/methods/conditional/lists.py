@@ -29,7 +29,7 @@ class ListedRow:
         }
 
     def cell_sets(self, total: int) -> list[tuple[int, int]] | None:
-        """For each column the possible counts as (smallest, bits above it), None if one is empty."""
+        """For each column its counts as (smallest, bits above it), None if one has none."""
         sums = self._evaluator.sums_array([total], total).reshape(1, 1)
         rows = np.array([self._row])
         sets = []
@@ -82,7 +82,6 @@ class ListedRow:
 
     def fill(self, total: int, column: int | None, value: int | None) -> list[int]:
         """Counts of the whole row with this sum, the cell in `column` being `value`."""
-        counts: list[int] = []
         fixed: dict[int, int] = {} if column is None or value is None else {column: value}
         for place in range(self._width):
             if place in fixed:
@@ -91,8 +90,7 @@ class ListedRow:
                 if self._completes(total, {**fixed, place: candidate}):
                     fixed[place] = candidate
                     break
-        counts = [fixed[place] for place in range(self._width)]
-        return counts
+        return [fixed[place] for place in range(self._width)]
 
     def _completes(self, total: int, fixed: dict[int, int]) -> bool:
         sets = self.cell_sets(total)

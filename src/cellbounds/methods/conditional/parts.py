@@ -40,7 +40,7 @@ class Parts:
     def summed(self) -> Known:
         """What this says about the summed cells."""
         lower = self.lower.sum(axis=1)
-        open_ended = (self.upper < 0).any(axis=1)
+        open_ended = np.asarray((self.upper < 0).any(axis=1))
         upper = np.where(open_ended, NO_LIMIT, np.where(self.upper < 0, 0, self.upper).sum(axis=1))
         values: dict[int, tuple[int, ...]] = {}
         for cell in {cell for cell, _ in self.values}:
@@ -60,8 +60,11 @@ class Parts:
                 base += low
                 held = window.plus_bits(held, bits)
         top = window.width - base
-        return tuple(base + o for o in range(top) if self._within(cell, without, base + o)
-                     and window.holds(held, o))
+        return tuple(
+            base + o
+            for o in range(top)
+            if self._within(cell, without, base + o) and window.holds(held, o)
+        )
 
     def _within(self, cell: int, without: int | None, total: int) -> bool:
         upper = int(self.upper[cell].sum())
@@ -141,16 +144,18 @@ class Parts:
         high = int(self.upper[cell, part])
         return range(int(self.lower[cell, part]), (min(high, total) if high >= 0 else total) + 1)
 
-    def split(
-        self, cell: int, total: int, part: int | None, value: int | None
-    ) -> list[int] | None:
+    def split(self, cell: int, total: int, part: int | None, value: int | None) -> list[int] | None:
         """Counts of all parts that add to `total`, one part being fixed; None if impossible."""
         chosen: list[int] = []
         for place in range(self.lower.shape[1]):
             fixed = place == part and value is not None
             listed = self.values.get((cell, place))
-            chosen.append(value if fixed and value is not None else (  # the others at their least
-                listed[0] if listed else int(self.lower[cell, place])))
+            chosen.append(
+                value
+                if fixed and value is not None
+                # the others at their least
+                else (listed[0] if listed else int(self.lower[cell, place]))
+            )
         missing = total - sum(chosen)
         if missing < 0:
             return None

@@ -48,12 +48,12 @@ class RowProblem:
     @property
     def height(self) -> int:
         """The number of rows."""
-        return self.low.shape[0]
+        return int(self.low.shape[0])
 
     @property
     def width(self) -> int:
         """The number of columns."""
-        return self.low.shape[1]
+        return int(self.low.shape[1])
 
     def name(self, row: int) -> str:
         """The row's givens in words, for messages."""
@@ -65,9 +65,7 @@ class RowProblem:
         return self.low.dtype == object or int(self.scale.max(initial=1)) >= 2**31
 
 
-def laid_out(
-    statements: Sequence[Prior | Margin], domain: Domain, names: Sequence[str]
-) -> Known:
+def laid_out(statements: Sequence[Prior | Margin], domain: Domain, names: Sequence[str]) -> Known:
     """Combine priors over the same variables, with the axes in the order of `names`."""
     shape = tuple(len(domain.levels(name)) for name in names)
     lower = np.zeros(shape, dtype=np.int64)
@@ -125,8 +123,8 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
     held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0))
     if held.any():
         raise InconsistentRelease(
-            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior knowledge "
-            "puts somebody there; correct one of the two"
+            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
+            "knowledge puts somebody there; correct one of the two"
         )
     place_of = {int(row): place for place, row in enumerate(kept)}
     cell_values = {

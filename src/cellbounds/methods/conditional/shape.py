@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,8 @@ class RowShapes:
             return np.zeros(self.low.shape, dtype=bool)
         others = (self.high_open.sum(axis=1)[:, None] - self.high_open) > 0
         own = (self.tight_low == self.low) & self.low_open
-        return ~self.exact & (own | ((self.tight_low == self.high - self._excess_high) & others))
+        forced = (self.tight_low == self.high - self._excess_high) & others
+        return np.asarray(~self.exact & (own | forced), dtype=bool)
 
     @cached_property
     def tight_high_open(self) -> BoolArray:
@@ -94,15 +96,16 @@ class RowShapes:
             return np.zeros(self.low.shape, dtype=bool)
         others = (self.low_open.sum(axis=1)[:, None] - self.low_open) > 0
         own = (self.tight_high == self.high) & self.high_open
-        return ~self.exact & (own | ((self.tight_high == self.low + self._excess_low) & others))
+        forced = (self.tight_high == self.low + self._excess_low) & others
+        return np.asarray(~self.exact & (own | forced), dtype=bool)
 
     @cached_property
     def _excess_high(self) -> IntArray:
-        return (self.high.sum(axis=1) - self.scale)[:, None]
+        return np.asarray((self.high.sum(axis=1) - self.scale)[:, None])
 
     @cached_property
     def _excess_low(self) -> IntArray:
-        return (self.scale - self.low.sum(axis=1))[:, None]
+        return np.asarray((self.scale - self.low.sum(axis=1))[:, None])
 
     @cached_property
     def _reach_of_all(self) -> IntArray:
@@ -171,7 +174,7 @@ class _Room:
         count = cells.sum(axis=1).astype(self.scale.dtype)
         reach = np.zeros_like(self.scale)
 
-        def bounded(margin: IntArray, parts: IntArray | int, applies: BoolArray) -> IntArray:
+        def bounded(margin: IntArray, parts: IntArray | int, applies: Any) -> IntArray:
             # Margin d = margin / (parts * scale); where it is not positive there is no reach.
             value = (count - 1) * self.scale * parts // (count * np.maximum(margin, 1))
             value = np.where(margin > 0, value, _NEVER)

@@ -16,7 +16,7 @@ from cellbounds.methods.conditional.witness import row_sum_for, table_with
 from cellbounds.methods.protocol import Question
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.values import UNBOUNDED, ValueSet
+from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.structure import conditional_facts
 from cellbounds.table import Table
 
@@ -125,7 +125,7 @@ class SharpAnswers:
             return sums
         if parts is None:
             top = sums.largest
-            return ValueSet([(0, None if top is UNBOUNDED else int(top), 1)])  # type: ignore[call-overload]
+            return ValueSet([(0, None if isinstance(top, Unbounded) else top, 1)])
         return parts.part_values(row * self._layout.column_count + column, part, sums)
 
     def witness(self, index: tuple[int, ...], value: int) -> Table:

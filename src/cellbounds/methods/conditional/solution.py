@@ -156,7 +156,9 @@ def _distinct_rows(problem: RowProblem) -> tuple[IntArray, list[int], list[int]]
     packed = any(column.dtype == object for column in columns)
     table = np.hstack([c.astype(object if packed else np.int64) for c in columns])
     seen: dict[object, int] = {}
-    kind, firsts, copies = [], [], []
+    kind: list[int] = []
+    firsts: list[int] = []
+    copies: list[int] = []
     for row in range(problem.height):
         line = table[row]
         key: object = tuple(line.tolist()) if packed else line.tobytes()

@@ -73,9 +73,7 @@ def leave_one_out(
     return [held for held in results if held is not None]
 
 
-def sum_of_all(
-    algebra: SetAlgebra[Held], rows: Sequence[OffsetSet], copies: Sequence[int]
-) -> Held:
+def sum_of_all(algebra: SetAlgebra[Held], rows: Sequence[OffsetSet], copies: Sequence[int]) -> Held:
     """The sums of all rows."""
     held = algebra.nothing()
     for row, times in zip(rows, copies, strict=True):
@@ -247,7 +245,7 @@ class Residues:
 
     def _shifted(self, held: IntArray, offset: int) -> IntArray:
         moved = np.roll(held, offset % self.modulus) + offset
-        return np.minimum(moved, self._never)
+        return np.asarray(np.minimum(moved, self._never))
 
     def _plus_multiples(self, held: IntArray, step: int) -> IntArray:
         shift, needed = 1, self.modulus // int(np.gcd(self.modulus, step))

@@ -67,8 +67,8 @@ class SumSet:
         for one in self._segments:
             if len(one) == 3:
                 first, last, step = one
-                yield from itertools.count(first, step) if last is None else range(
-                    first, last + 1, step
+                yield from (
+                    itertools.count(first, step) if last is None else range(first, last + 1, step)
                 )
             else:
                 base, text = one[0], bin(one[1])[:1:-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def _between(sums: ValueSet, least: int, most: int | None) -> ValueSet:
     return ValueSet(kept)
 
 
-def _batches(sums: ValueSet) -> Any:
+def _batches(sums: ValueSet) -> Iterator[list[int]]:
     batch: list[int] = []
     size = 16
     for total in sums:
@@ -125,9 +125,7 @@ def _parts_of(rows: list[OffsetSet], rest: int) -> list[int]:
     parts = [0] * len(rows)
     for place, suffix in zip(order, reversed(suffixes[:-1]), strict=True):
         offset: int | None = 0
-        while offset is not None and not (
-            offset <= rest and algebra.holds(suffix, rest - offset)
-        ):
+        while offset is not None and not (offset <= rest and algebra.holds(suffix, rest - offset)):
             if offset > rest:
                 raise CellboundsError("row sums found feasible do not add to N; please report this")
             offset = rows[place].next_member(offset + 1)
