@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
+from bruteforce import consistent_tables, summed
 from hypothesis import given
+from strategies import LARGEST, releases
 
 import cellbounds as cb
-from bruteforce import consistent_tables, summed
-from strategies import LARGEST, releases
+from cellbounds.methods.conditional import feasible
 
 
 def asked_margins(release):
@@ -45,6 +48,32 @@ def test_bounds_values_and_witnesses(release):
             table = values.witness(*last, value=value)
             assert any(np.array_equal(table.counts, known) for known in tables)
             assert table.margin(*names)[last] == value
+
+
+@pytest.mark.parametrize("held", ["residues", "sparse"])
+@given(release=releases())
+def test_other_ways_to_hold_sums(held, release):
+    """Sums of rows without saturation, held as residues or one by one as for very large N."""
+    limits = {"SMALL_WINDOW": 0, "LARGE_WINDOW": 0}
+    if held == "sparse":
+        limits["RESIDUE_LIMIT"] = 0
+    tables = list(consistent_tables(release, LARGEST))
+    with patch.multiple(feasible, **limits):
+        if not tables:
+            with pytest.raises(cb.InconsistentRelease):
+                cb.bounds(release)
+            return
+        stacked = np.stack(tables)
+        answer, values = cb.bounds(release), cb.attainable(release)
+        assert np.array_equal(answer.lower, stacked.min(axis=0))
+        assert np.array_equal(answer.upper, stacked.max(axis=0))
+        for labels, index in zip(
+            release.domain.cells(), np.ndindex(release.domain.shape), strict=True
+        ):
+            assert values[labels] == {int(table[index]) for table in tables}
+        first = next(release.domain.cells())
+        witness = answer.witness(*first, at="upper")
+        assert any(np.array_equal(witness.counts, known) for known in tables)
 
 
 @given(releases())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import decimal_text
 from threephase import PlainRow, three_phases
 
 import cellbounds as cb
+from cellbounds.methods.conditional import cells, evaluate
 from cellbounds.releases.rounding import round_rows
-from strategies import decimal_text
 
 
 @st.composite
@@ -105,6 +107,40 @@ def test_three_phases(problem):
     assert (linear.upper >= answer.upper).all()
 
 
+@given(row_problems())
+def test_products_beyond_64_bits(problem):
+    """The same answers when every product is split by the scale, as for very large N."""
+    release, total, lower, upper = problem
+    expected = three_phases(plain_rows(release, lower, upper), total)
+    if expected is None:
+        return
+    with patch.object(evaluate, "SAFE", 4):
+        values = cb.attainable(release)
+        answer = cb.bounds(release)
+        for i, held in enumerate(expected[1]):
+            for j, one in enumerate(held):
+                assert values[f"r{i}", f"c{j}"] == one
+                assert answer[f"r{i}", f"c{j}"] == (min(one), max(one))
+
+
+@given(row_problems())
+def test_long_searches(problem):
+    """The same extremes when no floor ends the search early, only the period of the scale."""
+    release, total, lower, upper = problem
+    expected = three_phases(plain_rows(release, lower, upper), total)
+    if expected is None:
+        return
+
+    def never(counts, rows, *_):
+        return np.zeros(len(rows), dtype=bool)
+
+    with patch.object(cells.CellCounts, "_settled", never):
+        answer = cb.bounds(release)
+    for i, held in enumerate(expected[1]):
+        for j, one in enumerate(held):
+            assert answer[f"r{i}", f"c{j}"] == (min(one), max(one))
+
+
 @given(row_problems(), st.integers(1, 60))
 def test_spread_of_a_cell_within_a_row_sum(problem, n):
     """Document 004: at most two counts when n < 1/eps, otherwise a spread of 2 ceil(eps n)."""
@@ -131,13 +167,17 @@ def test_spread_of_a_cell_within_a_row_sum(problem, n):
                 assert values.largest - values.smallest <= 2 * -((-eps * n) // 1)
 
 
+@settings(max_examples=max(20, settings.default.max_examples // 10))
 @given(st.integers(0, 2**32))
 def test_cost_free_growth_keeps_the_answer_exact(seed):
     """The same rates with a much larger N: extremes and sums against the closed forms."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 30, size=(3, 3))
     digits = 2
-    rates = [[decimal_text(int(x), digits) for x in row] for row in round_rows(counts, digits, "consistent")]
+    rates = [
+        [decimal_text(int(x), digits) for x in row]
+        for row in round_rows(counts, digits, "consistent")
+    ]
     domain = cb.Domain({"row": ["r0", "r1", "r2"], "col": ["c0", "c1", "c2"]})
     total = int(rng.integers(10**3, 4 * 10**3))
     conditional = cb.Conditional(["col"], given=["row"], rates=rates, eps="0.01")

@@ -58,9 +58,7 @@ def members(bits: int) -> list[int]:
 
 def three_phases(rows: list[PlainRow], total: int):
     """Feasible row sums and attainable cell values, or None if there is no table."""
-    admissible = [
-        sum(1 << n for n in range(1, total + 1) if row.admits(n)) for row in rows
-    ]
+    admissible = [sum(1 << n for n in range(1, total + 1) if row.admits(n)) for row in rows]
     prefix = [1]
     for one in admissible[:-1]:
         prefix.append(add(prefix[-1], one, total))

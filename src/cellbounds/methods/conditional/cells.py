@@ -94,19 +94,36 @@ class CellCounts:
     def _searched(self, row: int, sums: SumSet, downwards: bool) -> IntArray:
         """The extreme counts of one row, taking in more and more sums from one end."""
         rows = np.array([row])
-        taken = 8 * _FIRST
-        while True:
+        taken, enough = 8 * _FIRST, self._enough(row)
+        while taken < enough:
             ends = sums.tail(taken) if downwards else sums.head(taken)
-            lower, upper = self._ranges(rows, [ends])
-            best = upper.max(axis=2).T if downwards else lower.min(axis=2).T
+            best = self._best(rows, ends, downwards)
             last = np.array([[ends[-1]]], dtype=best.dtype)
-            if (
-                len(ends) < taken
-                or taken >= self._enough(row)
-                or self._settled(rows, best, last, downwards)[0]
-            ):
-                return np.asarray(best[0])
+            if len(ends) < taken or self._settled(rows, best[None, :], last, downwards)[0]:
+                return best
             taken *= 8
+        return self._best(rows, sums.without_middle(enough), downwards)
+
+    def _best(self, rows: IntArray, sums: list[int], downwards: bool) -> IntArray:
+        """The extreme counts of one row over some sums."""
+        self._check_effort(int(rows[0]), len(sums))
+        best: IntArray | None = None
+        block = max(1, (1 << 18) // self._solution.problem.width)
+        for start in range(0, len(sums), block):
+            lower, upper = self._ranges(rows, [sums[start : start + block]])
+            found = upper.max(axis=2)[:, 0] if downwards else lower.min(axis=2)[:, 0]
+            if best is not None:
+                found = np.maximum(best, found) if downwards else np.minimum(best, found)
+            best = found
+        assert best is not None
+        return best
+
+    def _check_effort(self, row: int, count: int) -> None:
+        if count * self._solution.problem.width > VALUES_EFFORT:
+            raise TooMuchWork(
+                f"the row {self._solution.problem.name(row)} has {count} feasible sums to "
+                "evaluate one by one; publish fewer decimals or leave priors out"
+            )
 
     def _ranges(self, rows: IntArray, sums: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
         """Cell ranges for lists of sums of equal length, in blocks that fit the cache."""
@@ -151,17 +168,17 @@ class CellCounts:
         cap = problem.cell_upper[rows]
         return np.where((cap >= 0) & (cap < most), cap, most)
 
-    def _enough(self, row: int) -> float:
-        """So many sums from an end contain the extreme, in rows without upper bounds.
+    def _enough(self, row: int) -> int:
+        """So many sums at each end of a long run contain the extremes of the whole run.
 
-        Beyond the sporadic part the extremes repeat, shifted the right way, with the period of
-        the scale; before that, (columns - 1) * scale sums bring the closed form into force.
+        In a row without upper bounds the extremes repeat with the period of the scale, shifted
+        the right way, once (columns - 1) * scale is passed. Other rows are searched to the end.
         """
         solution = self._solution
-        if solution.sums.begin[row] is None:
-            return np.inf
+        if solution.sums.begin[row] is None or solution.feasible[row].mixed:
+            return VALUES_EFFORT // solution.problem.width
         periods = (solution.problem.width + 1) * int(solution.problem.scale[row])
-        return float(int(solution.shapes.touch[row]) + periods)
+        return int(solution.shapes.touch[row]) + periods
 
     def _by_lists(self, row: int) -> list[ValueSet]:
         solution = self._solution
@@ -213,11 +230,7 @@ class CellCounts:
             if cut is not None and cut >= first:
                 singles.append(range(first, cut + 1, stride))
                 count += (cut - first) // stride + 1
-        if count * solution.problem.width > VALUES_EFFORT:
-            raise TooMuchWork(
-                f"the row {solution.problem.name(row)} has {count} feasible sums to evaluate one "
-                "by one; ask for bounds instead of all attainable counts"
-            )
+        self._check_effort(row, count)
         return list(itertools.chain.from_iterable(singles)), runs
 
     def _intervals(self, row: int, sums: list[int]) -> list[list[tuple[int, int | None]]]:

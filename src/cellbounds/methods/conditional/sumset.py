@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from cellbounds.errors import TooMuchWork
 from cellbounds.methods.conditional.offsets import runs_of
 from cellbounds.results.values import Progression, ValueSet
 
@@ -23,7 +24,7 @@ class SumSet:
 
     def __init__(self, segments: Sequence[Segment], *, mixed: bool = False) -> None:
         self._segments = [one for one in segments if len(one) == 3 or one[1]]
-        self._mixed = mixed
+        self.mixed = mixed
 
     def __bool__(self) -> bool:
         return bool(self._segments)
@@ -53,15 +54,39 @@ class SumSet:
 
     def head(self, count: int) -> list[int]:
         """The smallest members, at most so many."""
-        if self._mixed:
+        if self.mixed:
             return list(itertools.islice(self.values, count))
         return list(itertools.islice(self._upwards(), count))
 
     def tail(self, count: int) -> list[int]:
         """The largest members in decreasing order, at most so many."""
-        if self._mixed:
+        if self.mixed:
             return list(itertools.islice(reversed(self.values), count))
         return list(itertools.islice(self._downwards(), count))
+
+    def without_middle(self, count: int) -> list[int]:
+        """All members, but only the first and last so many of each long progression."""
+        if self.mixed:
+            if self.values.size > 2 * count:
+                raise TooMuchWork(
+                    f"more than {2 * count} feasible row sums in no simple order; publish fewer "
+                    "decimals or ask for kind='linear' bounds"
+                )
+            return list(self.values)
+        members: list[int] = []
+        for one in self._segments:
+            if len(one) == 2:
+                members += SumSet([one])._upwards()
+                continue
+            first, last, step = one
+            if last is None:
+                members += range(first, first + count * step, step)
+            elif (last - first) // step <= 2 * count:
+                members += range(first, last + 1, step)
+            else:
+                members += range(first, first + count * step, step)
+                members += range(last - (count - 1) * step, last + 1, step)
+        return members
 
     def _upwards(self) -> Iterator[int]:
         for one in self._segments:
