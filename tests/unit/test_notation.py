@@ -1,0 +1,88 @@
+"""The notation of statements."""
+
+from __future__ import annotations
+
+import pytest
+
+import cellbounds as cb
+from cellbounds.releases.notation import Spoken, parse
+from cellbounds.releases.statements import names_text
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("[A]", Spoken(("A",), None, None)),
+        ("[A,B]", Spoken(("A", "B"), None, None)),
+        (" [ A , B ] ", Spoken(("A", "B"), None, None)),
+        ("[Y|A]", Spoken(("Y",), ("A",), None)),
+        ("[Y,Z|A,B]@3", Spoken(("Y", "Z"), ("A", "B"), 3)),
+        ("[Y|A]@0", Spoken(("Y",), ("A",), 0)),
+        ("[Y|A] @ 2", Spoken(("Y",), ("A",), 2)),
+        ("[Y|]@2", Spoken(("Y",), (), 2)),
+        ("[marital status|age group]", Spoken(("marital status",), ("age group",), None)),
+        ("[Año|Größe]@1", Spoken(("Año",), ("Größe",), 1)),
+        ('["age, years"]', Spoken(("age, years",), None, None)),
+        ('["a|b"|"c]"]@2', Spoken(("a|b",), ("c]",), 2)),
+        ('["say ""hi"""]', Spoken(('say "hi"',), None, None)),
+        ('[" padded "]', Spoken((" padded ",), None, None)),
+        ("N", Spoken((), None, None)),
+        (" N ", Spoken((), None, None)),
+        ("[N]", Spoken(("N",), None, None)),
+    ],
+)
+def test_statements(text, meant):
+    assert parse(text) == meant
+
+
+def test_kinds():
+    assert parse("N").is_total
+    assert parse("[A]").is_margin
+    assert not parse("[Y|A]").is_margin
+    assert not parse("[Y|]").is_margin
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "begin with '\\['"),
+        ("education|county", "begin with '\\['"),
+        ("n", "begin with '\\['"),
+        ("[]", "names no variable"),
+        ("[|A]", "names no variable"),
+        ("[Y|A", "'\\]' is missing"),
+        ("[Y", "'\\]' is missing"),
+        ("[", "'\\]' is missing"),
+        ("[Y|A|B]", "'\\]' is missing"),
+        ("[A,]", "name is missing"),
+        ("[,A]", "name is missing"),
+        ("[Y|A]2", "only '@'"),
+        ("[Y|A]@", "only '@'"),
+        ("[Y|A]@x", "only '@'"),
+        ("[Y|A]@-1", "only '@'"),
+        ("[Y|A]@1.5", "only '@'"),
+        ("[Y|A]@2@3", "only '@'"),
+        ("[Y|A][B]", "only '@'"),
+        ('["Y|A]', "quote is not closed"),
+        ('["Y" Z]', "comma is missing"),
+        ("[A]@2", "margins are published as counts"),
+    ],
+)
+def test_what_cannot_be_read_says_what_to_write(text, said):
+    with pytest.raises(cb.InvalidInput, match=said) as caught:
+        parse(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["A", "age, years", "a|b", 'say "hi"', " padded ", "a@b", "[x]", "back\\slash", "é"]
+)
+def test_notation_round_trips(name):
+    assert parse(f"[{names_text([name])}|{names_text([name, 'B'])}]@2") == Spoken(
+        (name,), (name, "B"), 2
+    )
+
+
+def test_notation_of_statements_can_be_parsed():
+    statement = cb.Conditional(["a,b", "c"], ["d e"], rates=[[["0.25", "0.75"]]])
+    assert parse(statement.notation) == Spoken(("a,b", "c"), ("d e",), 2)
