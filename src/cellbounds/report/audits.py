@@ -6,19 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from cellbounds.domain import Domain, Label
+from cellbounds.domain import Domain
 from cellbounds.releases import Release
-from cellbounds.results import Attainable, Unbounded, ValueSet
+from cellbounds.results import Attainable, Unbounded
 from cellbounds.results.answers import RESERVED, labelled, value_entries
-from cellbounds.risk import NARROW, RULE, Audit
+from cellbounds.risk import NARROW, RULE, Audit, CellRisk
 from cellbounds.text import aligned, label_keys
 
-__all__ = ["FORMATS", "SHOWN", "Finding", "findings", "render"]
-
-FORMATS = ("table", "json", "csv")
+__all__ = ["SHOWN", "render"]
 
 SHOWN = 60
 """Cells that a table for people shows unless asked for all."""
@@ -26,52 +23,23 @@ SHOWN = 60
 FORMAT = "cellbounds-audit/1"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Finding:
-    """One cell, with or without the owner's count."""
-
-    labels: tuple[Label, ...]
-    values: ValueSet
-    count: int | None
-    unsafe: bool
-    structural: bool
-
-    @property
-    def disclosed(self) -> bool:
-        """Whether only one count is attainable."""
-        return self.values.size == 1
-
-    @property
-    def narrow(self) -> bool:
-        """Whether very few counts are attainable, but more than one."""
-        size = self.values.size
-        return not isinstance(size, Unbounded) and 1 < size <= NARROW
-
-    @property
-    def mark(self) -> str:
-        """A word for the last column."""
-        if self.unsafe:
-            return "UNSAFE"
-        if self.structural:
-            return "structural"
-        return "disclosed" if self.disclosed else "narrow" if self.narrow else ""
-
-
-def findings(source: Audit | Attainable) -> list[Finding]:
-    """The cells of an audit (owner's view) or of an answer (intruder's view)."""
-    if isinstance(source, Audit):
-        return [
-            Finding(cell.labels, cell.values, cell.count, cell.unsafe, cell.structural)
-            for cell in source.cells
-        ]
-    return [Finding(labels, values, None, False, False) for labels, values in source.items()]
+def _mark(cell: CellRisk) -> str:
+    """A word for the last column."""
+    if cell.unsafe:
+        return "UNSAFE"
+    if cell.structural:
+        return "structural"
+    return "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
 
 
 def render(source: Audit | Attainable, style: str, *, everything: bool = False) -> str:
     """The whole report as text in one of the formats."""
     answer = source.answer if isinstance(source, Audit) else source
-    cells = findings(source)
     owner = isinstance(source, Audit)
+    if isinstance(source, Audit):
+        cells: Sequence[CellRisk] = source.cells
+    else:
+        cells = [CellRisk(labels, values) for labels, values in source.items()]
     if style == "json":
         return _json(answer, cells, owner)
     if style == "csv":
@@ -79,7 +47,7 @@ def render(source: Audit | Attainable, style: str, *, everything: bool = False) 
     return _table(answer, cells, owner, everything)
 
 
-def _summary(cells: Sequence[Finding]) -> dict[str, int]:
+def _summary(cells: Sequence[CellRisk]) -> dict[str, int]:
     return {
         "cells": len(cells),
         "disclosed": sum(cell.disclosed for cell in cells),
@@ -88,7 +56,7 @@ def _summary(cells: Sequence[Finding]) -> dict[str, int]:
     }
 
 
-def _json(answer: Attainable, cells: Sequence[Finding], owner: bool) -> str:
+def _json(answer: Attainable, cells: Sequence[CellRisk], owner: bool) -> str:
     import cellbounds
 
     entries: list[dict[str, Any]] = []
@@ -125,7 +93,7 @@ def _release(release: Release) -> dict[str, Any]:
     }
 
 
-def _csv(domain: Domain, cells: Sequence[Finding], owner: bool) -> str:
+def _csv(domain: Domain, cells: Sequence[CellRisk], owner: bool) -> str:
     keys = list(label_keys(domain.names, RESERVED).values())
     header = [*keys, *(["count"] if owner else []), "lower", "upper", "size", "values", "mark"]
     stream = io.StringIO()
@@ -142,13 +110,13 @@ def _csv(domain: Domain, cells: Sequence[Finding], owner: bool) -> str:
                 "" if isinstance(upper, Unbounded) else upper,
                 "" if isinstance(size, Unbounded) else size,
                 cell.values.text(most=1000),
-                cell.mark,
+                _mark(cell),
             ]
         )
     return stream.getvalue()
 
 
-def _table(answer: Attainable, cells: Sequence[Finding], owner: bool, everything: bool) -> str:
+def _table(answer: Attainable, cells: Sequence[CellRisk], owner: bool, everything: bool) -> str:
     counted = _summary(cells)
     lines = [
         str(answer.release),
@@ -160,7 +128,7 @@ def _table(answer: Attainable, cells: Sequence[Finding], owner: bool, everything
     if len(cells) > SHOWN and not everything:
         # The cells at risk first; within equal risk the order of the table.
         rank = {"UNSAFE": 0, "disclosed": 1, "narrow": 2}
-        shown = sorted(cells, key=lambda cell: rank.get(cell.mark, 3))[:SHOWN]
+        shown = sorted(cells, key=lambda cell: rank.get(_mark(cell), 3))[:SHOWN]
     numbers = ["count"] if owner else []
     header = [*answer.over, *numbers, "lower", "upper", "values", "attainable", "mark"]
     rows = [
@@ -171,7 +139,7 @@ def _table(answer: Attainable, cells: Sequence[Finding], owner: bool, everything
             "unbounded" if cell.values.unbounded else str(cell.values.largest),
             "unbounded" if cell.values.unbounded else str(cell.values.size),
             cell.values.text(most=4),
-            cell.mark,
+            _mark(cell),
         ]
         for cell in shown
     ]
@@ -184,6 +152,7 @@ def _table(answer: Attainable, cells: Sequence[Finding], owner: bool, everything
         f"count), {counted['narrow']} narrow (2 to {NARROW})",
     ]
     if owner:
-        verdict = "UNSAFE" if counted["unsafe"] else "SAFE"
-        lines.append(f"{verdict}: {counted['unsafe']} cells break the rule ({RULE})")
+        broken = f"{counted['unsafe']} cells break" if counted["unsafe"] else "no cell breaks"
+        lines.append(f"{'UNSAFE' if counted['unsafe'] else 'SAFE'}: {broken} the rule")
+        lines.append(f"rule - {RULE}")
     return "\n".join(lines) + "\n"

@@ -24,20 +24,20 @@ NARROW = 3
 """A cell with more than one but at most so many attainable counts is narrow."""
 
 RULE = (
-    f"unsafe if a count of {SMALL} or less (sampling zeros included; structural zeros and rows "
-    "published as empty are not) has a single attainable value"
+    f"unsafe: a count of {SMALL} or less has a single attainable value (sampling zeros count, "
+    "structural zeros and rows published as empty do not)"
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellRisk:
-    """One cell as its owner sees it."""
+    """One cell: what is attainable, and, for its owner, what it really holds."""
 
     labels: tuple[Label, ...]
-    count: int
     values: ValueSet
-    structural: bool
-    empty_row: bool
+    count: int | None = None
+    structural: bool = False
+    empty_row: bool = False
 
     @property
     def disclosed(self) -> bool:
@@ -52,9 +52,10 @@ class CellRisk:
 
     @property
     def unsafe(self) -> bool:
-        """Whether a small count is given away."""
-        known = self.structural or self.empty_row
-        return self.disclosed and self.count <= SMALL and not known
+        """Whether a small count is given away; never without knowing the count."""
+        if self.count is None or self.structural or self.empty_row:
+            return False
+        return self.disclosed and self.count <= SMALL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +102,7 @@ def audit(
             progress(done, margin.domain.size)
         count = int(margin.counts[index])
         structural = bool(margin.structural[index])
-        cells.append(CellRisk(labels, count, values, structural, bool(empty[index])))
+        cells.append(CellRisk(labels, values, count, structural, bool(empty[index])))
     return Audit(release, answer, tuple(cells))
 
 
