@@ -31,7 +31,7 @@ class Domain:
     (1, 0)
     """
 
-    __slots__ = ("_levels", "_positions")
+    __slots__ = ("_axes", "_levels", "_positions")
 
     def __init__(self, levels: Mapping[str, Iterable[Label]]) -> None:
         if not levels:
@@ -58,6 +58,7 @@ class Domain:
                 )
             self._levels[name] = ordered
             self._positions[name] = positions
+        self._axes = {name: axis for axis, name in enumerate(self._levels)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,14 +80,16 @@ class Domain:
 
     def levels(self, name: str) -> tuple[Label, ...]:
         """The levels of one variable, in order."""
-        self.axis(name)
+        levels = self._levels.get(name)
+        if levels is None:
+            self.axis(name)  # raises, naming the variables
         return self._levels[name]
 
     def axis(self, name: str) -> int:
         """The axis that a variable has in arrays over this domain."""
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._axes[name]
+        except KeyError:
             known = ", ".join(map(repr, self.names))
             raise InvalidInput(f"unknown variable {name!r}; the variables are {known}") from None
 

@@ -11,6 +11,7 @@ from cellbounds.methods.protocol import Method, Question, Worked
 from cellbounds.methods.registry import METHODS
 from cellbounds.releases import Release
 from cellbounds.results import Attainable, Bounds, Evidence
+from cellbounds.structure import gather
 
 __all__ = ["KINDS", "attainable", "bounds"]
 
@@ -106,11 +107,12 @@ def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:
+    facts = gather(release)
     refusals = []
     for method in METHODS:
-        refusal = method.refusal(release, question)
+        refusal = method.refusal(facts, question)
         if refusal is None:
-            return method, method.work(release, question)
+            return method, method.work(facts, question)
         refusals.append((method.name, refusal))
     said = "; ".join(f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only"))
     raise UnsupportedRelease(

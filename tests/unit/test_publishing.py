@@ -118,9 +118,12 @@ def test_refusals(table, statements, options, said):
         cb.publish(table, *statements, **options)
 
 
-def test_eps_and_rounding_together_are_refused(table):
-    with pytest.raises(cb.InvalidInput, match="rounding"):
-        cb.publish(table, "[col|row]@2", rounding="down", eps="0.1")
+def test_rounding_makes_the_figures_and_eps_says_what_they_stand_for():
+    domain = cb.Domain({"row": ["r"], "col": ["x", "y"]})
+    release = cb.publish(cb.Table(domain, [[1, 2]]), "[col|row]@1", rounding="up", eps="0.1")
+    rates = release.statements[0]
+    assert rates.rates.tolist() == [[Fraction(4, 10), Fraction(7, 10)]]
+    assert rates.intervals.interval(0, 0) == (Fraction(3, 10), Fraction(1, 2), False, False)
 
 
 def test_a_table_of_nobody():

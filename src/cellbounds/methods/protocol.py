@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import ValueSet
+from cellbounds.structure import Facts
 from cellbounds.table import Table
 
 __all__ = ["Method", "Question", "Worked"]
@@ -46,10 +46,10 @@ class Method(Protocol):
 
     name: str
 
-    def refusal(self, release: Release, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Question) -> str | None:
         """Why the method does not apply, or None if it does."""
         ...
 
-    def work(self, release: Release, question: Question) -> Worked:
+    def work(self, facts: Facts, question: Question) -> Worked:
         """Set to work on a question that was not refused."""
         ...

@@ -1,14 +1,13 @@
-"""Facts about a release that hold one statement of conditional rates."""
+"""Facts about a release: whether it holds one statement of rates, and what beside it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from cellbounds.domain import Domain
-from cellbounds.errors import UnsupportedRelease
 from cellbounds.releases import Conditional, Margin, Prior, Release, Total
 
-__all__ = ["ConditionalFacts", "conditional_facts"]
+__all__ = ["ConditionalFacts", "Facts", "gather"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +32,36 @@ class ConditionalFacts:
     on_parts: tuple[Prior | Margin, ...]
 
 
-def conditional_facts(release: Release) -> ConditionalFacts:
-    """Gather the facts, or say which statement does not fit.
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A release and what is known of its shape.
 
-    Raises
-    ------
-    UnsupportedRelease
-        If there is not exactly one conditional, or a margin or prior crosses its rows.
+    Attributes
+    ----------
+    conditional
+        The facts if the release is one conditional and what fits its rows, else None.
+    not_conditional
+        Why it is not.
     """
+
+    release: Release
+    conditional: ConditionalFacts | None
+    not_conditional: str
+
+
+def gather(release: Release) -> Facts:
+    """Gather the facts about a release, once for all methods."""
+    found = _conditional_facts(release)
+    if isinstance(found, str):
+        return Facts(release, None, found)
+    return Facts(release, found, "")
+
+
+def _conditional_facts(release: Release) -> ConditionalFacts | str:
+    """The facts, or which statement does not fit."""
     conditionals = [s for s in release.statements if isinstance(s, Conditional)]
     if len(conditionals) != 1:
-        raise UnsupportedRelease(
+        return (
             f"the release has {len(conditionals)} statements of rates; this method answers "
             "releases with exactly one, with or without N, priors and margins over its givens or "
             "over all its variables"
@@ -65,7 +83,7 @@ def conditional_facts(release: Release) -> ConditionalFacts:
         elif about == set(release.domain.names):
             on_parts.append(statement)
         else:
-            raise UnsupportedRelease(
+            return (
                 f"{statement.notation} crosses the rows of {conditional.notation}; beside one "
                 "statement of rates, margins and priors may be over its givens "
                 f"({', '.join(conditional.given) or 'none'}), over its own variables or over all"

@@ -90,12 +90,15 @@ def _plain_rows(
     """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible."""
     steps, reaches = shapes.step[rows].tolist(), shapes.reach[rows].tolist()
     exact: list[bool] = np.asarray(shapes.exact[rows].all(axis=1)).tolist()
-    # Sums beyond N are never asked for.
-    cap = problem.total_upper
     tested = [
-        0 if sure else (reach if cap is None else min(reach, cap)) // step
+        0 if sure else reach // step
         for sure, step, reach in zip(exact, steps, reaches, strict=True)
     ]
+    cap = problem.total_upper
+    if cap is not None:
+        # Sums beyond N, less one for each other row, are never asked for.
+        room = max(cap - (problem.height - 1), 0)
+        tested = [min(count, room // step) for count, step in zip(tested, steps, strict=True)]
     if sum(tested) * problem.width > EFFORT:
         raise TooMuchWork(
             f"more than {EFFORT} sums to test: so many decimals leave room only for very large "

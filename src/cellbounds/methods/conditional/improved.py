@@ -9,13 +9,19 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
-from cellbounds.methods.conditional.layout import About, Layout, about, make_layout, narrowed
+from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.methods.conditional.layout import (
+    About,
+    Layout,
+    about,
+    layout_of,
+    narrowed,
+    refusal_of,
+)
 from cellbounds.methods.protocol import Question
-from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import ValueSet
-from cellbounds.structure import conditional_facts
+from cellbounds.structure import Facts
 from cellbounds.table import Table
 
 __all__ = ["ImprovedConditional"]
@@ -26,29 +32,29 @@ class ImprovedConditional:
 
     name = "improved closed form of document 000"
 
-    def refusal(self, release: Release, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Question) -> str | None:
         """Needs exact rates, an exact N, no priors, and a question about cells."""
         if question.kind not in ("improved", "improved-verbal"):
             return "gives improved bounds only"
-        try:
-            facts = conditional_facts(release)
-            what = about(facts, question.over)
-        except UnsupportedRelease as problem:
-            return str(problem)
-        if not facts.conditional.exact or facts.conditional.missing == "suppressed":
-            return f"{facts.conditional.notation}: the improved bounds need exact rates, all shown"
-        if facts.total.exact is None:
+        refused = refusal_of(facts, question.over)
+        if refused is not None or facts.conditional is None:
+            return refused
+        held = facts.conditional
+        if not held.conditional.exact or held.conditional.missing == "suppressed":
+            return f"{held.conditional.notation}: the improved bounds need exact rates, all shown"
+        if held.total.exact is None:
             return "the improved bounds need N"
-        if facts.on_rows or facts.on_cells or facts.on_parts:
+        if held.on_rows or held.on_cells or held.on_parts:
             return "the improved bounds know no priors or margins"
-        if what is About.ROWS:
+        if about(held, question.over) is About.ROWS:
             return "the improved bounds are for cells, not for row sums"
         return None
 
-    def work(self, release: Release, question: Question) -> ImprovedAnswers:
+    def work(self, facts: Facts, question: Question) -> ImprovedAnswers:
         """Set up the rows."""
-        layout = make_layout(conditional_facts(release), question.over)
-        return ImprovedAnswers(layout, verbal=question.kind == "improved-verbal")
+        return ImprovedAnswers(
+            layout_of(facts, question), verbal=question.kind == "improved-verbal"
+        )
 
 
 class ImprovedAnswers:

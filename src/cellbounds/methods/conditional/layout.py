@@ -20,11 +20,12 @@ from cellbounds.methods.conditional.problem import (
     build_problem,
     laid_out,
 )
+from cellbounds.methods.protocol import Question
 from cellbounds.releases.statements import Known
 from cellbounds.results.values import Unbounded
-from cellbounds.structure import ConditionalFacts
+from cellbounds.structure import ConditionalFacts, Facts
 
-__all__ = ["About", "Layout", "about", "make_layout", "narrowed"]
+__all__ = ["About", "Layout", "about", "layout_of", "make_layout", "narrowed", "refusal_of"]
 
 
 class About(Enum):
@@ -88,6 +89,23 @@ class Layout:
         names = (*self.facts.conditional.variables, *self.facts.omitted)
         shape = [len(domain.levels(name)) for name in names]
         return cells.reshape(shape).transpose([names.index(name) for name in domain.names])
+
+
+def refusal_of(facts: Facts, over: tuple[str, ...]) -> str | None:
+    """Why a release and a margin asked for do not fit one conditional, or None if they do."""
+    if facts.conditional is None:
+        return facts.not_conditional
+    try:
+        about(facts.conditional, over)
+    except UnsupportedRelease as problem:
+        return str(problem)
+    return None
+
+
+def layout_of(facts: Facts, question: Question) -> Layout:
+    """Lay out a release that was not refused."""
+    assert facts.conditional is not None
+    return make_layout(facts.conditional, question.over)
 
 
 def about(facts: ConditionalFacts, over: tuple[str, ...]) -> About:

@@ -15,15 +15,14 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
+from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.methods.conditional.continuous import RealRow, real_row
-from cellbounds.methods.conditional.layout import About, Layout, about, make_layout
+from cellbounds.methods.conditional.layout import About, Layout, layout_of, refusal_of
 from cellbounds.methods.conditional.shape import row_shapes
 from cellbounds.methods.protocol import Question
-from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import UNBOUNDED, ValueSet
-from cellbounds.structure import conditional_facts
+from cellbounds.structure import Facts
 from cellbounds.table import Table
 
 __all__ = ["LinearConditional"]
@@ -34,19 +33,15 @@ class LinearConditional:
 
     name = "linear relaxation of one conditional"
 
-    def refusal(self, release: Release, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Question) -> str | None:
         """Needs one conditional; margins and priors over its rows or cells only."""
         if question.kind != "linear":
             return "gives linear bounds only"
-        try:
-            about(conditional_facts(release), question.over)
-        except UnsupportedRelease as problem:
-            return str(problem)
-        return None
+        return refusal_of(facts, question.over)
 
-    def work(self, release: Release, question: Question) -> LinearAnswers:
+    def work(self, facts: Facts, question: Question) -> LinearAnswers:
         """Set up the rows of the relaxation."""
-        return LinearAnswers(make_layout(conditional_facts(release), question.over))
+        return LinearAnswers(layout_of(facts, question))
 
 
 class LinearAnswers:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -169,31 +168,26 @@ class _Room:
         """Reach if only `cells` carry the free mass and the other free cells stay empty.
 
         With k cells, rounding a real row to integers of the same sum moves a cell by at most
-        (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on.
+        (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on. Here
+        d = margin / (parts * scale) for the narrowest of three margins.
         """
-        count = cells.sum(axis=1).astype(self.scale.dtype)
-        reach = np.zeros_like(self.scale)
-
-        def bounded(margin: IntArray, parts: IntArray | int, applies: Any) -> IntArray:
-            # Margin d = margin / (parts * scale); where it is not positive there is no reach.
-            value = (count - 1) * self.scale * parts // (count * np.maximum(margin, 1))
-            value = np.where(margin > 0, value, _NEVER)
-            return np.maximum(reach, np.where(applies, value, 0))
-
-        count = np.maximum(count, 1)
-        both = cells & ~self.no_low & ~self.no_high
-        width = np.where(both, self.high - self.low, 2 * self.scale[:, None]).min(axis=1)
-        reach = bounded(width, 2, both.any(axis=1))
-        above = cells & self.no_low & ~self.no_high
-        if above.any():
-            cap = np.where(above, self.high, 2 * self.scale[:, None]).min(axis=1)
-            reach = bounded(cap, 1, above.any(axis=1))
-        lowered = cells & ~self.no_low
-        below = self.rest - (self.low * lowered).sum(axis=1)
-        reach = bounded(below, lowered.sum(axis=1), lowered.any(axis=1))
-        over = (self.high * cells).sum(axis=1) - self.rest
-        reach = bounded(over, count, ~(cells & self.no_high).any(axis=1))
-        return np.where(cells.any(axis=1), reach, _NEVER)
+        count = np.maximum(cells.sum(axis=1), 1).astype(self.scale.dtype)
+        moved = (count - 1) * self.scale
+        far = 2 * self.scale[:, None]
+        # Between both ends half the width is margin, below an upper end alone all of it.
+        room = np.where(self.no_low, 2 * self.high, self.high - self.low)
+        narrowest = np.where(cells & ~self.no_high, room, far).min(axis=1)
+        reach = 2 * moved // (count * np.maximum(narrowest, 1))
+        # Lower ends that are not zero, all raised by d, must leave room for themselves.
+        lowered = (cells & ~self.no_low).sum(axis=1)
+        below = self.rest - np.where(self.free, self.low, 0).sum(axis=1)
+        reach = np.maximum(reach, moved * lowered // (count * np.maximum(below, 1)))
+        # Upper ends, all lowered by d, must still hold everything, unless one may hold all.
+        over = np.where(cells, self.high, 0).sum(axis=1) - self.rest
+        held = (cells & self.no_high).any(axis=1)
+        reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
+        possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
+        return np.where(possible, reach, _NEVER)
 
     def alone(self) -> BoolArray:
         """Rows in which one free cell may hold all the free mass by itself."""

@@ -8,16 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.constraints import System, compile_release, violations
-from cellbounds.errors import CellboundsError, UnsupportedRelease
+from cellbounds.errors import CellboundsError
 from cellbounds.methods.conditional.cells import CellCounts
-from cellbounds.methods.conditional.layout import About, Layout, about, make_layout, narrowed
+from cellbounds.methods.conditional.layout import (
+    About,
+    Layout,
+    layout_of,
+    narrowed,
+    refusal_of,
+)
 from cellbounds.methods.conditional.solution import solve_rows
 from cellbounds.methods.conditional.witness import row_sum_for, table_with
 from cellbounds.methods.protocol import Question
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
-from cellbounds.structure import conditional_facts
+from cellbounds.structure import Facts
 from cellbounds.table import Table
 
 __all__ = ["SharpConditional"]
@@ -30,19 +36,15 @@ class SharpConditional:
 
     name = "rows of one conditional"
 
-    def refusal(self, release: Release, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Question) -> str | None:
         """Needs one conditional; margins and priors over its rows or cells only."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
-        try:
-            about(conditional_facts(release), question.over)
-        except UnsupportedRelease as problem:
-            return str(problem)
-        return None
+        return refusal_of(facts, question.over)
 
-    def work(self, release: Release, question: Question) -> SharpAnswers:
+    def work(self, facts: Facts, question: Question) -> SharpAnswers:
         """Find the feasible row sums; the rest follows when asked for."""
-        return SharpAnswers(release, make_layout(conditional_facts(release), question.over))
+        return SharpAnswers(facts.release, layout_of(facts, question))
 
 
 class SharpAnswers:
@@ -55,10 +57,9 @@ class SharpAnswers:
         self._layout = layout
         self._solution = solve_rows(layout.problem)
         self._counts = CellCounts(self._solution)
-        self._kind = {
-            int(row): int(kind)
-            for row, kind in zip(layout.problem.rows, self._solution.kind, strict=True)
-        }
+        self._kind: dict[int, int] = dict(
+            zip(layout.problem.rows.tolist(), self._solution.kind.tolist(), strict=True)
+        )
         self._system: System | None = None
 
     def bounds(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
