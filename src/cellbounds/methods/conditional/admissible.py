@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
 from cellbounds.methods.conditional.continuous import real_row
 from cellbounds.methods.conditional.evaluate import Evaluator
@@ -24,8 +25,8 @@ EFFORT = 1 << 32
 LISTED_EFFORT = 1 << 20
 """Sums of rows with value lists that may be tested one by one."""
 
-_CHUNK = 1 << 13
-"""Sums tested at a time; whole bytes of bits."""
+_SHORTEST, _LONGEST = 1 << 8, 1 << 14
+"""Sums tested at a time, at first and in the end; whole bytes of bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,10 @@ class RowSums:
     begin: Sequence[int | None]
 
 
-def admissible_sums(problem: RowProblem, shapes: RowShapes, evaluator: Evaluator) -> RowSums:
-    """Find the admissible sums of every row.
+def admissible_sums(
+    problem: RowProblem, shapes: RowShapes, evaluator: Evaluator, copies: Sequence[int]
+) -> RowSums:
+    """Find the admissible sums of every row; `copies` counts how often each row occurs.
 
     Raises
     ------
@@ -54,13 +57,15 @@ def admissible_sums(problem: RowProblem, shapes: RowShapes, evaluator: Evaluator
     plain, special = _split(problem)
     sets: list[OffsetSet | None] = [None] * problem.height
     begin: list[int | None] = [0] * problem.height
-    for row, found in zip(plain, _plain_rows(plain, shapes, evaluator, problem), strict=True):
+    for row, found in zip(
+        plain, _plain_rows(plain, shapes, evaluator, problem, copies), strict=True
+    ):
         sets[row] = found
     starts = [found.start if found else 1 for found in sets]
     for row in special:
         room = None
         if problem.total_upper is not None:
-            room = problem.total_upper - (sum(starts) - starts[row])
+            room = problem.total_upper - (sum(map(operator.mul, starts, copies)) - starts[row])
         made, begin[row] = _special_row(problem, shapes, evaluator, int(row), room)
         sets[row], starts[row] = made, made.start
     return RowSums([found for found in sets if found is not None], begin)
@@ -85,40 +90,51 @@ def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
 
 
 def _plain_rows(
-    rows: IntArray, shapes: RowShapes, evaluator: Evaluator, problem: RowProblem
+    rows: IntArray,
+    shapes: RowShapes,
+    evaluator: Evaluator,
+    problem: RowProblem,
+    copies: Sequence[int],
 ) -> list[OffsetSet]:
-    """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible."""
+    """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible.
+
+    Sums that leave the other rows less than they need are never asked for: what is known of the
+    rows' smallest sums, chunk by chunk, limits how far the others are tested.
+    """
     steps, reaches = shapes.step[rows].tolist(), shapes.reach[rows].tolist()
     exact: list[bool] = np.asarray(shapes.exact[rows].all(axis=1)).tolist()
+    times = [copies[row] for row in rows.tolist()]
     tested = [
         0 if sure else reach // step
         for sure, step, reach in zip(exact, steps, reaches, strict=True)
     ]
-    cap = problem.total_upper
-    if cap is not None:
-        # Sums beyond N, less one for each other row, are never asked for.
-        room = max(cap - (problem.height - 1), 0)
-        tested = [min(count, room // step) for count, step in zip(tested, steps, strict=True)]
-    if sum(tested) * problem.width > EFFORT:
-        raise TooMuchWork(
-            f"more than {EFFORT} sums to test: so many decimals leave room only for very large "
-            "counts; publish fewer decimals"
-        )
-    pieces: list[list[bytes]] = [[] for _ in tested]
+    least, seen = list(steps), [False] * len(steps)
     waiting = [place for place, count in enumerate(tested) if count]
-    done = 0
+    pieces: list[list[bytes]] = [[] for _ in tested]
+    done, length = 0, _SHORTEST
     while waiting:
+        if problem.total_upper is not None:
+            room = problem.total_upper - sum(map(operator.mul, least, times))
+            for place in waiting:
+                most = max(room + least[place], done * steps[place]) // steps[place]
+                tested[place] = min(tested[place], most)
+            waiting = [place for place in waiting if tested[place] > done]
+            if not waiting:
+                break
+        _check_effort(problem, [tested[place] for place in waiting])
         # Rows that need more sums than others stay in the loop longer.
-        length = min(_CHUNK, max(tested[place] for place in waiting) - done)
-        multiples = np.arange(done + 1, done + length + 1)
-        chosen = rows[waiting]
-        sums = multiples[None, :] * shapes.step[chosen][:, None]
-        if problem.needs_objects:
-            sums = sums.astype(object)
-        packed = np.packbits(evaluator.admissible(chosen, sums), axis=1, bitorder="little")
-        for line, place in zip(packed, waiting, strict=True):
+        longest = max(tested[place] for place in waiting) - done
+        length = longest if longest < 2 * length else length
+        mask = _tested(rows[waiting], shapes, evaluator, problem, done, length)
+        packed = np.packbits(mask, axis=1, bitorder="little")
+        firsts: list[int] = np.where(mask.any(axis=1), mask.argmax(axis=1), length).tolist()
+        for line, place, first in zip(packed, waiting, firsts, strict=True):
+            if not seen[place]:
+                least[place] = (done + first + 1) * steps[place]
+                seen[place] = first < length
             pieces[place].append(line.tobytes())
         done += length
+        length = min(2 * length, _LONGEST)
         waiting = [place for place in waiting if tested[place] > done]
     found = []
     for count, step, parts in zip(tested, steps, pieces, strict=True):
@@ -127,6 +143,28 @@ def _plain_rows(
         bits = bits if step == 1 else _stretched(bits, step)
         found.append(OffsetSet.make(step, bits, count * step, step))
     return found
+
+
+def _tested(
+    rows: IntArray,
+    shapes: RowShapes,
+    evaluator: Evaluator,
+    problem: RowProblem,
+    done: int,
+    length: int,
+) -> BoolArray:
+    """Which of the next multiples of each row's step are admissible."""
+    multiples = np.arange(done + 1, done + length + 1)
+    sums = multiples[None, :] * shapes.step[rows][:, None]
+    return evaluator.admissible(rows, sums.astype(object) if problem.needs_objects else sums)
+
+
+def _check_effort(problem: RowProblem, counts: Sequence[int]) -> None:
+    if sum(counts) * problem.width > EFFORT:
+        raise TooMuchWork(
+            f"more than {EFFORT} sums to test: so many decimals leave room only for very large "
+            "counts; publish fewer decimals"
+        )
 
 
 def _stretched(bits: int, step: int) -> int:

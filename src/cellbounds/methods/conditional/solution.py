@@ -51,7 +51,7 @@ def solve_rows(whole: RowProblem) -> Solution:
     problem = _chosen(whole, firsts)
     evaluator = Evaluator(problem)
     shapes = row_shapes(problem)
-    sums = admissible_sums(problem, shapes, evaluator)
+    sums = admissible_sums(problem, shapes, evaluator, copies)
     slack = None
     if problem.height == 0:
         feasible: list[SumSet] = []
