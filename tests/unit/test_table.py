@@ -177,13 +177,26 @@ def test_whole_floats_and_unsigned_are_taken():
 
 
 def test_counts_beyond_64_bits_add_exactly():
-    huge = 2**63 + 5
+    huge = 2**70 + 5
     table = cb.Table(cb.Domain(SEX), [[huge, 1], [huge, 2]])
     assert table.total == 2 * huge + 3
     assert table.margin("mp3").counts.tolist() == [2 * huge, 3]
-    # Each fits 64 bits, the sum does not.
-    near = 2**62 - 1
-    assert cb.Table(cb.Domain(SEX), [[near, near], [near, near]]).total == 4 * near
+
+
+def test_counts_between_63_and_64_bits_are_not_rounded():
+    # Among small numbers numpy would make them floats.
+    table = cb.Table(cb.Domain(SEX), [[2**63 + 5, 1], [0, 2]])
+    assert table["m", "yes"] == 2**63 + 5
+
+
+@pytest.mark.parametrize("count", [2**61, 2**62 - 1, 2**62])
+def test_sums_that_leave_64_bits_while_counts_do_not(count):
+    table = cb.Table(cb.Domain(SEX), [[count, count], [count, count]])
+    assert table.total == 4 * count
+    assert table.margin("sex").counts.tolist() == [2 * count, 2 * count]
+    assert table.reshape(response=["sex", "mp3"]).total == 4 * count
+    assert table.merge("sex", {"all": ["m", "f"]}).counts.tolist() == [[2 * count, 2 * count]]
+    assert table.conditional(["sex", "mp3"])[0, 0] == Fraction(1, 4)
 
 
 def test_repr_shows_no_count(mp3):

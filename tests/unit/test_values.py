@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import cellbounds as cb
@@ -122,6 +123,16 @@ def test_membership_of_other_things():
     assert 1.0 not in values
     assert "1" not in values
     assert -1 not in values
+
+
+def test_numpy_integers_are_integers():
+    # A count looked up in a table's array is one.
+    values = cb.ValueSet.from_values([3, 4, 9])
+    assert np.int64(4) in values
+    assert np.int64(5) not in values
+    assert np.float64(4) not in values
+    assert np.bool_(True) not in cb.ValueSet.from_values([1])
+    assert values == set(np.array([3, 4, 9]))
 
 
 def test_equality_with_python_sets():

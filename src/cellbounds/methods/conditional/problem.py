@@ -71,6 +71,8 @@ def laid_out(statements: Sequence[Prior | Margin], domain: Domain, names: Sequen
     lower = np.zeros(shape, dtype=np.int64)
     upper = np.full(shape, NO_LIMIT, dtype=np.int64)
     values: dict[int, tuple[int, ...]] = {}
+    if not statements:
+        return Known(lower, upper, values)
     for statement in statements:
         known = statement.known(domain)
         order = [statement.variables.index(name) for name in names]

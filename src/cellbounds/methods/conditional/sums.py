@@ -120,7 +120,8 @@ class Window:
             copies >>= 1
             if not copies or held[1] == 0:
                 return held
-            power = self._sum(power, power)
+            # What is held is full from its limit on: no more bits of the copies matter.
+            power = self._sum(*(_cut(power, held[1]),) * 2)
 
     def plus_bits(self, held: Bits, bits: int) -> Bits:
         """Add a finite set given as bits, the lowest one set."""
@@ -146,22 +147,25 @@ class Window:
         return bits & ((1 << limit) - 1), limit
 
     def _sum(self, left: Bits, right: Bits) -> Bits:
-        if _run_count(left[0]) > _run_count(right[0]):
-            left, right = right, left
         # Both hold 0, so the sum is full from the smaller limit on: bits beyond do not matter.
-        # Small members come first; as gaps fill, the limit falls and later members drop out.
         limit = min(left[1], right[1])
+        mask = (1 << limit) - 1
+        fewer, others = left[0] & mask, right[0] & mask
+        if _run_count(fewer) > _run_count(others):
+            fewer, others = others, fewer
+        # Small members come first; as gaps fill, the limit falls and later members drop out.
         made, since = 0, 0
-        for first, length in runs_of(left[0] & ((1 << limit) - 1)):
+        for first, length in runs_of(fewer):
             if first >= limit:
                 break
-            mask = (1 << limit) - 1
-            made |= spread(right[0] & mask, length, 1, limit) << first & mask
+            piece = others if length == 1 else spread(others, length, 1, limit)
+            made |= piece << first
             since += 1
             if since >= 8:
-                made, limit = self._trimmed(made, limit)
+                made, limit = self._trimmed(made & mask, limit)
+                mask = (1 << limit) - 1
                 since = 0
-        return self._trimmed(made, limit)
+        return self._trimmed(made & mask, limit)
 
     def _plus_multiples(self, held: Bits, step: int) -> Bits:
         bits, limit = held
@@ -179,6 +183,10 @@ class Window:
         tail = spread(bits, count, row.step, self.width) << begin & ((1 << self.width) - 1)
         both = tail | finite[0] | ((1 << self.width) - (1 << finite[1]))
         return self._trimmed(both, self.width)
+
+
+def _cut(held: Bits, limit: int) -> Bits:
+    return held if held[1] <= limit else (held[0] & ((1 << limit) - 1), limit)
 
 
 def _run_count(bits: int) -> int:
