@@ -27,7 +27,7 @@ def test_digits_are_inferred_from_text():
 
 def test_mixed_decimals_are_refused_unless_explained():
     mixed = [["0.70", "0.3"]]
-    with pytest.raises(cb.InvalidInput, match="different numbers of decimals.*digits= or eps="):
+    with pytest.raises(cb.InvalidInput, match=r"different numbers of decimals.*digits= or eps="):
         conditional(mixed)
     assert conditional(mixed, digits=2).intervals.interval(0, 1) == (
         Fraction(295, 1000),
@@ -232,7 +232,7 @@ def test_variables_are_checked_against_the_domain():
     ("responses", "given"), [("col", ["row"]), (["col"], "row"), ([], ["row"]), ([], [])]
 )
 def test_variables_are_lists_and_responses_are_needed(responses, given):
-    with pytest.raises(cb.InvalidInput, match="list|at least one"):
+    with pytest.raises(cb.InvalidInput, match=r"list|at least one"):
         cb.Conditional(responses, given=given, rates=ROWS)
 
 

@@ -39,7 +39,7 @@ def test_exact_numbers(given, meant):
 
 @pytest.mark.parametrize("given", [0.1, 1.0, np.float64(0.1), np.float32(0.5), True])
 def test_floats_and_truth_values_are_refused_with_a_remedy(given):
-    with pytest.raises(cb.InvalidInput, match="pass text such as|Decimal or a Fraction"):
+    with pytest.raises(cb.InvalidInput, match=r"pass text such as|Decimal or a Fraction"):
         exact_number(given, "eps")
 
 
@@ -131,7 +131,9 @@ def test_units_hold_for_decimals_and_fractions_too():
 
 
 def test_decimals_with_an_exponent():
-    figures = read_figures([[Decimal("1E-2"), Decimal("9.9E-1"), Decimal("0E+1")]], 1, "percent", "x")
+    figures = read_figures(
+        [[Decimal("1E-2"), Decimal("9.9E-1"), Decimal("0E+1")]], 1, "percent", "x"
+    )
     assert fractions_of(figures) == [[Fraction(1, 10**4), Fraction(99, 10**4), 0]]
 
 
@@ -149,7 +151,7 @@ def test_negative_rates(bad):
 
 
 def test_unknown_unit_and_percent_sign_in_another_unit():
-    with pytest.raises(cb.InvalidInput, match="'furlong'.*percent, per-mille"):
+    with pytest.raises(cb.InvalidInput, match=r"'furlong'.*percent, per-mille"):
         read_figures([["0.5"]], 1, "furlong", "[a|b]")
     with pytest.raises(cb.InvalidInput, match="percent sign"):
         read_figures([["5%"]], 1, "per-mille", "[a|b]")

@@ -173,10 +173,7 @@ def test_sums_of_huge_numbers():
     sparse = Sparse(5 * step)
     held = sum_of_all(sparse, rows, [1, 1])
     assert set(held) == {
-        a * step + b * 3 * step // 2
-        for a in range(6)
-        for b in range(4)
-        if 2 * a + 3 * b <= 10
+        a * step + b * 3 * step // 2 for a in range(6) for b in range(4) if 2 * a + 3 * b <= 10
     }
     residues = Residues(7, 10**25)
     held = residues.plus(residues.nothing(), OffsetSet(0, 1, 1, 10**20), 1)

@@ -128,7 +128,7 @@ def test_margins_and_priors(tmp_path):
         '[[margin]]\nvariables = ["gender"]\ncounts = [25, 25]\n'
         '[[prior]]\nvariables = ["mp3", "gender"]\nlower = [[1, 0], [0, 0]]\n'
         '[[prior]]\nvariables = ["gender"]\n[prior.upper]\nMale = 30\n'
-        '[prior.values]\nFemale = [20, 25]\n'
+        "[prior.values]\nFemale = [20, 25]\n"
     )
     release = cb.read_release(written(tmp_path, text))
     margin = next(s for s in release.statements if isinstance(s, cb.Margin))

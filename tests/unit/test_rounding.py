@@ -82,7 +82,7 @@ def test_consistent_rates_add_to_one():
 
 
 def test_unknown_rule():
-    with pytest.raises(cb.InvalidInput, match="'bankers'.*half-even"):
+    with pytest.raises(cb.InvalidInput, match=r"'bankers'.*half-even"):
         ends_of("bankers")
     with pytest.raises(cb.InvalidInput, match="rounding"):
         cb.publish(cb.example_table("mp3"), "[mp3|gender]@2", rounding="bankers")

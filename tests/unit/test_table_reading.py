@@ -105,7 +105,7 @@ def test_structural_cells_listed(tmp_path):
         cb.read_table(path, structural=[("y", "v")])
     with pytest.raises(cb.InvalidInput, match="unknown level 'w'"):
         cb.read_table(path, structural=[("y", "w")])
-    with pytest.raises(cb.InvalidInput, match="'absent'.*'missing'"):
+    with pytest.raises(cb.InvalidInput, match=r"'absent'.*'missing'"):
         cb.read_table(path, structural="absent")
 
 

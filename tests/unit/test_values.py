@@ -164,10 +164,7 @@ def test_equality_of_sets_without_end():
     ],
 )
 def test_equality_of_endless_progressions_ends(left, right, same):
-    code = (
-        "import cellbounds as cb; "
-        f"print(cb.ValueSet({left!r}) == cb.ValueSet({right!r}))"
-    )
+    code = f"import cellbounds as cb; print(cb.ValueSet({left!r}) == cb.ValueSet({right!r}))"
     try:
         run = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=2, check=False
@@ -215,19 +212,22 @@ def test_as_lists():
 
 
 def test_unbounded_is_larger_than_everything():
-    unbounded = cb.UNBOUNDED
-    assert unbounded > 10**100
-    assert unbounded >= 10**100
-    assert 10**100 < unbounded
-    assert not unbounded < 10**100
-    assert not unbounded <= 10**100
-    assert unbounded == unbounded  # noqa: PLR0124
-    assert not unbounded > unbounded  # noqa: PLR0124
-    assert unbounded >= unbounded  # noqa: PLR0124
+    unbounded, large = cb.UNBOUNDED, 10**100
+    again = Unbounded()
+    assert again is unbounded
+    assert unbounded > large
+    assert unbounded >= large
+    assert large < unbounded
+    assert large <= unbounded
+    assert not unbounded < large
+    assert not unbounded <= large
+    assert unbounded == again
+    assert not unbounded > again
+    assert unbounded >= again
+    assert unbounded <= again
     assert unbounded != 5
     assert min(unbounded, 7) == 7
     assert max(7, unbounded) is unbounded
-    assert Unbounded() is unbounded
     assert repr(unbounded) == "UNBOUNDED"
     assert pickle.loads(pickle.dumps(unbounded)) is unbounded
-    assert {unbounded: 1}[unbounded] == 1
+    assert {unbounded: 1}[again] == 1

@@ -76,13 +76,15 @@ class CellCounts:
         found = []
         for downwards, side, ends in ((False, lower, heads), (True, upper, tails)):
             best = side.max(axis=2).T if downwards else side.min(axis=2).T
-            last = np.array([one[-1] for one in ends], dtype=best.dtype)[:, None]
-            open_rows = ~self._settled(rows, best, last, downwards)
-            open_rows &= np.array([len(one) == _FIRST for one in ends])
+            unsettled = np.array([len(one) == _FIRST for one in ends])
             if downwards:
-                open_rows &= ~endless
-            for place in np.flatnonzero(open_rows).tolist():
-                best[place] = self._searched(rows[place], sums[place], downwards)
+                unsettled &= ~endless
+            waiting = np.flatnonzero(unsettled)
+            if len(waiting):
+                last = np.array([ends[place][-1] for place in waiting.tolist()], dtype=best.dtype)
+                done = self._settled(rows[waiting], best[waiting], last[:, None], downwards)
+                for place in waiting[~done].tolist():
+                    best[place] = self._searched(rows[place], sums[place], downwards)
             found.append(best)
         if endless.any():
             found[1] = found[1].astype(object)
@@ -145,9 +147,17 @@ class CellCounts:
         self, rows: IntArray, best: IntArray, last: IntArray, downwards: bool
     ) -> BoolArray:
         """Whether no sum beyond `last` can improve on the best counts of a row."""
-        if downwards:
-            return np.asarray((best >= self._ceiling(rows, last)).all(axis=1), dtype=bool)
-        return np.asarray((best <= self._floor(rows, last)).all(axis=1), dtype=bool)
+        # l_j and u_j at the last sum are bounds for all further sums, and cheap.
+        lower, upper = self._solution.evaluator.limits(rows, last)
+        near = best.T[:, :, None] >= upper if downwards else best.T[:, :, None] <= lower
+        done = np.asarray(near.all(axis=(0, 2)), dtype=bool)
+        if not done.all():
+            left = np.flatnonzero(~done)
+            limit = self._ceiling if downwards else self._floor
+            bound = limit(rows[left], last[left])
+            tight = best[left] >= bound if downwards else best[left] <= bound
+            done[left] = np.asarray(tight, dtype=bool).all(axis=1)
+        return done
 
     def _floor(self, rows: IntArray, sums: IntArray) -> IntArray:
         shapes, problem = self._solution.shapes, self._solution.problem
