@@ -23,8 +23,7 @@ from cellbounds.results import (
 from cellbounds.solve import attainable, bounds
 from cellbounds.table import Table
 from cellbounds.table_reading import read_table
-
-__version__ = "0.1.0"
+from cellbounds.version import __version__
 
 __all__ = [
     "UNBOUNDED",

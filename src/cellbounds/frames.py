@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from cellbounds.errors import InvalidInput
@@ -22,16 +23,28 @@ def frame_of(columns: Mapping[str, list[Any]], backend: str | None = None) -> An
     wanted: Any
     for wanted in FRAME_LIBRARIES if backend is None else (backend,):
         if importlib.util.find_spec(wanted) is not None:
-            return narwhals.from_dict(dict(columns), backend=wanted).to_native()
+            given = {name: _storable(column, wanted) for name, column in columns.items()}
+            return narwhals.from_dict(given, backend=wanted).to_native()
     wanted = backend or "pandas"
     raise InvalidInput(
         f"no data frame library for to_frame(); install one, such as `pip install {wanted}`"
     )
 
 
+def _storable(column: list[Any], library: str) -> list[Any]:
+    """Arrow has no type for fractions and for integers beyond 64 bits: they become text."""
+    if library != "pyarrow":
+        return column
+    odd = any(
+        isinstance(value, Fraction) or (isinstance(value, int) and abs(value) >= 2**63)
+        for value in column
+    )
+    return [None if value is None else str(value) for value in column] if odd else column
+
+
 def frame_columns(frame: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Split a frame into columns of Python values and the ordered categories it declares."""
-    import narwhals
+    import narwhals.stable.v1 as narwhals
 
     try:
         wrapped = narwhals.from_native(frame, eager_only=True)

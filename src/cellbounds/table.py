@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.arrays import BoolArray, IntArray, whole_array
+from cellbounds.arrays import SAFE, BoolArray, IntArray, whole_array
 from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.frames import frame_of
@@ -244,7 +244,8 @@ def _combined_levels(domain: Domain, names: Sequence[str]) -> list[Label]:
 
 
 def _whole_counts(counts: npt.ArrayLike, domain: Domain) -> IntArray:
-    given = np.asarray(counts)
+    # Lists go through objects: numpy would round numbers between 63 and 64 bits.
+    given = counts if isinstance(counts, np.ndarray) else np.array(counts, dtype=object)
     if given.shape != domain.shape:
         raise InvalidInput(
             f"counts of shape {given.shape}; {domain!r} needs the shape {domain.shape}"
@@ -253,7 +254,7 @@ def _whole_counts(counts: npt.ArrayLike, domain: Domain) -> IntArray:
         if given.size and given.min() < 0:
             where = domain.labels(np.argwhere(given < 0)[0])
             raise InvalidInput(f"the count of cell {where} is negative; counts are 0 or more")
-        return whole_array(given.ravel().tolist(), domain.shape)
+        return _summable(given.ravel().tolist(), domain)
     whole = []
     for labels, value in zip(domain.cells(), given.ravel().tolist(), strict=True):
         try:
@@ -268,4 +269,10 @@ def _whole_counts(counts: npt.ArrayLike, domain: Domain) -> IntArray:
                 "0 or more (weighted tables are not counts)"
             )
         whole.append(int(exact))
-    return whole_array(whole, domain.shape)
+    return _summable(whole, domain)
+
+
+def _summable(values: list[int], domain: Domain) -> IntArray:
+    """Pack counts so that no sum of them leaves the array's type."""
+    packed = whole_array(values, domain.shape)
+    return packed if sum(values) < SAFE else packed.astype(object)

@@ -135,6 +135,10 @@ def _variable_names(
             "of counts with count=..., or give count=None if each line is one record"
         )
     names = [name for name in header if name != count]
+    if isinstance(variables, str):
+        raise InvalidInput(
+            f"variables are given as the text {variables!r}; give a list, such as [{variables!r}]"
+        )
     if variables is None:
         if not names:
             raise InvalidInput(f"{where}: there is no column besides the counts; add variables")
@@ -175,11 +179,18 @@ def _is_whole(value: Any) -> bool:
 def _refuse_missing(where: str, columns: dict[str, list[Any]]) -> None:
     for name, column in columns.items():
         for line, label in enumerate(column, start=1):
-            if label is None or label == "" or (isinstance(label, float) and math.isnan(label)):
+            if _is_missing(label):
                 raise InvalidInput(
                     f"{where}, data line {line}: no label for {name!r}; give missing values a "
                     "label of their own, such as 'unknown'"
                 )
+
+
+def _is_missing(label: Any) -> bool:
+    # pandas has markers of its own; comparing them with anything gives no truth value.
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(label == "" or (isinstance(label, float) and math.isnan(label)))
 
 
 def _columns_of_file(
@@ -198,6 +209,8 @@ def read_csv_rows(
 ) -> tuple[list[str], list[list[str]]]:
     """Read a CSV file strictly: a header of distinct names, rows of the same length, as text."""
     text = _text_of(path, encoding)
+    if len(delimiter) != 1:
+        raise InvalidInput(f"delimiter {delimiter!r}; give one character, such as ',' or ';'")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         lines = [(reader.line_num, row) for row in reader if row]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -312,6 +314,84 @@ def test_the_same_rates_with_a_million_times_the_people():
     # and Alpha may take nearly everybody: at most .755 of N
     assert answer["Alpha", "Low"][1] <= Fraction(755, 1000) * 135 * 10**6
     assert answer["Alpha", "Low"][1] > Fraction(754, 1000) * 135 * 10**6
+
+
+@pytest.mark.parametrize("digits", [9, 10, 12, 18, 25])
+def test_many_decimals(digits):
+    # Far more decimals than N needs: the table is the only one.
+    table = cb.example_table("delinquent")
+    answer = cb.bounds(cb.publish(table, f"[education|county]@{digits}"))
+    assert answer.lower.tolist() == answer.upper.tolist() == table.counts.tolist()
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        {"lower": {"a": 2**69}},
+        {"upper": {"a": 2**69}},
+        {"values": {"a": [2, 4, 2**70]}},
+    ],
+    ids=["lower", "upper", "values"],
+)
+def test_priors_beyond_64_bits(prior):
+    release = cb.Release(TWO, [EXACT, cb.Prior(["row"], **prior)])
+    low, high = cb.bounds(release, over=["row"])["a"]
+    assert low == prior.get("lower", {"a": 2})["a"]
+    assert high == {"lower": cb.UNBOUNDED, "upper": 2**69, "values": 2**70}[next(iter(prior))]
+
+
+QUICK = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+import cellbounds as cb
+domain = cb.Domain({"row": ["a", "b", "c"], "col": ["x", "y"]})
+def rates(*rows):
+    return cb.Conditional(["col"], ["row"], rates=[list(row) for row in rows])
+exact = rates(("1/2", "1/2"), ("1/3", "2/3"), ("1/5", "4/5"))
+rounded = rates(("0.5", "0.5"), ("0.3", "0.7"), ("0.2", "0.8"))
+wide = cb.Total(lower=50, upper=10**12)
+def bound(statements, row):
+    return cb.bounds(cb.Release(domain, statements))[row, "x"]
+try:
+    print(QUESTION)
+except cb.TooMuchWork as refusal:
+    print("refused:", refusal)
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("cb.attainable(cb.Release(domain, [exact, cb.Total(10**9)]))", "1-499999993"),
+        ("cb.attainable(cb.Release(domain, [exact, cb.Total(10**12)]))", "1-499999999993"),
+        ("cb.attainable(cb.Release(domain, [exact, wide]))", "1-"),
+        ("cb.attainable(cb.Release(domain, [rounded, wide]))", "1-"),
+        ("bound([rounded, wide, cb.Prior(['row'], upper={'a': 10})], 'a')", "(1, 5)"),
+        ("bound([rounded, wide, cb.Prior(['row'], upper={'a': 10, 'b': 9})], 'a')", "(1, 5)"),
+        ("bound([exact, wide, cb.Prior(['row'], upper={'a': 10})], 'a')", "(1, 5)"),
+        ("bound([exact, wide, cb.Prior(['row'], upper={'a': 10, 'b': 9})], 'b')", "(1, 3)"),
+        # less than .55 of at most 10**10
+        ("bound([rounded, wide, cb.Prior(['row'], upper=10**10)], 'a')", "(1, 5499999999)"),
+        (
+            "bound([exact, cb.Total(10**12), cb.Prior(['row'], upper={'b': 10**11})], 'b')",
+            "(1, 33333333333)",
+        ),
+    ],
+)
+def test_questions_about_many_people_end(question, said):
+    """An exact answer, or a refusal that says so: never an endless search."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", QUICK.replace("QUESTION", question)],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        pytest.fail("no answer within 5 seconds")
+    assert done.returncode == 0, done.stderr[-300:]
+    assert "refused: " in done.stdout or said in done.stdout
 
 
 # --- margins asked about -------------------------------------------------------------------

@@ -174,6 +174,10 @@ def awkward_table():
 ROUND_TRIPS = {
     "rounded": lambda t: cb.publish(t, '["quo""te"|"ort, name"]@2'),
     "exact": lambda t: cb.publish(t, '["quo""te"|"ort, name"]'),
+    "exact zeros and ones": lambda t: cb.publish(
+        cb.Table(t.domain, [[5, 0, 0], [0, 7, 0], [0, 0, 9], [0, 0, 0], [1, 0, 0], [0, 2, 0]]),
+        '["quo""te"|"ort, name"]',
+    ),
     "down": lambda t: cb.publish(t, '["quo""te"|"ort, name"]@3', rounding="down"),
     "eps": lambda t: cb.publish(t, '["quo""te"|"ort, name"]@1', eps="0.1", strict=True),
     "no total": lambda t: cb.publish(t, '["quo""te"|"ort, name"]@2', total=False),

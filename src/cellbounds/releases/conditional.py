@@ -186,7 +186,8 @@ class Conditional:
         places = self._figures.most_decimals
         if self._figures.decimals is not None and 10**places == bottom:
             return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
-        return str(Fraction(top, bottom))
+        exact = Fraction(top, bottom)
+        return f"{exact.numerator}/{exact.denominator}"
 
     def withheld(self, hidden: BoolArray) -> Conditional:
         """The same statement with some figures (rows by columns) suppressed."""
@@ -215,6 +216,25 @@ class Conditional:
                 f"{self.notation}: rates of shape {self.shape}; the levels of "
                 f"{', '.join(self.variables)} need {shape}"
             )
+
+    def meaning(self) -> dict[str, Any]:
+        """What the figures stand for, however they were written: both ends of each interval."""
+        ends = self.intervals
+        rows = [
+            [
+                f"{'(' if low_open else '['}{low},{high}{')' if high_open else ']'}"
+                for low, high, low_open, high_open in (
+                    ends.interval(row, column) for column in range(ends.low.shape[1])
+                )
+            ]
+            for row in range(ends.low.shape[0])
+        ]
+        return {
+            "rates": [list(self.responses), list(self.given)],
+            "intervals": [
+                None if empty else row for row, empty in zip(rows, ends.zero, strict=True)
+            ],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values; rates as exact text."""
@@ -274,6 +294,12 @@ class Conditional:
         self, digits: int | None, rounding: str | None, eps: object, strict: bool
     ) -> tuple[int | None, str | None]:
         figures = self._figures
+        if not isinstance(strict, bool):
+            raise InvalidInput(f"{self.notation}: strict={strict!r}; give True or False")
+        if digits is not None and (
+            isinstance(digits, bool) or not isinstance(digits, int) or digits < 0
+        ):
+            raise InvalidInput(f"{self.notation}: digits={digits!r}; give 0, 1, 2, ...")
         if eps is not None:
             if rounding is not None:
                 raise InvalidInput(
@@ -301,8 +327,6 @@ class Conditional:
                     f"to {figures.most_decimals}); give digits= or eps= to say what they stand for"
                 )
             return figures.decimals, rounding or "nearest"
-        if isinstance(digits, bool) or not isinstance(digits, int) or digits < 0:
-            raise InvalidInput(f"{self.notation}: digits={digits!r}; give 0, 1, 2, ...")
         if digits < figures.most_decimals:
             raise InvalidInput(
                 f"{self.notation}: digits={digits}, but a rate has {figures.most_decimals} "

@@ -152,9 +152,10 @@ def _rates_from_csv(path: Path, margin: Domain, responses: Sequence[str]) -> Any
     header, rows = read_csv_rows(path)
     rates = np.full(margin.shape, None, dtype=object)
     seen: set[tuple[int, ...]] = set()
-    if "rate" in header and set(header) == {*margin.names, "rate"}:
+    figures = _column_name("rate", margin)
+    if figures in header and set(header) == {*margin.names, figures}:
         places = [header.index(name) for name in margin.names]
-        column = header.index("rate")
+        column = header.index(figures)
         cells = [([row[p] for p in places], row[column]) for row in rows]
     else:
         cells = _wide_cells(path, header, rows, margin, responses)
@@ -200,7 +201,7 @@ def _margin(entry: dict[str, Any], domain: Domain, file: Path) -> Margin:
     counts = entry.get("counts")
     if isinstance(counts, str):
         margin = domain.project(names)
-        laid = _column_from_csv(file.parent / counts, margin, "count")
+        laid = _column_from_csv(file.parent / counts, margin, _column_name("count", margin))
         if len(laid) < margin.size:
             raise InvalidInput(f"{file.parent / counts}: list every cell of the margin")
         flat = np.empty(margin.size, dtype=object)
@@ -218,11 +219,12 @@ def _prior(entry: dict[str, Any], domain: Domain, file: Path) -> Prior:
     path = file.parent / str(entry["bounds"])
     header, _ = read_csv_rows(path)
     known: dict[str, Any] = {}
-    for column in ("lower", "upper", "values"):
+    for kind in ("lower", "upper", "values"):
+        column = _column_name(kind, margin)
         if column in header:
             laid = _column_from_csv(path, margin, column)
-            known[column] = {
-                labels: text.split() if column == "values" else text
+            known[kind] = {
+                labels: text.split() if kind == "values" else text
                 for labels, text in laid.items()
                 if text.strip()
             }
@@ -242,6 +244,11 @@ def _column_from_csv(path: Path, margin: Domain, column: str) -> dict[tuple[Labe
             raise InvalidInput(f"{path}: the cell {labels} is listed twice")
         found[labels] = row[header.index(column)]
     return found
+
+
+def _column_name(kind: str, margin: Domain) -> str:
+    """The column of figures; a variable of the same name keeps it, the figures step aside."""
+    return f"{kind}_" if kind in margin.names else kind
 
 
 def _same_text(margin: Domain, name: str, text: str) -> Label:
@@ -340,7 +347,7 @@ def _rates_csv(statement: Conditional, domain: Domain) -> str:
         for text in (statement.figure_text(i, j) for i in range(rows) for j in range(columns))
     )
     lines = [[*labels, text] for labels, text in zip(margin.cells(), figures, strict=True)]
-    return _csv_text([*margin.names, "rate"], lines)
+    return _csv_text([*margin.names, _column_name("rate", margin)], lines)
 
 
 def _margin_csv(statement: Margin, domain: Domain) -> str:
@@ -348,7 +355,7 @@ def _margin_csv(statement: Margin, domain: Domain) -> str:
     lines = [
         [*labels, int(n)] for labels, n in zip(margin.cells(), statement.counts.flat, strict=True)
     ]
-    return _csv_text([*margin.names, "count"], lines)
+    return _csv_text([*margin.names, _column_name("count", margin)], lines)
 
 
 def _prior_csv(statement: Prior, domain: Domain) -> str:
@@ -361,7 +368,8 @@ def _prior_csv(statement: Prior, domain: Domain) -> str:
             lines.append(
                 [*labels, lower or "", upper if upper >= 0 else "", " ".join(map(str, values))]
             )
-    return _csv_text([*margin.names, "lower", "upper", "values"], lines)
+    columns = [_column_name(kind, margin) for kind in ("lower", "upper", "values")]
+    return _csv_text([*margin.names, *columns], lines)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -89,7 +89,7 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
 
     Text keeps its decimals, so that '0.50' is known to have two.
     """
-    if unit not in UNITS:
+    if not isinstance(unit, str) or unit not in UNITS:
         raise InvalidInput(f"{what}: unit {unit!r}; choose one of {', '.join(UNITS)}")
     entries = np.array(rates, dtype=object).reshape(rows, -1)
     shift = UNITS[unit]
@@ -102,7 +102,8 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
     places = {one[2] for one in parsed if one is not None}
     known = [one or (0, 1, None) for one in parsed]
     decimals = [place for place in places if place is not None]
-    mixed = -1 if decimals else None
+    # A bare 0 or 1 among exact fractions is exact too.
+    mixed = None if not any(decimals) and (None in places or not decimals) else -1
     common = next(iter(places)) if len(places) == 1 else mixed
     width = entries.shape[1]
     if decimals and None not in places:

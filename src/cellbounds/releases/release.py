@@ -70,11 +70,30 @@ class Release:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the statements in a canonical form: the same release, the same digest."""
+        """SHA-256 of what the statements mean, in whatever order and form they were written."""
         if self._digest is None:
-            canonical = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, default=str)
+            levels = {
+                name: [str(level) for level in self.domain.levels(name)]
+                for name in self.domain.names
+            }
+            said = sorted(json.dumps(self._meaning(one)) for one in self.statements)
+            canonical = json.dumps([list(levels.items()), said])
             self._digest = hashlib.sha256(canonical.encode()).hexdigest()
         return self._digest
+
+    def _meaning(self, statement: Statement) -> dict[str, Any]:
+        match statement:
+            case Total():
+                return statement.to_dict()
+            case Conditional():
+                return statement.meaning()
+        known = statement.known(self.domain)
+        return {
+            type(statement).__name__: list(statement.variables),
+            "lower": known.lower.tolist(),
+            "upper": known.upper.tolist(),
+            "values": sorted(known.values.items()),
+        }
 
     def without(self, *dropped: int) -> Release:
         """The release less the statements at these places."""

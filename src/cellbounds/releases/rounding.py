@@ -50,7 +50,7 @@ def ends_of(rounding: str) -> Ends:
     """The ends that belong to a rounding rule."""
     try:
         return ROUNDINGS[rounding]
-    except KeyError:
+    except (KeyError, TypeError):
         raise InvalidInput(f"rounding {rounding!r}; choose one of {', '.join(ROUNDINGS)}") from None
 
 

@@ -215,8 +215,11 @@ class Prior:
             lists = [(_flat_index(margin, key), value) for key, value in self.values.items()]
         else:
             nested: Any = self.values
+            if isinstance(nested, str) or not isinstance(nested, Iterable):
+                raise InvalidInput(f"{what} is {nested!r}; give a list of possible counts")
             for _ in range(len(margin.shape) - 1):
                 nested = [inner for outer in nested for inner in outer]
+            nested = list(nested)
             lists = list(enumerate(nested))
             if len(nested) != margin.size:
                 raise InvalidInput(
@@ -226,6 +229,8 @@ class Prior:
         for place, value in lists:
             if value is None:
                 continue
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise InvalidInput(f"{what} is {value!r}; give a list of possible counts")
             chosen[place] = tuple(sorted({whole_number(number, what) for number in value}))
             if not chosen[place]:
                 where = margin.labels([int(i) for i in np.unravel_index(place, margin.shape)])
@@ -263,7 +268,9 @@ def variable_names(variables: Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def _flat_index(margin: Domain, labels: Label | tuple[Label, ...]) -> int:
-    whole = labels if isinstance(labels, tuple) and len(margin.shape) > 1 else (labels,)
+    whole = labels if isinstance(labels, tuple) else (labels,)
+    if len(margin.shape) == 1 and labels in margin.levels(margin.names[0]):
+        whole = (labels,)  # a level that is itself a tuple
     return int(np.ravel_multi_index(margin.index(whole), margin.shape))
 
 

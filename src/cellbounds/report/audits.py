@@ -14,6 +14,7 @@ from cellbounds.results import Attainable, Unbounded
 from cellbounds.results.answers import RESERVED, labelled, value_entries
 from cellbounds.risk import NARROW, RULE, Audit, CellRisk
 from cellbounds.text import aligned, label_keys
+from cellbounds.version import __version__
 
 __all__ = ["SHOWN", "render"]
 
@@ -27,8 +28,8 @@ def _mark(cell: CellRisk) -> str:
     """A word for the last column."""
     if cell.unsafe:
         return "UNSAFE"
-    if cell.structural:
-        return "structural"
+    if cell.structural or cell.empty_row:
+        return "structural" if cell.structural else "empty row"
     return "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
 
 
@@ -51,14 +52,18 @@ def _summary(cells: Sequence[CellRisk]) -> dict[str, int]:
     return {
         "cells": len(cells),
         "disclosed": sum(cell.disclosed for cell in cells),
+        "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
         "narrow": sum(cell.narrow for cell in cells),
         "unsafe": sum(cell.unsafe for cell in cells),
     }
 
 
-def _json(answer: Attainable, cells: Sequence[CellRisk], owner: bool) -> str:
-    import cellbounds
+def _of_which_empty(counted: dict[str, int]) -> str:
+    known = counted["known_empty"]
+    return f"; {known} of them structural zeros or in empty rows" if known else ""
 
+
+def _json(answer: Attainable, cells: Sequence[CellRisk], owner: bool) -> str:
     entries: list[dict[str, Any]] = []
     for cell in cells:
         entry = labelled(answer.domain, cell.labels)
@@ -67,18 +72,26 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], owner: bool) -> str:
         entry |= value_entries(cell.values)
         entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}
         if owner:
-            entry |= {"unsafe": cell.unsafe, "structural": cell.structural}
+            entry |= {
+                "unsafe": cell.unsafe,
+                "structural": cell.structural,
+                "empty_row": cell.empty_row,
+            }
         entries.append(entry)
     content: dict[str, Any] = {
         "format": FORMAT,
-        "version": cellbounds.__version__,
+        "version": __version__,
         "view": "owner" if owner else "intruder",
         "release": _release(answer.release),
         "over": list(answer.over),
         "method": answer.method,
         "evidence": answer.evidence.value,
         "seconds": round(answer.seconds, 6),
-        "summary": {k: v for k, v in _summary(cells).items() if owner or k != "unsafe"},
+        "summary": {
+            key: value
+            for key, value in _summary(cells).items()
+            if owner or key not in ("unsafe", "known_empty")
+        },
     }
     if owner:
         content["rule"] = RULE
@@ -149,7 +162,7 @@ def _table(answer: Attainable, cells: Sequence[CellRisk], owner: bool, everythin
     lines += [
         "",
         f"{counted['cells']} cells: {counted['disclosed']} exactly disclosed (one attainable "
-        f"count), {counted['narrow']} narrow (2 to {NARROW})",
+        f"count{_of_which_empty(counted)}), {counted['narrow']} narrow (2 to {NARROW})",
     ]
     if owner:
         broken = f"{counted['unsafe']} cells break" if counted["unsafe"] else "no cell breaks"

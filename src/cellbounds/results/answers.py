@@ -280,6 +280,7 @@ RESERVED = (
     "narrow",
     "unsafe",
     "structural",
+    "empty_row",
 )
 """Keys of a cell that are not variables."""
 

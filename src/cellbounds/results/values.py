@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import Any, Final
 
 from cellbounds.errors import InvalidInput
@@ -75,7 +77,11 @@ class ValueSet:
 
     def __init__(self, progressions: Iterable[Progression]) -> None:
         """Take disjoint progressions; runs of consecutive numbers have step 1."""
-        self.progressions: tuple[Progression, ...] = tuple(sorted(progressions, key=_first))
+        anchored = (
+            (first, last if last is None else last - (last - first) % step, step)
+            for first, last, step in progressions
+        )
+        self.progressions: tuple[Progression, ...] = tuple(sorted(anchored, key=_first))
 
     @classmethod
     def from_values(cls, values: Iterable[int]) -> ValueSet:
@@ -163,7 +169,11 @@ class ValueSet:
     def __reversed__(self) -> Iterator[int]:
         if self.unbounded:
             raise InvalidInput("the set has no largest member; iterate upwards")
-        down = [range(last, first - 1, -step) for first, last, step in self._anchored()]
+        down = [
+            range(last, first - 1, -step)
+            for first, last, step in self.progressions
+            if last is not None
+        ]
         if self._in_order():
             return itertools.chain.from_iterable(reversed(down))
         return heapq.merge(*down, reverse=True)
@@ -176,14 +186,10 @@ class ValueSet:
             end is not None and end < first for end, first in zip(ends, firsts, strict=False)
         )
 
-    def _anchored(self) -> Iterator[tuple[int, int, int]]:
-        for first, last, step in self.progressions:
-            if last is not None:
-                yield first, first + (last - first) // step * step, step
-
     def __contains__(self, value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int):
+        if isinstance(value, bool) or not isinstance(value, Integral):
             return False
+        value = int(value)
         return any(
             first <= value and (last is None or value <= last) and (value - first) % step == 0
             for first, last, step in self.progressions
@@ -206,9 +212,22 @@ class ValueSet:
         if self.progressions == other.progressions:
             return True
         if self.unbounded or other.unbounded:
-            return self.unbounded == other.unbounded and list(self.runs) == list(other.runs)
+            return self.unbounded == other.unbounded and self._same_without_end(other)
         return self.size == other.size and all(
             mine == theirs for mine, theirs in zip(self.runs, other.runs, strict=False)
+        )
+
+    def _same_without_end(self, other: ValueSet) -> bool:
+        """Compare until both repeat: beyond all ends and one common period nothing new comes."""
+        both = (*self.progressions, *other.progressions)
+        period = math.lcm(*(step for _, last, step in both if last is None))
+        border = max(first if last is None else last for first, last, _ in both) + period
+        mine, theirs = (
+            itertools.takewhile(lambda run: run[0] <= border, one.runs) for one in (self, other)
+        )
+        return all(
+            a == b or (a is not None and b is not None and _clip(a, border) == _clip(b, border))
+            for a, b in itertools.zip_longest(mine, theirs)
         )
 
     __hash__ = None  # type: ignore[assignment]  # equal to plain sets, which have no hash
@@ -227,6 +246,10 @@ class ValueSet:
 
     def __repr__(self) -> str:
         return f"ValueSet({self.text()})"
+
+
+def _clip(run: tuple[int, int | None], border: int) -> tuple[int, int]:
+    return run[0], border if run[1] is None else min(run[1], border)
 
 
 def _first(item: Sequence[Any]) -> Any:

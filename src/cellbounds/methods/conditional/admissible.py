@@ -25,6 +25,9 @@ EFFORT = 1 << 32
 LISTED_EFFORT = 1 << 20
 """Sums of rows with value lists that may be tested one by one."""
 
+LARGEST_OFFSET = 1 << 32
+"""How far the listed sums of one row may spread."""
+
 _SHORTEST, _LONGEST = 1 << 8, 1 << 14
 """Sums tested at a time, at first and in the end; whole bytes of bits."""
 
@@ -275,6 +278,11 @@ def _listed_sums(
             if offset < size
             else saturates is not None and value >= saturates
         )
+        if inside and offset > LARGEST_OFFSET:
+            raise TooMuchWork(
+                f"the list of possible row sums reaches from {first} to {value}; lists may not "
+                f"spread over more than {LARGEST_OFFSET}: give bounds instead"
+            )
         if inside:
             kept |= 1 << offset
     return kept

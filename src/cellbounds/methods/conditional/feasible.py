@@ -28,6 +28,8 @@ __all__ = ["feasible_sums", "sum_algebra"]
 SMALL_WINDOW = 1 << 24
 LARGE_WINDOW = 1 << 30
 RESIDUE_LIMIT = 1 << 20
+SINGLES = 1 << 20
+"""Sums above the part that all residue classes fill, kept one by one."""
 
 
 def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> list[SumSet]:
@@ -36,6 +38,11 @@ def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) 
     Saturated rows keep all of this in windows whose width does not depend on the slack: sums of
     rows that include saturated row k hold everything from k's size on.
     """
+    # An end that the slack does not reach is no end.
+    rows = [
+        replace(row, last=None) if row.last is not None and row.last >= slack else row
+        for row in rows
+    ]
     saturated = sorted((row.size, place) for place, row in enumerate(rows) if row.saturated)
     sizes = [size for size, place in saturated for _ in range(copies[place])][:2]
     if len(sizes) == 2:
@@ -59,7 +66,7 @@ def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SetAlgebra[Any],
     if saturated:
         size, place = min(saturated)
         return Window(min(slack + 1, size)), place
-    algebra = _algebra(rows, slack)
+    algebra = _algebra(rows, [1] * len(rows), slack)
     if isinstance(algebra, Residues):
         return algebra, next(
             place for place, row in enumerate(rows) if _pure(row) and row.step == algebra.modulus
@@ -124,7 +131,7 @@ def _of_one_row(
     unit = _unit(others)
     if unit > 1:
         others = [_divided(other, unit) for other in others]
-    algebra = _algebra(others, slack // unit)
+    algebra = _algebra(others, copies, slack // unit)
     held = sum_of_all(algebra, others, copies)
     return _fitting_in(algebra, held, row, slack, unit)
 
@@ -136,7 +143,7 @@ def _without_saturation(
     if slack % unit:
         return [SumSet([]) for _ in rows]
     small = [_divided(row, unit) for row in rows] if unit > 1 else rows
-    algebra = _algebra(small, slack // unit)
+    algebra = _algebra(small, copies, slack // unit)
     if isinstance(algebra, Residues):
         return _by_residues(algebra, rows, small, copies, slack, unit)
     others = leave_one_out(algebra, small, copies)
@@ -171,11 +178,12 @@ def _by_residues(
     return found
 
 
-def _algebra(rows: Sequence[OffsetSet], slack: int) -> Any:
+def _algebra(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> Any:
     """The cheapest way to hold the sums of rows none of which is saturated."""
     largest = [row.largest for row in rows]
     if None not in largest:
-        slack = min(slack, sum(top for top in largest if top is not None))
+        tops = [top * times for top, times in zip(largest, copies, strict=True) if top is not None]
+        slack = min(slack, sum(tops))
     steps = [row.step for row in rows if _pure(row)]
     if slack < SMALL_WINDOW:
         return Window(slack + 1)
@@ -218,7 +226,7 @@ def _fitting_in(
     if isinstance(algebra, Window) and unit == 1 and algebra.width == slack + 1:
         return _fitting(row, held, slack)
     if isinstance(algebra, Residues):
-        return SumSet(_fitting_residues(algebra, held, row, slack, unit), mixed=True)
+        return _in_order(_fitting_residues(algebra, held, row, slack, unit))
     if isinstance(algebra, Window):
         bits, limit = held
         members = positions(bits | ((1 << algebra.width) - (1 << limit))).astype(object)
@@ -228,6 +236,34 @@ def _fitting_in(
     offsets = offsets[offsets >= 0]
     kept = offsets[row.members(offsets)] + row.start
     return SumSet([(first, last, 1) for first, last in runs_in(kept)])
+
+
+def _in_order(parts: list[Progression]) -> SumSet:
+    """Sort residue classes out: a progression that all of them fill, then single sums.
+
+    The classes of one row begin one after the other and run on with the same stride; they end at
+    different places, so that above the first end only some go on.
+    """
+    classes = sorted(part for part in parts if part[2] > 1)
+    singles = [part for part in parts if part[2] == 1]
+    firsts = [first for first, _, _ in classes]
+    strides = {stride for _, _, stride in classes}
+    if len(classes) > 1 and len(strides) == 1:
+        stride = strides.pop()
+        step = firsts[1] - firsts[0]
+        if firsts == list(range(firsts[0], firsts[0] + stride, step)):
+            end = min(last for _, last, _ in classes if last is not None)
+            rest = [
+                (first + (end - first) // stride * stride + stride, last, stride)
+                for first, last, _ in classes
+                if last is not None
+            ]
+            if sum((b - a) // stride + 1 for a, b, _ in rest if b >= a) <= SINGLES:
+                above = sorted(n for a, b, _ in rest for n in range(a, b + 1, stride))
+                runs = runs_in(np.array(above, dtype=object))
+                filled = (firsts[0], end - (end - firsts[0]) % step, step)
+                return SumSet([*singles, filled, *((a, b, 1) for a, b in runs)])
+    return SumSet(parts, mixed=True)
 
 
 def _fitting_residues(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.domain import Domain
 from cellbounds.errors import InconsistentRelease
 from cellbounds.releases import Margin, Prior
@@ -98,6 +98,8 @@ def agreed(known: Known, said: str) -> Known:
         If nothing is left for some cell.
     """
     lower, upper = known.lower.copy(), known.upper.copy()
+    if any(possible and possible[-1] >= SAFE for possible in known.values.values()):
+        lower, upper = lower.astype(object), upper.astype(object)
     values: dict[int, tuple[int, ...]] = {}
     for place, possible in known.values.items():
         low, high = int(lower.flat[place]), int(upper.flat[place])

@@ -7,6 +7,7 @@ in each residue class of a step (for exact rates, whatever N); `Sparse` keeps th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
@@ -256,7 +257,7 @@ class Residues:
         return np.asarray(np.minimum(moved, self._never))
 
     def _plus_multiples(self, held: IntArray, step: int) -> IntArray:
-        shift, needed = 1, self.modulus // int(np.gcd(self.modulus, step))
+        shift, needed = 1, self.modulus // math.gcd(self.modulus, step)
         while shift < needed and shift * step <= self._slack:
             held = np.minimum(held, self._shifted(held, shift * step))
             shift *= 2
@@ -294,6 +295,8 @@ class Sparse:
                 while offset is not None and base + offset <= self._slack:
                     made.add(base + offset)
                     offset = row.next_member(offset + 1)
+                    if len(made) > SPARSE_LIMIT:
+                        break
                 if len(made) > SPARSE_LIMIT:
                     raise TooMuchWork(
                         f"more than {SPARSE_LIMIT} combinations of row sums fit N; publish "

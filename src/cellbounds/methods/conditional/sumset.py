@@ -54,15 +54,13 @@ class SumSet:
 
     def head(self, count: int) -> list[int]:
         """The smallest members, at most so many."""
-        if self.mixed:
-            return list(itertools.islice(self.values, count))
-        return list(itertools.islice(self._upwards(), count))
+        members = self.values if self.mixed else self._upwards()
+        return list(itertools.islice(members, count))
 
     def tail(self, count: int) -> list[int]:
         """The largest members in decreasing order, at most so many."""
-        if self.mixed:
-            return list(itertools.islice(reversed(self.values), count))
-        return list(itertools.islice(self._downwards(), count))
+        members = reversed(self.values) if self.mixed else self._downwards()
+        return list(itertools.islice(members, count))
 
     def without_middle(self, count: int) -> list[int]:
         """All members, but only the first and last so many of each long progression."""
