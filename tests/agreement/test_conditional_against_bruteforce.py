@@ -54,7 +54,7 @@ def test_bounds_values_and_witnesses(release):
 @given(release=releases())
 def test_other_ways_to_hold_sums(held, release):
     """Sums of rows without saturation, held as residues or one by one as for very large N."""
-    limits = {"SMALL_WINDOW": 0, "LARGE_WINDOW": 0}
+    limits = {"SMALL_WINDOW": 0, "LARGE_WINDOW": 0, "FEW": 0, "RESIDUE_GAIN": 0}
     if held == "sparse":
         limits["RESIDUE_LIMIT"] = 0
     tables = list(consistent_tables(release, LARGEST))

@@ -13,7 +13,7 @@ from strategies import decimal_text
 from threephase import PlainRow, three_phases
 
 import cellbounds as cb
-from cellbounds.methods.conditional import cells, evaluate
+from cellbounds.methods.conditional import cells, evaluate, feasible
 from cellbounds.releases.rounding import round_rows
 
 
@@ -105,6 +105,91 @@ def test_three_phases(problem):
     linear = cb.bounds(release, kind="linear")
     assert (linear.lower <= answer.lower).all()
     assert (linear.upper >= answer.upper).all()
+
+
+@pytest.mark.parametrize("total", [15, 18, 21, 23])
+def test_a_row_of_exact_and_free_cells_beside_an_exact_row(total):
+    """Sums 4, 8, 10, 12, ...: some of the first multiples of the step are missing."""
+    domain = cb.Domain({"row": ["r0", "r1"], "col": ["c0", "c1", "c2"]})
+    rates = cb.Conditional(
+        ["col"],
+        ["row"],
+        rates=[["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"]],
+        eps=[["0", "0.08", "0.08"], ["0", "0", "0"]],
+    )
+    release = cb.Release(domain, [cb.Total(total), rates])
+    expected = three_phases(plain_rows(release, {}, {}), total)
+    if expected is None:
+        with pytest.raises(cb.InconsistentRelease):
+            cb.bounds(release)
+        return
+    found = cb.attainable(release, over=["row"])
+    assert found["r0"] == expected[0][0]
+    assert found["r1"] == expected[0][1]
+
+
+@st.composite
+def mixed_rows(draw):
+    """Rows of exact and free cells beside each other, some of them alike, some capped."""
+    height, width = draw(st.integers(1, 4)), draw(st.integers(2, 4))
+    kinds = draw(st.lists(st.integers(0, 1), min_size=height, max_size=height))
+    rates, eps = [], []
+    for i in range(height):
+        if i and kinds[i]:
+            rates.append(rates[-1])
+            eps.append(eps[-1])
+            continue
+        parts = draw(st.lists(st.integers(0, 4), min_size=width, max_size=width))
+        parts[0] += not sum(parts)
+        rates.append([f"{part}/{sum(parts)}" for part in parts])
+        choices = st.sampled_from(["0", "0", "0.05", "0.08", "0.2"])
+        eps.append(draw(st.lists(choices, min_size=width, max_size=width)))
+    domain = cb.Domain(
+        {"row": [f"r{i}" for i in range(height)], "col": [f"c{j}" for j in range(width)]}
+    )
+    total = draw(st.integers(1, 90))
+    conditional = cb.Conditional(
+        ["col"], ["row"], rates=rates, eps=eps, strict=draw(st.integers(0, 4)) == 0
+    )
+    statements = [cb.Total(total), conditional]
+    caps = {}
+    if draw(st.booleans()):
+        caps = {f"r{i}": draw(st.integers(1, 60)) for i in range(height) if draw(st.booleans())}
+    if caps:
+        statements.append(cb.Prior(["row"], upper=caps))
+    return cb.Release(domain, statements), total, caps
+
+
+WAYS = {
+    "as it comes": {"SINGLES": 1 << 20},
+    "residues": {"SMALL_WINDOW": 0, "LARGE_WINDOW": 0, "FEW": 0, "RESIDUE_GAIN": 0},
+    "sparse": {"SMALL_WINDOW": 0, "LARGE_WINDOW": 0, "FEW": 0, "RESIDUE_LIMIT": 0},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(problem=mixed_rows())
+def test_exact_and_free_cells_in_one_row(way, problem):
+    release, total, caps = problem
+    rows = plain_rows(release, {}, {})
+    for i, row in enumerate(rows):
+        row.most = caps.get(f"r{i}")
+    expected = three_phases(rows, total)
+    with patch.multiple(feasible, **WAYS[way]):
+        if expected is None:
+            with pytest.raises(cb.InconsistentRelease):
+                cb.bounds(release)
+            return
+        sums, cells_held = expected
+        values, answer = cb.attainable(release), cb.bounds(release)
+        row_values = cb.attainable(release, over=["row"])
+        for i, held in enumerate(cells_held):
+            assert row_values[f"r{i}"] == sums[i]
+            assert list(row_values[f"r{i}"]) == sorted(sums[i])
+            for j, one in enumerate(held):
+                assert values[f"r{i}", f"c{j}"] == one
+                assert answer[f"r{i}", f"c{j}"] == (min(one), max(one))
+        answer.witness("r0", "c0", at="upper")
 
 
 @given(row_problems())

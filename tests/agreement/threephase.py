@@ -18,6 +18,7 @@ class PlainRow:
     high_open: list[bool]
     lower: list[int]
     upper: list[int | None]
+    most: int | None = None
 
     def limits(self, n: int) -> list[tuple[int, int]]:
         found = []
@@ -30,6 +31,8 @@ class PlainRow:
         return found
 
     def admits(self, n: int) -> bool:
+        if self.most is not None and n > self.most:
+            return False
         limits = self.limits(n)
         if any(low > high for low, high in limits):
             return False

@@ -335,9 +335,14 @@ def test_many_decimals(digits):
 )
 def test_priors_beyond_64_bits(prior):
     release = cb.Release(TWO, [EXACT, cb.Prior(["row"], **prior)])
+    if "values" in prior:
+        # Lists are held as bits: one that spreads this far is refused, not answered wrongly.
+        with pytest.raises(cb.TooMuchWork, match="spread"):
+            cb.bounds(release)
+        return
     low, high = cb.bounds(release, over=["row"])["a"]
     assert low == prior.get("lower", {"a": 2})["a"]
-    assert high == {"lower": cb.UNBOUNDED, "upper": 2**69, "values": 2**70}[next(iter(prior))]
+    assert high == {"lower": cb.UNBOUNDED, "upper": 2**69}[next(iter(prior))]
 
 
 QUICK = """

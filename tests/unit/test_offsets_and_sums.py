@@ -229,9 +229,9 @@ def shown(result):
 
 PATHS = {
     "window": {},
-    "residues": {"SMALL_WINDOW": 0},
-    "large window": {"SMALL_WINDOW": 0, "RESIDUE_LIMIT": 0},
-    "sparse": {"SMALL_WINDOW": 0, "RESIDUE_LIMIT": 0, "LARGE_WINDOW": 0},
+    "residues": {"SMALL_WINDOW": 0, "FEW": 0, "RESIDUE_GAIN": 0},
+    "large window": {"SMALL_WINDOW": 0, "FEW": 0, "RESIDUE_LIMIT": 0},
+    "sparse": {"SMALL_WINDOW": 0, "FEW": 0, "RESIDUE_LIMIT": 0, "LARGE_WINDOW": 0},
 }
 
 

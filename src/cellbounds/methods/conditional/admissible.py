@@ -19,7 +19,7 @@ from cellbounds.methods.conditional.shape import RowShapes
 
 __all__ = ["RowSums", "admissible_sums"]
 
-EFFORT = 1 << 32
+EFFORT = 1 << 30
 """Sums times columns that may be tested one by one."""
 
 LISTED_EFFORT = 1 << 20

@@ -188,7 +188,7 @@ class CellCounts:
         if solution.sums.begin[row] is None or solution.feasible[row].mixed:
             return VALUES_EFFORT // solution.problem.width
         periods = (solution.problem.width + 1) * int(solution.problem.scale[row])
-        return int(solution.shapes.touch[row]) + periods
+        return solution.shapes.touch(row, int(solution.shapes.step[row])) + periods
 
     def _by_lists(self, row: int) -> list[ValueSet]:
         solution = self._solution
@@ -226,17 +226,17 @@ class CellCounts:
         solution = self._solution
         begin = solution.sums.begin[row]
         step = int(solution.shapes.step[row])
-        border = None if begin is None else begin + int(solution.shapes.touch[row])
         singles: list[Iterable[int]] = []
         runs: list[Progression] = []
         count = 0
         for first, last, stride in sums.progressions:
             cut = last
-            if border is not None and stride == step and (last is None or last >= border):
-                start = first + max(0, -(-(border - first) // step)) * step
-                if last is None or last - start > _SHORT * step:
-                    runs.append((start, last, step))
-                    cut = start - step
+            if begin is not None and stride % step == 0 and first != last:
+                border = begin + solution.shapes.touch(row, stride)
+                start = first + max(0, -(-(border - first) // stride)) * stride
+                if last is None or last - start > _SHORT * stride:
+                    runs.append((start, last, stride))
+                    cut = start - stride
             if cut is not None and cut >= first:
                 singles.append(range(first, cut + 1, stride))
                 count += (cut - first) // stride + 1

@@ -25,9 +25,15 @@ from cellbounds.results.values import Progression
 
 __all__ = ["feasible_sums", "sum_algebra"]
 
-SMALL_WINDOW = 1 << 24
+SMALL_WINDOW = 1 << 14
 LARGE_WINDOW = 1 << 30
 RESIDUE_LIMIT = 1 << 20
+RESIDUE_GAIN = 1 << 8
+"""Residues are taken if the slack is so many times the modulus; otherwise bits are cheaper."""
+
+FEW = 1 << 12
+"""Combinations of row sums that are listed one by one rather than held in any other way."""
+
 SINGLES = 1 << 20
 """Sums above the part that all residue classes fill, kept one by one."""
 
@@ -43,18 +49,28 @@ def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) 
         replace(row, last=None) if row.last is not None and row.last >= slack else row
         for row in rows
     ]
-    saturated = sorted((row.size, place) for place, row in enumerate(rows) if row.saturated)
-    sizes = [size for size, place in saturated for _ in range(copies[place])][:2]
+    broad = sorted((row.size, place) for place, row in enumerate(rows) if _broad(row, rows))
+    sizes = [size for size, place in broad for _ in range(copies[place])][:2]
     if len(sizes) == 2:
         return _by_window(rows, copies, slack, min(slack + 1, sizes[1]))
     if len(sizes) == 1:
-        place = saturated[0][1]
+        place = broad[0][1]
         found = _by_window(rows, copies, slack, min(slack + 1, sizes[0]))
         others = [row for other, row in enumerate(rows) if other != place]
         counts = [count for other, count in enumerate(copies) if other != place]
         found[place] = _of_one_row(rows[place], others, counts, slack)
         return found
     return _without_saturation(rows, copies, slack)
+
+
+def _broad(row: OffsetSet, rows: Sequence[OffsetSet]) -> bool:
+    """Whether sums that include the row have no gaps from its size on, up to their largest.
+
+    That is so if its run of consecutive offsets is at least as long as any gap of the others.
+    """
+    if row.step != 1:
+        return False
+    return row.last is None or row.last - row.size >= max(one.largest_gap for one in rows)
 
 
 def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SetAlgebra[Any], int]:
@@ -69,7 +85,7 @@ def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SetAlgebra[Any],
     algebra = _algebra(rows, [1] * len(rows), slack)
     if isinstance(algebra, Residues):
         return algebra, next(
-            place for place, row in enumerate(rows) if _pure(row) and row.step == algebra.modulus
+            place for place, row in enumerate(rows) if row.pure and row.step == algebra.modulus
         )
     return algebra, len(rows) - 1
 
@@ -79,28 +95,38 @@ def _by_window(
 ) -> list[SumSet]:
     window = Window(width)
     others = leave_one_out(window, rows, copies)
-    return [_fitting(row, held, slack) for row, held in zip(rows, others, strict=True)]
+    tops = [row.largest for row in rows]
+    endless = sum(times for top, times in zip(tops, copies, strict=True) if top is None)
+    whole = sum((top or 0) * times for top, times in zip(tops, copies, strict=True))
+    found = []
+    for row, top, held in zip(rows, tops, others, strict=True):
+        # The others make nothing beyond their largest sum, if there is one.
+        bounded = endless == 0 or (endless == 1 and top is None)
+        least = max(slack - (whole - (top or 0)), 0) if bounded else 0
+        found.append(_fitting(row, held, slack, least))
+    return found
 
 
-def _fitting(row: OffsetSet, held: Bits, slack: int) -> SumSet:
-    """Sums of the row whose complement to the slack is held."""
+def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
+    """Sums of the row, from offset `least` on, whose complement to the slack is held."""
     bits, limit = held
     start = row.start
     segments: list[Segment] = []
     # Complements from the limit on are all held: everything in the row up to offset `free`.
     free = slack - limit
-    if free >= 0:
-        segments.append((start, row.bits & ((1 << min(row.size, free + 1)) - 1)))
+    if free >= least:
+        early = row.bits & ((1 << min(row.size, free + 1)) - 1)
+        segments.append((start + least, early >> least))
         if row.step:
             end = free if row.last is None else min(free, row.last)
-            begin = row.first_in_tail()
+            begin = -(-max(least, row.size) // row.step) * row.step
             if begin <= end:
                 last = start + begin + (end - begin) // row.step * row.step
                 segments.append((start + begin, last, row.step))
     if bits:
         # Offsets free+1, ..., slack have the complements limit-1, ..., 0: the bits turned round.
         turned = int(f"{bits:0{limit}b}"[::-1], 2)
-        below = 0 if free >= -1 else -1 - free
+        below = max(least - free - 1, 0)
         segments.append(
             (start + free + 1 + below, (turned >> below) & _part(row, free + 1 + below, slack))
         )
@@ -161,9 +187,7 @@ def _by_residues(
     unit: int,
 ) -> list[SumSet]:
     """Leave-one-out sums modulo the smallest step; that row itself needs another modulus."""
-    key = next(
-        place for place, row in enumerate(small) if _pure(row) and row.step == algebra.modulus
-    )
+    key = next(place for place, row in enumerate(small) if row.pure and row.step == algebra.modulus)
     places = [place for place in range(len(rows)) if place != key]
     others = [small[place] for place in places]
     counts = [copies[place] for place in places]
@@ -184,19 +208,29 @@ def _algebra(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> An
     if None not in largest:
         tops = [top * times for top, times in zip(largest, copies, strict=True) if top is not None]
         slack = min(slack, sum(tops))
-    steps = [row.step for row in rows if _pure(row)]
+    steps = [row.step for row in rows if row.pure]
     if slack < SMALL_WINDOW:
         return Window(slack + 1)
-    if steps and min(steps) <= RESIDUE_LIMIT:
-        return Residues(min(steps), slack)
+    if _combinations(rows, copies, slack) <= FEW:
+        return Sparse(slack)
+    smallest = min(steps, default=RESIDUE_LIMIT + 1)
+    if smallest <= RESIDUE_LIMIT and smallest * RESIDUE_GAIN <= slack:
+        return Residues(smallest, slack)
     if slack < LARGE_WINDOW:
         return Window(slack + 1)
-    return Sparse(slack)
+    return Residues(smallest, slack) if smallest <= RESIDUE_LIMIT else Sparse(slack)
 
 
-def _pure(row: OffsetSet) -> bool:
-    """Whether the row's offsets are just the multiples of its step."""
-    return row.bits == 1 and row.step > 0 and row.last is None and row.size <= row.step
+def _combinations(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> int:
+    """How many sums there are at most, counted until they are more than few."""
+    count = 1
+    for row, times in zip(rows, copies, strict=True):
+        members = row.bits.bit_count() + (slack // row.step + 1 if row.step else 0)
+        for _ in range(times):
+            count *= members
+            if count > FEW:
+                return count
+    return count
 
 
 def _unit(rows: Sequence[OffsetSet]) -> int:
@@ -251,7 +285,7 @@ def _in_order(parts: list[Progression]) -> SumSet:
     if len(classes) > 1 and len(strides) == 1:
         stride = strides.pop()
         step = firsts[1] - firsts[0]
-        if firsts == list(range(firsts[0], firsts[0] + stride, step)):
+        if stride % step == 0 and firsts == list(range(firsts[0], firsts[0] + stride, step)):
             end = min(last for _, last, _ in classes if last is not None)
             rest = [
                 (first + (end - first) // stride * stride + stride, last, stride)

@@ -19,6 +19,7 @@ from cellbounds.methods.conditional.problem import (
     agreed,
     build_problem,
     laid_out,
+    within,
 )
 from cellbounds.methods.protocol import Question
 from cellbounds.releases.statements import Known
@@ -139,7 +140,8 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...]) -> Layout:
     parts = None
     if facts.on_parts:
         names = (*conditional.variables, *facts.omitted)
-        parts = Parts.from_known(laid_out(facts.on_parts, facts.domain, names), count)
+        known = within(laid_out(facts.on_parts, facts.domain, names), facts.total.upper)
+        parts = Parts.from_known(known, count)
         cells = _both(cells, parts.summed())
     problem = build_problem(facts, cells, rows)
     return Layout(facts, problem, parts, what, over, order, count)

@@ -206,13 +206,17 @@ def _cell_range(
         if rate > 0 and bound is not None
     }
     if high is None:
-        # Far out everything is linear; a cell that still grows there has no upper bound.
+        # Far out everything is linear: a cell without a cap grows with its share, one with a cap
+        # reaches it unless the others leave too little.
         far = max([low, *kinks]) + 1
-        growing = most(far + 1) > most(far)
+        left = 1 - sum((row.low[k] for k in others), Fraction(0))
+        cap = row.upper[column]
         smallest = _lowest(least, low, _beyond(least, far), kinks)
-        if growing:
+        if cap is None and row.high[column] > 0 and left > 0:
             return smallest, UNBOUNDED
-        return smallest, -_lowest(lambda n: -most(n), low, far, kinks)
+        if cap is not None and row.high[column] > 0 and left > 0:
+            return smallest, Fraction(cap)
+        return smallest, most(far)
     return (
         _lowest(least, low, high, kinks),
         -_lowest(lambda n: -most(n), low, high, kinks),

@@ -74,6 +74,12 @@ class OffsetSet:
             last -= shift
         bits |= 1
         size = max(size, 1)
+        if step == 0:
+            # A run that ends the set is kept as such: long runs need no bits.
+            top = bits.bit_length()
+            run = top - (((1 << top) - 1) & ~bits).bit_length()
+            if run > 1:
+                bits, size, step, last = bits & ((1 << (top - run)) - 1), top - run, 1, top - 1
         if step == 1:
             # The saturated part may begin earlier than was known.
             size = (((1 << size) - 1) & ~bits).bit_length()
@@ -84,6 +90,18 @@ class OffsetSet:
     def saturated(self) -> bool:
         """Whether every large number is a member."""
         return self.step == 1 and self.last is None
+
+    @property
+    def pure(self) -> bool:
+        """Whether the offsets are just the multiples of the step."""
+        return self.step > 0 and self.last is None and self.bits <= 1 and self.size <= self.step
+
+    @property
+    def largest_gap(self) -> int:
+        """No two neighbouring offsets are further apart than this."""
+        if self.step == 0:
+            return self.bits.bit_length() - 1
+        return max(self.size, self.step)
 
     @property
     def largest(self) -> int | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import SAFE, IntArray
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.conditional.problem import NO_LIMIT
 from cellbounds.methods.conditional.sums import Window
@@ -34,6 +34,8 @@ class Parts:
     def from_known(cls, known: Known, count: int) -> Parts:
         """Lay knowledge over all variables (omitted ones last) out by summed cell."""
         lower, upper = known.lower.reshape(-1, count), known.upper.reshape(-1, count)
+        if max(int(lower.max()), int(upper.max())) * count >= SAFE:
+            lower, upper = lower.astype(object), upper.astype(object)
         values = {(flat // count, flat % count): one for flat, one in known.values.items()}
         return cls(lower, upper, values)
 

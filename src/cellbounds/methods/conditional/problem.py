@@ -14,7 +14,7 @@ from cellbounds.releases import Margin, Prior
 from cellbounds.releases.statements import Known
 from cellbounds.structure import ConditionalFacts
 
-__all__ = ["NO_LIMIT", "RowProblem", "agreed", "build_problem", "laid_out"]
+__all__ = ["NO_LIMIT", "RowProblem", "agreed", "build_problem", "laid_out", "within"]
 
 NO_LIMIT = -1
 """Stands in upper bounds for: nothing known."""
@@ -109,6 +109,15 @@ def agreed(known: Known, said: str) -> Known:
     if ((upper >= 0) & (upper < lower)).any():
         raise InconsistentRelease(f"prior knowledge contradicts itself: {said}; correct it")
     return Known(lower, upper, values)
+
+
+def within(known: Known, total: int | None) -> Known:
+    """Cut upper bounds and lists at N: nothing can hold more."""
+    if total is None:
+        return known
+    upper = np.where(known.upper > total, total, known.upper)
+    values = {place: tuple(v for v in one if v <= total) for place, one in known.values.items()}
+    return agreed(Known(known.lower, upper, values), f"it leaves nothing within N={total}")
 
 
 def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProblem:

@@ -7,7 +7,7 @@ conditional with exact rates, whose sums are the multiples of a *step*; a row ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -53,18 +53,19 @@ class RowShapes:
             reach = np.where(self._room.alone(), 0, reach)
         return np.where(self._room.free.any(axis=1), reach, 0)
 
-    @cached_property
-    def touch(self) -> IntArray:
-        """Beyond (where the row can begin) + touch, counts of a cell under neighbouring sums meet.
+    def touch(self, row: int, stride: int) -> int:
+        """Beyond (where the row can begin) + touch, counts under neighbouring sums meet.
 
-        They overlap or touch, so that a run of sums gives a run of counts.
+        For sums `stride` apart, a multiple of the step: the counts of a cell under one overlap or
+        touch those under the next, so that a run of sums gives a run of counts.
         """
-        free = self._room.free
-        spread = np.where(free, self.tight_high - self.tight_low, 1)
-        spread = np.where(spread > 0, spread, 1)  # impossible rows only
-        jump = self.scale[:, None] + np.where(free, self.tight_low, 0) * self.step[:, None]
-        overlap = np.where(free, -(-jump // spread), 0).max(axis=1, initial=0)
-        return np.where(free.any(axis=1), self._reach_of_all + 1 + overlap, 0)
+        free = np.flatnonzero(~self.exact[row])
+        scale, reach = int(self.scale[row]), int(self._reach_of_all[row])
+        overlap = 0
+        for column in free.tolist():
+            low, high = int(self.tight_low[row, column]), int(self.tight_high[row, column])
+            overlap = max(overlap, -(-(scale + low * stride) // (high - low)))
+        return reach + 1 + overlap if len(free) else 0
 
     @cached_property
     def tight_low(self) -> IntArray:
@@ -121,6 +122,14 @@ class RowShapes:
 
 def row_shapes(problem: RowProblem) -> RowShapes:
     """Work out the facts for all rows at once; what only some questions need, when asked."""
+    if problem.needs_objects:
+        # Products of numerators would leave int64.
+        problem = replace(
+            problem,
+            low=problem.low.astype(object),
+            high=problem.high.astype(object),
+            scale=problem.scale.astype(object),
+        )
     scale = problem.scale[:, None]
     low, high = np.maximum(problem.low, 0), np.minimum(problem.high, scale)
     low_open, high_open = problem.low_open, problem.high_open

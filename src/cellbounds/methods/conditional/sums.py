@@ -108,7 +108,7 @@ class Window:
         """Add copies of a row, by doubling."""
         if held[1] == 0 or copies == 0:
             return held
-        if row.bits == 1 and row.step > 1 and row.last is None:
+        if row.step > 1 and row.pure:
             return self._plus_multiples(held, row.step)  # one copy makes all multiples
         if row.step > 1:
             for _ in range(copies):
@@ -228,7 +228,7 @@ class Residues:
 
     def plus(self, held: IntArray, row: OffsetSet, copies: int) -> IntArray:
         """Add copies of a row."""
-        if row.bits == 1 and row.step and row.last is None and row.size <= row.step:
+        if row.pure:
             return self._plus_multiples(held, row.step) if copies else held
         for _ in range(copies):
             held = self._plus_once(held, row)
