@@ -11,7 +11,8 @@ from cellbounds.errors import (
 )
 from cellbounds.papers import example_path, example_table
 from cellbounds.releases import Conditional, Margin, Prior, Release, Total, publish
-from cellbounds.releases.files import read_release, write_release
+from cellbounds.releases.files import read_release
+from cellbounds.releases.writing import write_release
 from cellbounds.results import (
     UNBOUNDED,
     Attainable,

@@ -215,7 +215,7 @@ def _write(text: str, output: str | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    from cellbounds.releases.files import write_whole
+    from cellbounds.releases.writing import write_whole
 
     write_whole(Path(output), text)
 

@@ -48,7 +48,13 @@ class Domain:
                     f"levels of {name!r} are the text {labels!r}; give a list of levels"
                 )
             ordered = tuple(labels)
-            positions = {label: place for place, label in enumerate(ordered)}
+            try:
+                positions = {label: place for place, label in enumerate(ordered)}
+            except TypeError:
+                raise InvalidInput(
+                    f"a level of {name!r} is a list or another thing that can change; give texts, "
+                    "numbers or tuples"
+                ) from None
             if not ordered:
                 raise InvalidInput(f"variable {name!r} has no levels; it needs at least one")
             if len(positions) != len(ordered):
@@ -101,7 +107,7 @@ class Domain:
         """The place of a level among the levels of its variable."""
         try:
             return self._positions[name][label]
-        except KeyError:
+        except (KeyError, TypeError):
             levels = self.levels(name)
             shown = ", ".join(map(repr, levels[:8])) + (", ..." if len(levels) > 8 else "")
             hint = ""

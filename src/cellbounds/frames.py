@@ -48,11 +48,21 @@ def frame_columns(frame: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]
 
     try:
         wrapped = narwhals.from_native(frame, eager_only=True)
+    except (ValueError, AttributeError):
+        raise InvalidInput(
+            f"the {type(frame).__name__} cannot be read; its columns need distinct texts as names"
+        ) from None
     except TypeError:
         raise InvalidInput(
             f"a {type(frame).__name__} is neither a path nor a data frame; give a CSV file or a "
             "pandas, polars or Arrow frame (collect a lazy one first)"
         ) from None
+    names = [str(name) for name in wrapped.columns]
+    if len(set(names)) < len(names) or names != list(wrapped.columns):
+        raise InvalidInput(
+            f"the frame's columns {list(wrapped.columns)!r} must have distinct texts as names; "
+            "rename them"
+        )
     columns: dict[str, list[Any]] = {}
     categories: dict[str, list[Any]] = {}
     for name in wrapped.columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import partial
 
 from cellbounds.errors import InvalidInput, UnsupportedRelease
 from cellbounds.explaining import explain_bounds
@@ -73,7 +74,7 @@ def bounds(release: Release, *, kind: str = "sharp", over: Iterable[str] | None 
         lower,
         upper,
         kind,
-        (lambda labels: explain_bounds(_solved, release, question.over, labels)) if sharp else None,
+        partial(explain_bounds, _solved, release, question.over) if sharp else None,
     )
 
 
@@ -103,7 +104,10 @@ def _solved(release: Release, over: tuple[str, ...]) -> Worked:
 def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
     if over is None:
         return release.domain.names
-    return release.domain.distinct(over)
+    asked = release.domain.distinct(over)
+    if not asked:
+        raise InvalidInput("over=[] names no variable; the total N is in the release itself")
+    return asked
 
 
 def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:

@@ -25,7 +25,7 @@ __all__ = ["read_csv_rows", "read_table"]
 DENSE_LIMIT = 2**27
 """Cells above which a table is refused rather than made dense by accident."""
 
-_WHOLE = re.compile(r"\s*\+?(\d+)(?:\.0*)?\s*")
+_WHOLE = re.compile(r"\s*\+?([0-9]{1,1000})(?:\.0*)?\s*")
 _BINARY = {
     b"PK\x03\x04": "an Excel workbook or a zip archive",
     b"PAR1": "a Parquet file",
@@ -109,7 +109,7 @@ def _tabulate(
             twice = np.unravel_index(int(occurrences.argmax()), domain.shape)
             raise InvalidInput(
                 f"{where}: the cell {domain.labels([int(i) for i in twice])} is listed more than "
-                "once; list each cell once, or give count=None if each line is one record"
+                "once; list each cell once, or give count=None (--records) if lines are records"
             )
         whole = np.zeros(domain.size, dtype=object)
         whole[flat] = counts
@@ -132,7 +132,7 @@ def _variable_names(
     if count is not None and count not in header:
         raise InvalidInput(
             f"{where}: no column {count!r} among {', '.join(map(repr, header))}; name the column "
-            "of counts with count=..., or give count=None if each line is one record"
+            "of counts with count=... (--count), or count=None (--records) if lines are records"
         )
     names = [name for name in header if name != count]
     if isinstance(variables, str):
@@ -223,7 +223,7 @@ def read_csv_rows(
         found = ";" if ";" in header[0] else "\\t"
         raise InvalidInput(
             f"{path}: its header has no comma; if columns are separated by {found!r}, give "
-            f'delimiter="{found}"'
+            f'delimiter="{found}" (--delimiter)'
         )
     for name in header:
         if not name.strip() or header.count(name) > 1:
@@ -265,7 +265,7 @@ def _text_of(path: Path, encoding: str) -> str:
     except UnicodeDecodeError as problem:
         raise InvalidInput(
             f"{path} is not {encoding} text (byte {problem.start}); save it as UTF-8 or name its "
-            'encoding, such as encoding="latin-1"'
+            'encoding, such as encoding="latin-1" (--encoding)'
         ) from None
     if "\x00" in text:
         raise InvalidInput(f"{path} holds binary data, not text; save it as CSV in UTF-8")

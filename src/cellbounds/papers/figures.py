@@ -14,7 +14,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.papers.document004 import lower_by_row_sum
 from cellbounds.papers.tables import example_table
 from cellbounds.releases import Release, publish
-from cellbounds.releases.files import write_whole
+from cellbounds.releases.writing import write_whole
 from cellbounds.solve import bounds
 from cellbounds.table import Table
 

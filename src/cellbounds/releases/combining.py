@@ -31,6 +31,11 @@ def combined_release(
     for text in sources:
         if _is_notation(text):
             continue
+        if not Path(text).exists() and ("|" in text or "," in text or "@" in text):
+            raise InvalidInput(
+                f"{text!r} is neither a file nor a statement; statements stand in brackets, such "
+                "as '[Y|A,B]@2'"
+            )
         read = read_release(Path(text))
         if read.domain != table.domain:
             raise InvalidInput(

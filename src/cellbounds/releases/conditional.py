@@ -16,7 +16,7 @@ from cellbounds.arrays import SAFE, BoolArray, IntArray, whole_array
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.intervals import RateIntervals
-from cellbounds.releases.numbers import Figures, exact_number, read_figures
+from cellbounds.releases.numbers import Figures, checked_digits, exact_number, read_figures
 from cellbounds.releases.rounding import ends_of
 from cellbounds.releases.statements import names_text, variable_names
 
@@ -86,8 +86,8 @@ class Conditional:
         missing: str | None = None,
         unit: str = "proportion",
     ) -> None:
-        self.responses = variable_names(responses, "the responses")
-        self.given = variable_names(given, "the givens") if given else ()
+        self.responses = variable_names(responses, "the list of responses")
+        self.given = variable_names(given, "the list of givens") if given else ()
         self.unit = unit
         entries = np.array(rates, dtype=object)
         axes = len(self.given) + len(self.responses)
@@ -98,7 +98,7 @@ class Conditional:
             )
         self.shape = entries.shape
         rows = math.prod(entries.shape[: len(self.given)])
-        self._figures = read_figures(entries, rows, unit, self.notation)
+        self._figures = read_figures(entries, rows, unit, f"a rate of {self.notation}")
         self._check_range()
         self.missing = self._check_missing(missing)
         self.digits, self.rounding = self._check_rule(digits, rounding, eps, strict)
@@ -278,9 +278,10 @@ class Conditional:
             raise InvalidInput(f"missing={missing!r}; choose 'zero' or 'suppressed'")
         absent = self._figures.missing
         if absent.any() and missing is None:
+            count = int(absent.sum())
             raise InvalidInput(
-                f"{self.notation}: {int(absent.sum())} rates are missing; say what that means "
-                'with missing="zero" (rows that hold nobody) or missing="suppressed"'
+                f"{self.notation}: {count} {'rate is' if count == 1 else 'rates are'} missing; say "
+                'why with missing="zero" (rows that hold nobody) or missing="suppressed"'
             )
         partly = np.flatnonzero(absent.any(axis=1) & ~absent.all(axis=1))
         if missing == "zero" and len(partly):
@@ -296,10 +297,8 @@ class Conditional:
         figures = self._figures
         if not isinstance(strict, bool):
             raise InvalidInput(f"{self.notation}: strict={strict!r}; give True or False")
-        if digits is not None and (
-            isinstance(digits, bool) or not isinstance(digits, int) or digits < 0
-        ):
-            raise InvalidInput(f"{self.notation}: digits={digits!r}; give 0, 1, 2, ...")
+        if digits is not None:
+            checked_digits(digits, self.notation)
         if eps is not None:
             if rounding is not None:
                 raise InvalidInput(

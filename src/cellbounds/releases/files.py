@@ -1,12 +1,7 @@
-"""Releases as files: a TOML file that names the domain and statements, CSV files of figures."""
+"""Releases read from files: TOML for the domain and the statements, CSV for the figures."""
 
 from __future__ import annotations
 
-import csv
-import io
-import os
-import re
-import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +16,7 @@ from cellbounds.releases.release import Release, Statement
 from cellbounds.releases.statements import Margin, Prior, Total
 from cellbounds.table_reading import read_csv_rows
 
-__all__ = ["FORMAT", "read_release", "write_release"]
+__all__ = ["FORMAT", "figure_column", "read_release"]
 
 FORMAT = "cellbounds-release/1"
 
@@ -91,6 +86,9 @@ def _domain(given: object, file: Path) -> Domain:
         raise InvalidInput(
             f"{file}: [domain] is missing or wrong; give each variable a list of its levels"
         )
+    for name, levels in given.items():
+        if not all(isinstance(level, str | int) for level in levels):
+            raise InvalidInput(f"{file}: the levels of {name!r} must be texts; put them in quotes")
     return Domain({name: [_text(level) for level in levels] for name, levels in given.items()})
 
 
@@ -152,7 +150,7 @@ def _rates_from_csv(path: Path, margin: Domain, responses: Sequence[str]) -> Any
     header, rows = read_csv_rows(path)
     rates = np.full(margin.shape, None, dtype=object)
     seen: set[tuple[int, ...]] = set()
-    figures = _column_name("rate", margin)
+    figures = figure_column("rate", margin)
     if figures in header and set(header) == {*margin.names, figures}:
         places = [header.index(name) for name in margin.names]
         column = header.index(figures)
@@ -201,7 +199,7 @@ def _margin(entry: dict[str, Any], domain: Domain, file: Path) -> Margin:
     counts = entry.get("counts")
     if isinstance(counts, str):
         margin = domain.project(names)
-        laid = _column_from_csv(file.parent / counts, margin, _column_name("count", margin))
+        laid = _column_from_csv(file.parent / counts, margin, figure_column("count", margin))
         if len(laid) < margin.size:
             raise InvalidInput(f"{file.parent / counts}: list every cell of the margin")
         flat = np.empty(margin.size, dtype=object)
@@ -220,7 +218,7 @@ def _prior(entry: dict[str, Any], domain: Domain, file: Path) -> Prior:
     header, _ = read_csv_rows(path)
     known: dict[str, Any] = {}
     for kind in ("lower", "upper", "values"):
-        column = _column_name(kind, margin)
+        column = figure_column(kind, margin)
         if column in header:
             laid = _column_from_csv(path, margin, column)
             known[kind] = {
@@ -246,7 +244,7 @@ def _column_from_csv(path: Path, margin: Domain, column: str) -> dict[tuple[Labe
     return found
 
 
-def _column_name(kind: str, margin: Domain) -> str:
+def figure_column(kind: str, margin: Domain) -> str:
     """The column of figures; a variable of the same name keeps it, the figures step aside."""
     return f"{kind}_" if kind in margin.names else kind
 
@@ -258,130 +256,3 @@ def _same_text(margin: Domain, name: str, text: str) -> Label:
 
 def _text(label: object) -> str:
     return str(label)
-
-
-def write_release(release: Release, path: str | Path) -> None:
-    """Write a release as a TOML file, with a CSV file of figures for each statement beside it.
-
-    The TOML file is written last and each file at once, so that an interruption leaves no
-    half-written release. Labels are written as text.
-    """
-    import tomli_w
-
-    file = Path(path)
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "domain": {n: [_text(x) for x in release.domain.levels(n)] for n in release.domain.names},
-    }
-    beside: dict[str, str] = {}
-    for number, statement in enumerate(release.statements, 1):
-        name = f"{file.stem}.{number}-{_file_name(statement)}.csv"
-        match statement:
-            case Total():
-                exact = statement.exact
-                span = {
-                    k: v
-                    for k, v in (("lower", statement.lower), ("upper", statement.upper))
-                    if v is not None
-                }
-                content["total"] = span if exact is None else exact
-            case Conditional():
-                beside[name] = _rates_csv(statement, release.domain)
-                content.setdefault("conditional", []).append(_conditional_entry(statement, name))
-            case Margin():
-                beside[name] = _margin_csv(statement, release.domain)
-                entry = {"variables": list(statement.variables), "counts": name}
-                content.setdefault("margin", []).append(entry)
-            case Prior():
-                beside[name] = _prior_csv(statement, release.domain)
-                entry = {"variables": list(statement.variables), "bounds": name}
-                content.setdefault("prior", []).append(entry)
-    for name, text in beside.items():
-        write_whole(file.parent / name, text)
-    ordered: dict[str, Any] = {
-        key: content[key]
-        for key in ("format", "total", "domain", "conditional", "margin", "prior")
-        if key in content
-    }
-    write_whole(file, tomli_w.dumps(ordered))
-
-
-def _file_name(statement: Statement) -> str:
-    plain = re.sub(r"[^0-9A-Za-z]+", "-", statement.notation).strip("-")
-    return plain[:60] or "statement"
-
-
-def _conditional_entry(statement: Conditional, name: str) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "responses": list(statement.responses),
-        "given": list(statement.given),
-        "rates": name,
-    }
-    if statement.rounding is not None:
-        entry |= {"digits": statement.digits, "rounding": statement.rounding}
-    elif statement.eps is not None:
-        if len(statement.eps) == 1:
-            entry["eps"] = str(statement.eps[0])
-        else:
-            texts = np.array([str(one) for one in statement.eps], dtype=object)
-            entry["eps"] = texts.reshape(statement.shape).tolist()
-        entry["strict"] = statement.strict
-    if statement.missing is not None:
-        entry["missing"] = statement.missing
-    return entry
-
-
-def _csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
-def _rates_csv(statement: Conditional, domain: Domain) -> str:
-    margin = domain.project(statement.variables)
-    rows, columns = statement.intervals.low.shape
-    figures = (
-        "" if text == "missing" else text
-        for text in (statement.figure_text(i, j) for i in range(rows) for j in range(columns))
-    )
-    lines = [[*labels, text] for labels, text in zip(margin.cells(), figures, strict=True)]
-    return _csv_text([*margin.names, _column_name("rate", margin)], lines)
-
-
-def _margin_csv(statement: Margin, domain: Domain) -> str:
-    margin = domain.project(statement.variables)
-    lines = [
-        [*labels, int(n)] for labels, n in zip(margin.cells(), statement.counts.flat, strict=True)
-    ]
-    return _csv_text([*margin.names, _column_name("count", margin)], lines)
-
-
-def _prior_csv(statement: Prior, domain: Domain) -> str:
-    margin, known = domain.project(statement.variables), statement.known(domain)
-    lines: list[list[object]] = []
-    for flat, labels in enumerate(margin.cells()):
-        lower, upper = int(known.lower.flat[flat]), int(known.upper.flat[flat])
-        values = known.values.get(flat, ())
-        if lower or upper >= 0 or values:
-            lines.append(
-                [*labels, lower or "", upper if upper >= 0 else "", " ".join(map(str, values))]
-            )
-    columns = [_column_name(kind, margin) for kind in ("lower", "upper", "values")]
-    return _csv_text([*margin.names, *columns], lines)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file at once: readers see the old content or the new, never a part."""
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as problem:
-        raise InvalidInput(f"{path} cannot be written: {problem.strerror}") from None
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        Path(temporary).replace(path)
-    except OSError as problem:
-        Path(temporary).unlink(missing_ok=True)
-        raise InvalidInput(f"{path} cannot be written: {problem.strerror}") from None

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from cellbounds.errors import InvalidInput
+from cellbounds.releases.numbers import checked_digits
 
 __all__ = ["Spoken", "parse"]
 
@@ -43,6 +44,8 @@ def parse(text: str) -> Spoken:
     >>> parse('["age, years"]')
     Spoken(responses=('age, years',), given=None, digits=None)
     """
+    if not isinstance(text, str):
+        raise InvalidInput(f"statement {text!r} is not text; write it like '[Y|A,B]@2'")
     if text.strip() == "N":
         return Spoken((), None, None)
     tokens = _tokens(text)
@@ -107,7 +110,7 @@ def _digits(tokens: list[tuple[str, str]], text: str, margin: bool) -> int | Non
         raise InvalidInput(
             f"statement {text!r}: decimals belong to rates; margins are published as counts"
         )
-    return int(tokens[1][1])
+    return checked_digits(int(tokens[1][1][:9]), f"statement {text!r}")
 
 
 def _unreadable(text: str, problem: str) -> InvalidInput:

@@ -13,13 +13,27 @@ import numpy as np
 from cellbounds.arrays import BoolArray, IntArray, whole_array
 from cellbounds.errors import InvalidInput
 
-__all__ = ["MISSING_MARKS", "UNITS", "Figures", "exact_number", "read_figures", "whole_number"]
+__all__ = [
+    "MISSING_MARKS",
+    "UNITS",
+    "Figures",
+    "checked_digits",
+    "exact_number",
+    "read_figures",
+    "whole_number",
+]
 
 UNITS = {"proportion": 0, "percent": 2, "per-mille": 3}
 """Units of published rates, and how many places they shift the decimal point."""
 
 MISSING_MARKS = frozenset({"", "NA"})
 """What stands for a missing rate in text."""
+
+MOST_DIGITS = 50
+"""Decimals of a published figure at most."""
+
+LONGEST = 1000
+"""Characters of a number written as text at most."""
 
 _DECIMAL = re.compile(r"\+?([0-9]*)(?:\.([0-9]*))?")
 _FRACTION = re.compile(r"\+?([0-9]+)\s*/\s*([0-9]+)")
@@ -40,6 +54,15 @@ class Figures:
     most_decimals: int
 
 
+def checked_digits(digits: object, what: str) -> int:
+    """Check a number of decimals."""
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= MOST_DIGITS:
+        raise InvalidInput(
+            f"{what}: digits={digits!r}; give a whole number from 0 to {MOST_DIGITS}"
+        )
+    return digits
+
+
 def exact_number(value: object, what: str) -> Fraction:
     """Read a number exactly; binary floating point is refused.
 
@@ -48,10 +71,14 @@ def exact_number(value: object, what: str) -> Fraction:
     >>> exact_number("0.005", "eps")
     Fraction(1, 200)
     """
-    if isinstance(value, bool | float | np.floating):
+    if isinstance(value, float | np.floating):
         raise InvalidInput(
             f"{what} is the {type(value).__name__} {value!r}; a float is not the figure that was "
             f"published: pass text such as '{value}', a Decimal or a Fraction"
+        )
+    if isinstance(value, bool):
+        raise InvalidInput(
+            f"{what} is the bool {value!r}; give text such as '0.21', a Decimal or a Fraction"
         )
     if isinstance(value, int | np.integer):
         return Fraction(int(value))
@@ -59,7 +86,7 @@ def exact_number(value: object, what: str) -> Fraction:
         return value
     if isinstance(value, Decimal) and value.is_finite():
         return Fraction(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and len(value) <= LONGEST:
         text = value.strip()
         for sign, body in ((1, text), (-1, text.removeprefix("-"))):
             fraction = _FRACTION.fullmatch(body)
@@ -77,7 +104,7 @@ def exact_number(value: object, what: str) -> Fraction:
 
 def whole_number(value: object, what: str) -> int:
     """Read a whole number of zero or more."""
-    if isinstance(value, str) and value.strip().isdecimal():
+    if isinstance(value, str) and len(value) <= LONGEST and value.strip().isdecimal():
         return int(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
         return int(value)
@@ -161,9 +188,10 @@ def _read_one(value: object, shift: int, what: str) -> tuple[int, int, int | Non
             if shift not in (0, 2):
                 raise InvalidInput(f"{what}: {value!r} has a percent sign, but the unit differs")
             text, shift = text[:-1].rstrip(), 2
-        match = _DECIMAL.fullmatch(text)
+        match = _DECIMAL.fullmatch(text) if len(text) <= LONGEST else None
         if match and (match[1] or match[2]):
             fraction = match[2] or ""
+            checked_digits(len(fraction), f"{what} is {value!r}")
             places = len(fraction) + shift
             return int((match[1] or "") + fraction), 10**places, places
     elif isinstance(value, Decimal) and value.is_finite() and value >= 0:

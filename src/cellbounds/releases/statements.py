@@ -218,6 +218,11 @@ class Prior:
             if isinstance(nested, str) or not isinstance(nested, Iterable):
                 raise InvalidInput(f"{what} is {nested!r}; give a list of possible counts")
             for _ in range(len(margin.shape) - 1):
+                if not all(isinstance(outer, list | tuple | np.ndarray) for outer in nested):
+                    raise InvalidInput(
+                        f"{what}: lists for a margin of {len(margin.shape)} variables must be "
+                        "nested as deep, or be a mapping from labels"
+                    )
                 nested = [inner for outer in nested for inner in outer]
             nested = list(nested)
             lists = list(enumerate(nested))

@@ -1,0 +1,175 @@
+"""Releases written as files, each at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cellbounds.domain import Domain
+from cellbounds.errors import InvalidInput
+from cellbounds.releases.conditional import Conditional
+from cellbounds.releases.files import FORMAT, figure_column
+from cellbounds.releases.release import Release, Statement
+from cellbounds.releases.statements import Margin, Prior, Total
+
+__all__ = ["write_release", "write_whole"]
+
+
+def write_release(release: Release, path: str | Path) -> None:
+    """Write a release as a TOML file, with a CSV file of figures for each statement beside it.
+
+    The TOML file is written last and each file at once, so that an interruption leaves no
+    half-written release. Labels are written as text.
+    """
+    import tomli_w
+
+    file = Path(path)
+    for name in release.domain.names:
+        texts = [str(level) for level in release.domain.levels(name)]
+        if len(set(texts)) < len(texts):
+            raise InvalidInput(
+                f"variable {name!r} has levels that read the same as text; files hold labels as "
+                "text, so rename one of them"
+            )
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "domain": {n: [str(x) for x in release.domain.levels(n)] for n in release.domain.names},
+    }
+    beside: dict[str, str] = {}
+    for number, statement in enumerate(release.statements, 1):
+        name = f"{file.stem}.{number}-{_file_name(statement)}.csv"
+        match statement:
+            case Total():
+                exact = statement.exact
+                span = {
+                    k: v
+                    for k, v in (("lower", statement.lower), ("upper", statement.upper))
+                    if v is not None
+                }
+                content["total"] = span if exact is None else exact
+            case Conditional():
+                beside[name] = _rates_csv(statement, release.domain)
+                content.setdefault("conditional", []).append(_conditional_entry(statement, name))
+            case Margin():
+                beside[name] = _margin_csv(statement, release.domain)
+                entry = {"variables": list(statement.variables), "counts": name}
+                content.setdefault("margin", []).append(entry)
+            case Prior():
+                beside[name] = _prior_csv(statement, release.domain)
+                entry = {"variables": list(statement.variables), "bounds": name}
+                content.setdefault("prior", []).append(entry)
+    for name, text in beside.items():
+        write_whole(file.parent / name, text)
+    ordered: dict[str, Any] = {
+        key: content[key]
+        for key in ("format", "total", "domain", "conditional", "margin", "prior")
+        if key in content
+    }
+    write_whole(file, tomli_w.dumps(ordered))
+
+
+def _file_name(statement: Statement) -> str:
+    plain = re.sub(r"[^0-9A-Za-z]+", "-", statement.notation).strip("-")
+    return plain[:60] or "statement"
+
+
+def _conditional_entry(statement: Conditional, name: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "responses": list(statement.responses),
+        "given": list(statement.given),
+        "rates": name,
+    }
+    if statement.rounding is not None:
+        entry |= {"digits": statement.digits, "rounding": statement.rounding}
+    elif statement.eps is not None:
+        if len(statement.eps) == 1:
+            entry["eps"] = str(statement.eps[0])
+        else:
+            texts = np.array([str(one) for one in statement.eps], dtype=object)
+            entry["eps"] = texts.reshape(statement.shape).tolist()
+        entry["strict"] = statement.strict
+    if statement.missing is not None:
+        entry["missing"] = statement.missing
+    return entry
+
+
+def _csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _rates_csv(statement: Conditional, domain: Domain) -> str:
+    margin = domain.project(statement.variables)
+    rows, columns = statement.intervals.low.shape
+    figures = (
+        "" if text == "missing" else text
+        for text in (statement.figure_text(i, j) for i in range(rows) for j in range(columns))
+    )
+    lines = [[*labels, text] for labels, text in zip(margin.cells(), figures, strict=True)]
+    return _csv_text([*margin.names, figure_column("rate", margin)], lines)
+
+
+def _margin_csv(statement: Margin, domain: Domain) -> str:
+    margin = domain.project(statement.variables)
+    lines = [
+        [*labels, int(n)] for labels, n in zip(margin.cells(), statement.counts.flat, strict=True)
+    ]
+    return _csv_text([*margin.names, figure_column("count", margin)], lines)
+
+
+def _prior_csv(statement: Prior, domain: Domain) -> str:
+    margin, known = domain.project(statement.variables), statement.known(domain)
+    lines: list[list[object]] = []
+    for flat, labels in enumerate(margin.cells()):
+        lower, upper = int(known.lower.flat[flat]), int(known.upper.flat[flat])
+        values = known.values.get(flat, ())
+        if lower or upper >= 0 or values:
+            lines.append(
+                [*labels, lower or "", upper if upper >= 0 else "", " ".join(map(str, values))]
+            )
+    if not lines:
+        lines = [[*next(margin.cells()), 0, "", ""]]  # a prior that says nothing is still said
+    columns = [figure_column(kind, margin) for kind in ("lower", "upper", "values")]
+    return _csv_text([*margin.names, *columns], lines)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file at once: readers see the old content or the new, never a part.
+
+    What is not an ordinary file (a terminal, a pipe, /dev/null) is written to as it is; a link
+    keeps pointing where it does.
+    """
+    target = Path(os.path.realpath(path))
+    temporary: str | None = None
+    try:
+        if target.exists() and not target.is_file():
+            with target.open("w", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+            return
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        Path(temporary).chmod(target.stat().st_mode if target.exists() else _usual_mode())
+        Path(temporary).replace(target)
+    except OSError as problem:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise InvalidInput(f"{path} cannot be written: {problem.strerror}") from None
+
+
+def _usual_mode() -> int:
+    """The mode of a new file; private temporary files have another."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
