@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.domain import Label
-from cellbounds.errors import CellboundsError, InvalidInput, UnsupportedRelease
+from cellbounds.errors import CellboundsError, UnsupportedRelease
 from cellbounds.methods.protocol import Worked
 from cellbounds.releases import Conditional, Release, Statement
 from cellbounds.results import Blame, Explanation, Unbounded
@@ -19,14 +19,18 @@ __all__ = ["explain_bounds"]
 MOST_STATEMENTS = 12
 """Up to so many statements every subset is tried, smallest first."""
 
-MOST_FIGURES = 400
-"""Figures that are tried one by one; a larger statement is explained by rows only."""
+MOST_WORK = 200_000
+"""Figures times trials: a larger statement gets fewer trials, and the answer says so."""
 
 Solver = Callable[[Release, tuple[str, ...]], Worked]
 
 
 def explain_bounds(
-    solver: Solver, release: Release, over: tuple[str, ...], labels: tuple[Label, ...]
+    solver: Solver,
+    release: Release,
+    over: tuple[str, ...],
+    method: str,
+    labels: tuple[Label, ...],
 ) -> Explanation:
     """Explain both bounds of one cell."""
     worked = solver(release, over)
@@ -40,7 +44,7 @@ def explain_bounds(
         lower=bottom,
         upper=top,
         evidence=worked.evidence,
-        method="rows of one conditional",
+        method=method,
         lower_witness=worked.witness(index, bottom),
         upper_witness=None if isinstance(top, Unbounded) else worked.witness(index, top),
         lower_blame=_blame(solver, release, over, index, 0, bottom),
@@ -57,7 +61,7 @@ def _blame(
     value: Any,
 ) -> Blame:
     if (side == 0 and value == 0) or isinstance(value, Unbounded):
-        return Blame((), (), smallest=True)
+        return Blame((), (), smallest=True, irreducible=True)
 
     def forces(statements: Sequence[Statement]) -> bool:
         smaller = Release(release.domain, statements)
@@ -68,8 +72,16 @@ def _blame(
         return bool(bound == value)
 
     chosen, smallest = _statements(release.statements, forces)
-    figures = tuple(_figures(chosen, forces, release))
-    return Blame(tuple(s.notation for s in chosen), figures, smallest)
+    figures: list[str] = []
+    irreducible = True
+    for place, statement in enumerate(chosen):
+        if not isinstance(statement, Conditional):
+            figures.append(statement.notation)
+            continue
+        shown, least = _shown_rates(statement, chosen, place, forces)
+        irreducible &= least
+        figures += _named(statement, shown, release)
+    return Blame(tuple(s.notation for s in chosen), tuple(figures), smallest, irreducible)
 
 
 def _statements(
@@ -89,40 +101,44 @@ def _statements(
     return kept, False
 
 
-def _figures(
-    chosen: list[Statement], forces: Callable[[Sequence[Statement]], bool], release: Release
-) -> Iterator[str]:
-    """Withhold rows, then single rates, as long as the bound stays; name what is left."""
-    for place, statement in enumerate(chosen):
-        if not isinstance(statement, Conditional):
-            yield statement.notation
-            continue
-        rows, columns = statement.intervals.low.shape
-        hidden = np.zeros((rows, columns), dtype=bool)
+def _shown_rates(
+    statement: Conditional,
+    chosen: list[Statement],
+    place: int,
+    forces: Callable[[Sequence[Statement]], bool],
+) -> tuple[np.ndarray, bool]:
+    """Withhold rates in ever smaller pieces as long as the bound stays; what is left is to blame.
 
-        def still(
-            trial: np.ndarray, statement: Conditional = statement, place: int = place
-        ) -> bool:
-            try:
-                weaker = statement.withheld(trial)
-            except InvalidInput:
-                return False  # a row that holds nobody is one figure, not several
-            return forces([*chosen[:place], weaker, *chosen[place + 1 :]])
-
-        for row in range(rows):
+    Withholding more never narrows, so a rate that could not be withheld once never can: when
+    single rates have been tried, what is left is irreducible.
+    """
+    shape = statement.intervals.low.shape
+    # A row that holds nobody is one figure, not several, and stays.
+    loose = np.flatnonzero(np.repeat(~statement.intervals.zero, shape[1]))
+    hidden = np.zeros(shape, dtype=bool)
+    trials = max(20, MOST_WORK // max(hidden.size, 1))
+    size = len(loose)
+    while size:
+        for start in range(0, len(loose), size):
+            piece = loose[start : start + size]
+            if hidden.flat[piece].all():
+                continue
+            if not trials:
+                return ~hidden, False
+            trials -= 1
             trial = hidden.copy()
-            trial[row] = True
-            if still(trial):
+            trial.flat[piece] = True
+            weaker = statement.withheld(trial)
+            if forces([*chosen[:place], weaker, *chosen[place + 1 :]]):
                 hidden = trial
-        if rows * columns <= MOST_FIGURES:
-            for row, column in np.argwhere(~hidden):
-                trial = hidden.copy()
-                trial[row, column] = True
-                if still(trial):
-                    hidden = trial
-        margin = release.domain.project(statement.variables)
-        for flat, (row, column) in enumerate(np.ndindex(rows, columns)):
-            if not hidden[row, column]:
-                at = [int(i) for i in np.unravel_index(flat, margin.shape)]
-                where = ", ".join(map(str, margin.labels(at)))
-                yield f"{statement.notation} at {where}: {statement.figure_text(row, column)}"
+        size = size // 2 if size > 1 else 0
+    return ~hidden, True
+
+
+def _named(statement: Conditional, shown: np.ndarray, release: Release) -> Iterator[str]:
+    margin = release.domain.project(statement.variables)
+    for flat, (row, column) in enumerate(np.ndindex(shown.shape)):
+        if shown[row, column]:
+            at = [int(i) for i in np.unravel_index(flat, margin.shape)]
+            where = ", ".join(map(str, margin.labels(at)))
+            yield f"{statement.notation} at {where}: {statement.figure_text(row, column)}"

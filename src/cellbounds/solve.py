@@ -74,7 +74,7 @@ def bounds(release: Release, *, kind: str = "sharp", over: Iterable[str] | None 
         lower,
         upper,
         kind,
-        partial(explain_bounds, _solved, release, question.over) if sharp else None,
+        partial(explain_bounds, _solved, release, question.over, method.name) if sharp else None,
     )
 
 

@@ -12,6 +12,9 @@ from cellbounds.table import Table
 
 __all__ = ["Blame", "Explanation"]
 
+SHOWN = 40
+"""Figures that a printed explanation lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Blame:
@@ -22,14 +25,17 @@ class Blame:
     statements
         A smallest set of statements that alone forces the bound (see `smallest`).
     figures
-        Published figures within them none of which can be left out, as text.
+        Published figures within them that force it, as text (see `irreducible`).
     smallest
         Whether no smaller set of statements does it; if not, none of the set can be left out.
+    irreducible
+        Whether none of the figures can be left out; if not, there were too many to try.
     """
 
     statements: tuple[str, ...]
     figures: tuple[str, ...]
     smallest: bool
+    irreducible: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +66,11 @@ class Explanation:
                 continue
             which = "smallest set" if blame.smallest else "irreducible set"
             lines.append(f"  {side} {value}: because of {', '.join(blame.statements)} ({which})")
-            lines += [f"    {figure}" for figure in blame.figures]
+            lines += [f"    {figure}" for figure in blame.figures[:SHOWN]]
+            if len(blame.figures) > SHOWN:
+                lines.append(f"    and {len(blame.figures) - SHOWN} more figures")
+            if not blame.irreducible:
+                lines.append("    (some of these may not be needed: too many to try them all)")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -87,4 +97,5 @@ def _plain(blame: Blame) -> dict[str, Any]:
         "statements": list(blame.statements),
         "figures": list(blame.figures),
         "smallest": blame.smallest,
+        "irreducible": blame.irreducible,
     }

@@ -76,6 +76,9 @@ def admissible_sums(
 
 def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
     """Rows without priors, and the others."""
+    facts = problem.facts
+    if not (facts.on_rows or facts.on_cells or facts.on_parts):
+        return np.arange(problem.height), np.arange(0)
     listed = np.zeros(problem.height, dtype=bool)
     for row, _ in problem.cell_values:
         listed[row] = True
@@ -215,12 +218,8 @@ def _special_row(
     tail = saturates is not None and (end is None or saturates <= end)
     values = problem.row_values.get(row)
     if values is not None:
-        bits, size, tail = (
-            _listed_sums(first, step, bits, size, saturates, end, values),
-            0,
-            False,
-        )
-        size = bits.bit_length()
+        bits = _listed_sums(first, step, bits, size, saturates, end, values)
+        size, tail = bits.bit_length(), False
     elif step > 1:
         bits = _stretched(bits, step)
     if not bits and not tail:

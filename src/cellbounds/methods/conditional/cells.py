@@ -63,27 +63,22 @@ class CellCounts:
         if not len(rows):
             empty = np.zeros((0, self._solution.problem.width), dtype=np.int64)
             return empty, empty
-        endless = np.array([one.unbounded for one in sums])
+        endless = np.zeros(len(rows), dtype=bool)
+        if self._solution.problem.total_upper is None:
+            endless = np.array([one.unbounded for one in sums])
         heads = [one.head(_FIRST) for one in sums]
         tails = [
-            head if one.unbounded else one.tail(_FIRST)
-            for head, one in zip(heads, sums, strict=True)
+            head if without_end else one.tail(_FIRST)
+            for head, one, without_end in zip(heads, sums, endless.tolist(), strict=True)
         ]
-        padded = [
-            _padded(h, _FIRST) + _padded(t, _FIRST) for h, t in zip(heads, tails, strict=True)
-        ]
-        lower, upper = self._ranges(rows, padded)
+        looks = self._first_look(rows, heads, tails)
         found = []
-        for downwards, side, ends in ((False, lower, heads), (True, upper, tails)):
-            best = side.max(axis=2).T if downwards else side.min(axis=2).T
-            unsettled = np.array([len(one) == _FIRST for one in ends])
-            if downwards:
-                unsettled &= ~endless
-            waiting = np.flatnonzero(unsettled)
-            if len(waiting):
-                last = np.array([ends[place][-1] for place in waiting.tolist()], dtype=best.dtype)
-                done = self._settled(rows[waiting], best[waiting], last[:, None], downwards)
-                for place in waiting[~done].tolist():
+        for downwards, (best, settled), ends in zip(
+            (False, True), looks, (heads, tails), strict=True
+        ):
+            # A row with fewer sums than were looked at is settled too.
+            for place in np.flatnonzero(~settled & ~(endless & downwards)).tolist():
+                if len(ends[place]) == _FIRST:
                     best[place] = self._searched(rows[place], sums[place], downwards)
             found.append(best)
         if endless.any():
@@ -92,6 +87,31 @@ class CellCounts:
             found[1][endless[:, None] & (shares > 0)] = UNBOUNDED
             found[1][endless[:, None] & (shares == 0)] = 0
         return found[0], found[1]
+
+    def _first_look(
+        self, rows: IntArray, heads: list[list[int]], tails: list[list[int]]
+    ) -> list[tuple[IntArray, BoolArray]]:
+        """Extremes over the first and last few sums of each row, and whether they are final.
+
+        They are if they do not pass l_j (u_j) at the last sum looked at, which bounds what comes.
+        """
+        evaluator = self._solution.evaluator
+        ends = [_padded(h, _FIRST) + _padded(t, _FIRST) for h, t in zip(heads, tails, strict=True)]
+        values = evaluator.sums_array(ends, max(map(max, ends)))
+        block = max(1, (1 << 18) // (values.shape[1] * self._solution.problem.width))
+        parts = []
+        for start in range(0, len(rows), block):
+            sums = values[start : start + block]
+            lower, upper = evaluator.limits(rows[start : start + block], sums)
+            smallest, largest = evaluator.ranges(lower, upper, sums)
+            least, most = smallest.min(axis=2), largest.max(axis=2)
+            low_done = (least <= lower[:, :, _FIRST - 1]).all(axis=0)
+            high_done = (most >= upper[:, :, -1]).all(axis=0)
+            parts.append((least.T, low_done, most.T, high_done))
+        least, low_done, most, high_done = (
+            side[0] if len(side) == 1 else np.concatenate(side) for side in zip(*parts, strict=True)
+        )
+        return [(least, np.asarray(low_done, bool)), (most, np.asarray(high_done, bool))]
 
     def _searched(self, row: int, sums: SumSet, downwards: bool) -> IntArray:
         """The extreme counts of one row, taking in more and more sums from one end."""

@@ -30,7 +30,7 @@ class Evaluator:
     Arrays of sums have one line for each row; results have the columns first.
     """
 
-    __slots__ = ("_capped", "_common", "_lift", "_problem", "_tables")
+    __slots__ = ("_capped", "_common", "_lift", "_problem", "_raised", "_tables")
 
     def __init__(self, problem: RowProblem) -> None:
         self._problem = problem
@@ -38,6 +38,7 @@ class Evaluator:
         # Division by one number is several times faster than by an array.
         self._common = scales.pop() if len(scales) == 1 else None
         self._capped = bool((problem.cell_upper >= 0).any())
+        self._raised = bool((problem.cell_lower > 0).any())
         self._lift = int(problem.scale.max(initial=1))
         # ceil(x/s) = (x-1)//s + 1, and the smallest integer above x/s is x//s + 1; likewise below.
         whole = [problem.low, ~problem.low_open + 0, problem.high, problem.high_open + 0]
@@ -58,7 +59,7 @@ class Evaluator:
         else:
             lower = (low * sums - low_shift) // scale + 1
             upper = (high * sums - high_shift) // scale
-        lower = np.maximum(lower, least)
+        lower = np.maximum(lower, least if self._raised else 0)
         if self._capped:
             upper = np.where(known >= 0, np.minimum(upper, known), upper)
         return lower, upper
@@ -68,11 +69,12 @@ class Evaluator:
         if sums.dtype != np.int64 or self._problem.needs_objects or self._common is None:
             return sums
         wide = self._problem.width * (self._lift + 1)
-        priors = (
-            int(self._problem.cell_lower.max(initial=0)),
-            int(self._problem.cell_upper.max(initial=0)),
-        )
-        if max(int(sums.max(initial=0)) * 2 * wide, max(priors) * wide) >= 2**31:
+        most = 2 * int(sums.max(initial=0))
+        if self._raised or self._capped:
+            most = max(
+                most, int(self._problem.cell_lower.max()), int(self._problem.cell_upper.max())
+            )
+        if most * wide >= 2**31:
             return sums
         if np.int32 not in self._tables:
             self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
@@ -97,8 +99,11 @@ class Evaluator:
 
     def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest count of every cell for admissible sums."""
-        lower, upper = self.limits(rows, sums)
-        # What the other columns leave: n less their largest, n less their smallest.
+        return self.ranges(*self.limits(rows, sums), sums)
+
+    @staticmethod
+    def ranges(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """The same from l_j and u_j: what the other columns leave, at most and at least."""
         short = sums - upper.sum(axis=0)
         long = sums - lower.sum(axis=0)
         return np.maximum(lower, short + upper), np.minimum(upper, long + lower)

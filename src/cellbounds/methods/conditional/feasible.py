@@ -26,8 +26,14 @@ from cellbounds.results.values import Progression
 __all__ = ["feasible_sums", "sum_algebra"]
 
 SMALL_WINDOW = 1 << 14
+"""Up to this slack bits over all of it are cheapest."""
+
 LARGE_WINDOW = 1 << 30
+"""Up to this slack bits over all of it fit the memory."""
+
 RESIDUE_LIMIT = 1 << 20
+"""The largest modulus."""
+
 RESIDUE_GAIN = 1 << 8
 """Residues are taken if the slack is so many times the modulus; otherwise bits are cheaper."""
 
