@@ -77,8 +77,14 @@ class CellCounts:
             (False, True), looks, (heads, tails), strict=True
         ):
             # A row with fewer sums than were looked at is settled too.
-            for place in np.flatnonzero(~settled & ~(endless & downwards)).tolist():
-                if len(ends[place]) == _FIRST:
+            long = [len(one) == _FIRST for one in ends]
+            waiting = np.flatnonzero(~settled & ~(endless & downwards) & long)
+            if len(waiting):
+                last = [[ends[place][-1]] for place in waiting.tolist()]
+                sure = self._settled(
+                    rows[waiting], best[waiting], np.array(last, dtype=best.dtype), downwards
+                )
+                for place in waiting[~sure].tolist():
                     best[place] = self._searched(rows[place], sums[place], downwards)
             found.append(best)
         if endless.any():
@@ -106,7 +112,7 @@ class CellCounts:
             smallest, largest = evaluator.ranges(lower, upper, sums)
             least, most = smallest.min(axis=2), largest.max(axis=2)
             low_done = (least <= lower[:, :, _FIRST - 1]).all(axis=0)
-            high_done = (most >= upper[:, :, -1]).all(axis=0)
+            high_done = (most >= np.minimum(upper[:, :, -1], sums[:, -1])).all(axis=0)
             parts.append((least.T, low_done, most.T, high_done))
         least, low_done, most, high_done = (
             side[0] if len(side) == 1 else np.concatenate(side) for side in zip(*parts, strict=True)
@@ -167,17 +173,9 @@ class CellCounts:
         self, rows: IntArray, best: IntArray, last: IntArray, downwards: bool
     ) -> BoolArray:
         """Whether no sum beyond `last` can improve on the best counts of a row."""
-        # l_j and u_j at the last sum are bounds for all further sums, and cheap.
-        lower, upper = self._solution.evaluator.limits(rows, last)
-        near = best.T[:, :, None] >= upper if downwards else best.T[:, :, None] <= lower
-        done = np.asarray(near.all(axis=(0, 2)), dtype=bool)
-        if not done.all():
-            left = np.flatnonzero(~done)
-            limit = self._ceiling if downwards else self._floor
-            bound = limit(rows[left], last[left])
-            tight = best[left] >= bound if downwards else best[left] <= bound
-            done[left] = np.asarray(tight, dtype=bool).all(axis=1)
-        return done
+        if downwards:
+            return np.asarray((best >= self._ceiling(rows, last)).all(axis=1), dtype=bool)
+        return np.asarray((best <= self._floor(rows, last)).all(axis=1), dtype=bool)
 
     def _floor(self, rows: IntArray, sums: IntArray) -> IntArray:
         shapes, problem = self._solution.shapes, self._solution.problem

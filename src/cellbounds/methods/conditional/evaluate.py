@@ -48,7 +48,10 @@ class Evaluator:
     def limits(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """l_j(n) and u_j(n) of every column."""
         tables = self._tables[np.int32 if sums.dtype == np.int32 else np.int64]
-        low, low_shift, high, high_shift, least, known = (one[:, rows] for one in tables)
+        chosen: Any = rows
+        if int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+            chosen = slice(int(rows[0]), int(rows[-1]) + 1)  # neighbours need no copies
+        low, low_shift, high, high_shift = (one[:, chosen] for one in tables[:4])
         scale = self._common if self._common is not None else self._problem.scale[rows][:, None]
         if sums.dtype == np.int64 and sums.size and int(sums.max()) * self._lift >= SAFE:
             # l(n) = low * (n // scale) + l(n mod scale): no product leaves int64.
@@ -59,8 +62,9 @@ class Evaluator:
         else:
             lower = (low * sums - low_shift) // scale + 1
             upper = (high * sums - high_shift) // scale
-        lower = np.maximum(lower, least if self._raised else 0)
+        lower = np.maximum(lower, tables[4][:, chosen] if self._raised else 0)
         if self._capped:
+            known = tables[5][:, chosen]
             upper = np.where(known >= 0, np.minimum(upper, known), upper)
         return lower, upper
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +131,8 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
     """
     ends = facts.conditional.intervals
     shape = ends.low.shape
-    kept = np.flatnonzero(~ends.zero)
+    rows_kept = np.flatnonzero(~ends.zero)
+    kept: Any = rows_kept if len(rows_kept) < shape[0] else slice(None)
     lower, upper = cells.lower.reshape(shape), cells.upper.reshape(shape)
     row_lower, row_upper = rows.lower.reshape(shape[0]), rows.upper.reshape(shape[0])
     held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0))
@@ -139,7 +141,7 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
             f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
             "knowledge puts somebody there; correct one of the two"
         )
-    place_of = {int(row): place for place, row in enumerate(kept)}
+    place_of = {row: place for place, row in enumerate(rows_kept.tolist())}
     cell_values = {
         (place_of[flat // shape[1]], flat % shape[1]): values
         for flat, values in cells.values.items()
@@ -147,9 +149,8 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
     }
     row_values = {place_of[i]: values for i, values in rows.values.items() if i in place_of}
     total_upper = facts.total.upper
-    lower, upper = lower[kept], upper[kept]
-    row_upper = row_upper[kept]
-    if total_upper is not None:
+    lower, upper, row_upper = lower[kept], upper[kept], row_upper[kept]
+    if total_upper is not None and (facts.on_rows or facts.on_cells or facts.on_parts):
         # A bound of N or more says nothing.
         upper = np.where(upper >= total_upper, NO_LIMIT, upper)
         row_upper = np.where(row_upper >= total_upper, NO_LIMIT, row_upper)
@@ -167,7 +168,7 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
         row_values=row_values,
         total_lower=facts.total.lower,
         total_upper=total_upper,
-        rows=kept,
+        rows=rows_kept,
         facts=facts,
     )
 
