@@ -6,12 +6,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from bruteforce import consistent_tables, summed
 from hypothesis import given
-from strategies import LARGEST, releases
 
 import cellbounds as cb
+from bruteforce import consistent_tables, summed
 from cellbounds.methods.conditional import feasible
+from strategies import LARGEST, releases
 
 
 def asked_margins(release):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import decimal_text
-from threephase import PlainRow, three_phases
 
 import cellbounds as cb
 from cellbounds.methods.conditional import cells, evaluate, feasible
 from cellbounds.releases.rounding import round_rows
+from strategies import decimal_text
+from threephase import PlainRow, three_phases
 
 
 @st.composite

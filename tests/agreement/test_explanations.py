@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from bruteforce import consistent_tables
 from hypothesis import assume, given, settings
 
 import cellbounds as cb
+from bruteforce import consistent_tables
 from strategies import LARGEST, releases
 
 

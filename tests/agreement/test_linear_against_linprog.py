@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bruteforce import looked_up, summed
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from strategies import releases
 
 import cellbounds as cb
+from bruteforce import looked_up, summed
+from strategies import releases
 
 
 def program(release: cb.Release):

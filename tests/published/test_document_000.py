@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
+import cellbounds as cb
 from counting import Rule, count_tables, fits, list_tables, sums_seen, values_seen
 from figures import (
     EXPECTED,
@@ -18,8 +20,6 @@ from figures import (
     row_sums,
     two_way,
 )
-
-import cellbounds as cb
 
 KOCH = EXPECTED["document_000"]["koch4"]
 MP3 = EXPECTED["document_003"]["mp3"]

@@ -7,6 +7,8 @@ import math
 from fractions import Fraction
 
 import pytest
+
+import cellbounds as cb
 from counting import Rule, count_tables, fits, list_tables, rows_of, sums_seen, values_seen
 from figures import (
     EXPECTED,
@@ -20,8 +22,6 @@ from figures import (
     row_sums,
     two_way,
 )
-
-import cellbounds as cb
 
 DOCUMENT = EXPECTED["document_004"]
 TABLE_1 = DOCUMENT["table_1"]

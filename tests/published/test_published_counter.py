@@ -6,6 +6,7 @@ import itertools
 from fractions import Fraction
 
 import pytest
+
 from counting import Rule, count_tables, fits, list_tables
 
 RULES = [

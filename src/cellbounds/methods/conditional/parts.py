@@ -47,32 +47,21 @@ class Parts:
         values: dict[int, tuple[int, ...]] = {}
         for cell in {cell for cell, _ in self.values}:
             if not open_ended[cell]:
-                values[cell] = self._sums(cell, None)
+                values[cell] = self._sums(cell)
         return Known(lower, upper, values)
 
-    def _sums(self, cell: int, without: int | None) -> tuple[int, ...]:
-        """The sums that the parts of a cell (but one) can make, all of them being bounded."""
-        window = Window(int(self.upper[cell].sum()) + 1)
-        if window.width > PARTS_EFFORT:
+    def _sums(self, cell: int) -> tuple[int, ...]:
+        """The sums that the parts of a cell can make, all of them being bounded."""
+        most = int(self.upper[cell].sum())
+        if most >= PARTS_EFFORT:
             raise TooMuchWork("the lists of values for parts of a cell reach too far to combine")
-        held, base = window.nothing(), 0
+        window, base = Window(most + 1), 0
+        held = window.nothing()
         for part in range(self.lower.shape[1]):
-            if part != without:
-                low, bits = self._bits(cell, part)
-                base += low
-                held = window.plus_bits(held, bits)
-        top = window.width - base
-        return tuple(
-            base + o
-            for o in range(top)
-            if self._within(cell, without, base + o) and window.holds(held, o)
-        )
-
-    def _within(self, cell: int, without: int | None, total: int) -> bool:
-        upper = int(self.upper[cell].sum())
-        if without is not None:
-            upper -= int(self.upper[cell, without])
-        return total <= upper
+            low, bits = self._bits(cell, part)
+            base += low
+            held = window.plus_bits(held, bits)
+        return tuple(base + o for o in range(most - base + 1) if window.holds(held, o))
 
     def _bits(self, cell: int, part: int) -> tuple[int, int]:
         listed = self.values.get((cell, part))
@@ -115,13 +104,10 @@ class Parts:
                 end = high if end is None else min(end, high)
             return ValueSet([(low, end, 1)])
         most = int(others.sum())
-        if sums.size == 0 or sum(step > 1 for _, _, step in sums.progressions):
+        if any(step > 1 for _, _, step in sums.progressions):
             _check_effort(sums)
-            runs = [(total, total) for total in sums]
-        else:
-            runs = [(first, last) for first, last in sums.runs]  # type: ignore[misc]
         intervals = []
-        for first, last in runs:
+        for first, last in sums.runs:
             begin = max(low, first - most)
             end = None if last is None else last - least
             if high >= 0:
