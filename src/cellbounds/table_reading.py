@@ -40,6 +40,7 @@ def read_table(
     count: str | None = "count",
     variables: Sequence[str] | None = None,
     structural: str | Iterable[Sequence[Label]] | None = None,
+    domain: Domain | None = None,
     encoding: str = "utf-8",
     delimiter: str = ",",
 ) -> Table:
@@ -49,7 +50,7 @@ def read_table(
     ----------
     source
         Path of a tidy CSV file (plain or gzip), or a pandas, polars or Arrow frame: one column
-        for each variable and a column of counts.
+        for each variable and a column of counts. Or an array of counts, one axis a variable.
     count
         Name of the column of counts; None if each line is one record, to be tabulated.
     variables
@@ -57,6 +58,9 @@ def read_table(
     structural
         Cells that cannot hold anybody: ``"missing"`` if the cells that the file does not list
         are such, or the cells as tuples of labels. Otherwise missing cells are sampling zeros.
+    domain
+        Variables and levels of an array. Without it they are named by `variables` (or ``"v1"``,
+        ``"v2"``, ...) and ``"1"``, ``"2"``, ...
     encoding, delimiter
         How to read a CSV file.
 
@@ -72,6 +76,10 @@ def read_table(
     >>> table.domain
     Domain(county[4] x education[4])
     """
+    if isinstance(source, np.ndarray | list | tuple):
+        return _from_array(source, domain, variables, structural)
+    if domain is not None:
+        raise InvalidInput("domain= goes with an array; files and frames name their variables")
     if isinstance(source, str | Path):
         where, columns, categories = _columns_of_file(Path(source), encoding, delimiter)
     else:
@@ -82,14 +90,45 @@ def read_table(
     used = names if variables is None or count is None else [n for n in columns if n != count]
     _refuse_missing(where, {name: columns[name] for name in used})
     levels = {name: categories.get(name) or list(dict.fromkeys(columns[name])) for name in used}
-    domain = Domain(levels)
-    if domain.size > DENSE_LIMIT:
+    found = Domain(levels)
+    if found.size > DENSE_LIMIT:
         raise InvalidInput(
-            f"{where}: {domain.size} cells are more than {DENSE_LIMIT}; choose fewer columns "
+            f"{where}: {found.size} cells are more than {DENSE_LIMIT}; choose fewer columns "
             "with variables=[...] or merge levels"
         )
-    table = _tabulate(where, domain, columns, counts, structural)
-    return table.margin(*names) if tuple(names) != domain.names else table
+    table = _tabulate(where, found, columns, counts, structural)
+    return table.margin(*names) if tuple(names) != found.names else table
+
+
+def _from_array(
+    source: Any,
+    domain: Domain | None,
+    variables: Sequence[str] | None,
+    structural: str | Iterable[Sequence[Label]] | None,
+) -> Table:
+    shape = np.shape(np.array(source, dtype=object))
+    if not shape or 0 in shape:
+        raise InvalidInput(f"an array of counts of shape {shape}; it needs at least one cell")
+    if domain is None:
+        names = [f"v{axis}" for axis in range(1, len(shape) + 1)]
+        if variables is not None:
+            names = list(variables)
+        if len(set(names)) != len(shape):
+            raise InvalidInput(
+                f"variables {names!r} for an array of {len(shape)} axes; name each axis once"
+            )
+        levels = [[str(level) for level in range(1, size + 1)] for size in shape]
+        domain = Domain(dict(zip(names, levels, strict=True)))
+    elif variables is not None:
+        raise InvalidInput("an array with domain= needs no variables=; the domain names them")
+    if isinstance(structural, str):
+        raise InvalidInput(
+            f"structural={structural!r} with an array; list the cells (tuples of labels)"
+        )
+    mask = np.zeros(domain.shape, dtype=bool)
+    for labels in structural or ():
+        mask[domain.index(tuple(labels))] = True
+    return Table(domain, source, structural=mask)
 
 
 def _tabulate(

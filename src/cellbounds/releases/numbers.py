@@ -124,7 +124,11 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
     plain = _plain_decimals(flat, rows, shift)
     if plain is not None:
         return plain
-    parsed = [_read_one(value, shift, what) for value in flat]
+    width = entries.shape[1]
+    parsed = [
+        _read_one(value, shift, f"{what} (row {place // width + 1}, column {place % width + 1})")
+        for place, value in enumerate(flat)
+    ]
     missing = np.array([one is None for one in parsed], dtype=bool).reshape(entries.shape)
     places = {one[2] for one in parsed if one is not None}
     known = [one or (0, 1, None) for one in parsed]
@@ -132,7 +136,6 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
     # A bare 0 or 1 among exact fractions is exact too.
     mixed = None if not any(decimals) and (None in places or not decimals) else -1
     common = next(iter(places)) if len(places) == 1 else mixed
-    width = entries.shape[1]
     if decimals and None not in places:
         scale = 10 ** max(decimals)
         numerators = [numerator * (scale // denominator) for numerator, denominator, _ in known]
