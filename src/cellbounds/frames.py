@@ -54,8 +54,8 @@ def frame_columns(frame: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]
         ) from None
     except TypeError:
         raise InvalidInput(
-            f"a {type(frame).__name__} is neither a path nor a data frame; give a CSV file, an array or a "
-            "pandas, polars or Arrow frame (collect a lazy one first)"
+            f"a {type(frame).__name__} is neither a path nor a data frame; give a CSV file, an "
+            "array, or a pandas, polars or Arrow frame (collect a lazy one first)"
         ) from None
     names = [str(name) for name in wrapped.columns]
     if len(set(names)) < len(names) or names != list(wrapped.columns):

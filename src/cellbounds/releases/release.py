@@ -95,11 +95,6 @@ class Release:
             "values": sorted(known.values.items()),
         }
 
-    def without(self, *dropped: int) -> Release:
-        """The release less the statements at these places."""
-        kept = [s for place, s in enumerate(self.statements) if place not in dropped]
-        return Release(self.domain, kept)
-
     def to_dict(self) -> dict[str, Any]:
         """Domain and statements as plain values."""
         return {
