@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 FORMAT = "cellbounds-answer/1"
+
+LINES, HTML_LINES, RUNS = 200, 60, 8
+"""Cells that are printed in a terminal and in a notebook, and runs of values for each."""
 
 LISTED = 10_000
 """Attainable counts that are listed one by one; larger sets are given as progressions only."""
@@ -72,6 +76,37 @@ class _Answer:
 
     def _index(self, labels: tuple[Label, ...]) -> tuple[int, ...]:
         return self.domain.index(labels)
+
+    def _more(self, shown: int) -> str:
+        left = self.domain.size - shown
+        return f"... {left} more cells: to_frame() has them all" if left else ""
+
+    def _text(
+        self, title: str, columns: list[str], numbers: set[str], rows: list[list[str]]
+    ) -> str:
+        lines = [title, aligned([*self.over, *columns], rows, numbers), self._more(len(rows))]
+        return "\n".join(filter(None, lines))
+
+    def _html(
+        self, title: str, columns: list[str], numbers: set[str], rows: list[list[str]]
+    ) -> str:
+        header = [*self.over, *columns]
+        sides = ["right" if name in numbers else "left" for name in header]
+
+        def cells(tag: str, row: list[str]) -> str:
+            return "".join(
+                f'<{tag} style="text-align:{side}">{html.escape(text)}</{tag.split()[0]}>'
+                for text, side in zip(row, sides, strict=True)
+            )
+
+        body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+        more = self._more(len(rows))
+        foot = f'<tfoot><tr><td colspan="{len(header)}">{more}</td></tr></tfoot>' if more else ""
+        head = cells('th scope="col"', header)
+        return (
+            f'<table><caption style="text-align:left">{html.escape(title)}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>"
+        )
 
     def _head(self) -> dict[str, Any]:
         return {
@@ -163,16 +198,15 @@ class Bounds(_Answer):
         ]
         return {**self._head(), "kind": self.kind, "cells": cells}
 
-    def __str__(self) -> str:
-        rows = [
+    def _rows(self, most: int) -> list[list[str]]:
+        cells = zip(self.domain.cells(), self.lower.flat, self.upper.flat, strict=True)
+        return [
             [*map(str, labels), _shown(low), _shown(high)]
-            for labels, low, high in zip(
-                self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
-            )
+            for labels, low, high in itertools.islice(cells, most)
         ]
-        return f"{self._title()}\n" + aligned(
-            [*self.over, "lower", "upper"], rows, {"lower", "upper"}
-        )
+
+    def __str__(self) -> str:
+        return self._text(self._title(), ["lower", "upper"], {"lower", "upper"}, self._rows(LINES))
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.domain.size} cells>"
@@ -184,13 +218,8 @@ class Bounds(_Answer):
         return f"{self.kind} bounds{what} given {', '.join(_notations(self.release))}"
 
     def _repr_html_(self) -> str:
-        rows = [
-            [*map(str, labels), _shown(low), _shown(high)]
-            for labels, low, high in zip(
-                self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
-            )
-        ]
-        return _html_table(self._title(), [*self.over, "lower", "upper"], rows)
+        rows = self._rows(HTML_LINES)
+        return self._html(self._title(), ["lower", "upper"], {"lower", "upper"}, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,23 +270,22 @@ class Attainable(_Answer):
 
     def _rows(self, most: int) -> list[list[str]]:
         return [
-            [*map(str, labels), _shown(values.size), values.text(most)]
-            for labels, values in self.items()
+            [*map(str, labels), _shown(values.size), values.text(RUNS)]
+            for labels, values in itertools.islice(self.items(), most)
         ]
 
     def _title(self) -> str:
         return f"attainable counts given {', '.join(_notations(self.release))}"
 
     def __str__(self) -> str:
-        return f"{self._title()}\n" + aligned(
-            [*self.over, "size", "values"], self._rows(8), {"size"}
-        )
+        return self._text(self._title(), ["size", "values"], {"size"}, self._rows(LINES))
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.domain.size} cells>"
 
     def _repr_html_(self) -> str:
-        return _html_table(self._title(), [*self.over, "size", "values"], self._rows(8))
+        rows = self._rows(HTML_LINES)
+        return self._html(self._title(), ["size", "values"], {"size"}, rows)
 
 
 def plain_number(value: Any) -> Any:
@@ -329,14 +357,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, Fraction) and value.denominator != 1:
         return f"{value} ({float(value):.4g})"
     return str(value)
-
-
-def _html_table(title: str, header: list[str], rows: list[list[str]]) -> str:
-    head = "".join(f"<th scope='col'>{html.escape(text)}</th>" for text in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows
-    )
-    return (
-        f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>"
-    )
