@@ -128,6 +128,70 @@ def test_a_row_of_exact_and_free_cells_beside_an_exact_row(total):
     assert found["r1"] == expected[0][1]
 
 
+LATE_EXTREMES = [
+    # Rates that add to less than one: the largest count is not under one of the last few sums.
+    (
+        337,
+        "down",
+        [
+            ["0.0", "0.4", "0.1", "0.1", "0.2"],
+            ["0.2", "0.2", "0.0", "0.1", "0.3"],
+            ["0.3", "0.2", "0.2", "0.2", "0.0"],
+        ],
+    ),
+    (
+        355,
+        "down",
+        [["0.06", "0.00", "0.34", "0.17", "0.41"], ["0.23", "0.20", "0.00", "0.36", "0.20"]],
+    ),
+]
+
+
+def check_everything(release, total):
+    sums, cells_held = three_phases(plain_rows(release, {}, {}), total)
+    values, answer = cb.attainable(release), cb.bounds(release)
+    row_values = cb.attainable(release, over=["row"])
+    for i, held in enumerate(cells_held):
+        assert row_values[f"r{i}"] == sums[i]
+        for j, one in enumerate(held):
+            assert values[f"r{i}", f"c{j}"] == one
+            assert answer[f"r{i}", f"c{j}"] == (min(one), max(one))
+
+
+@pytest.mark.parametrize(("total", "rounding", "rates"), LATE_EXTREMES)
+def test_extremes_that_come_late(total, rounding, rates):
+    domain = cb.Domain(
+        {
+            "row": [f"r{i}" for i in range(len(rates))],
+            "col": [f"c{j}" for j in range(len(rates[0]))],
+        }
+    )
+    conditional = cb.Conditional(["col"], ["row"], rates=rates, rounding=rounding)
+    check_everything(cb.Release(domain, [cb.Total(total), conditional]), total)
+
+
+@pytest.mark.parametrize("total", [600, 1501, 2600])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["0.63", "0.38"], ["0.33", "0.67"]),  # 5/8 and 3/8 exactly: multiples of 8
+        (["5/16", "11/16"], ["0.41", "0.59"]),
+        (["1/3", "2/3"], ["0.05", "0.95"]),
+    ],
+)
+def test_a_free_row_whose_sums_are_strides_apart(first, second, total):
+    """The other row makes multiples only: neighbouring counts of a cell need not meet at once."""
+    domain = cb.Domain({"row": ["r0", "r1"], "col": ["c0", "c1"]})
+    eps = [["0", "0"], ["0.005", "0.005"]]
+    if first == ["0.63", "0.38"]:
+        eps = [["0.005", "0.005"], ["0.005", "0.005"]]
+    conditional = cb.Conditional(["col"], ["row"], rates=[first, second], eps=eps)
+    release = cb.Release(domain, [cb.Total(total), conditional])
+    check_everything(release, total)
+    with patch.multiple(feasible, **WAYS["residues"]):  # as for a larger N
+        check_everything(release, total)
+
+
 @st.composite
 def mixed_rows(draw):
     """Rows of exact and free cells beside each other, some of them alike, some capped."""

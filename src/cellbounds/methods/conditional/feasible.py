@@ -114,7 +114,10 @@ def _by_window(
 
 
 def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
-    """Sums of the row, from offset `least` on, whose complement to the slack is held."""
+    """Sums of the row, from offset `least` on, whose complement to the slack is held.
+
+    The others' largest sum is beyond the window, so `least` cuts the part above it only.
+    """
     bits, limit = held
     start = row.start
     segments: list[Segment] = []
@@ -132,10 +135,7 @@ def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
     if bits:
         # Offsets free+1, ..., slack have the complements limit-1, ..., 0: the bits turned round.
         turned = int(f"{bits:0{limit}b}"[::-1], 2)
-        below = max(least - free - 1, 0)
-        segments.append(
-            (start + free + 1 + below, (turned >> below) & _part(row, free + 1 + below, slack))
-        )
+        segments.append((start + free + 1, turned & _part(row, free + 1, slack)))
     return SumSet(segments)
 
 
