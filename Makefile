@@ -26,7 +26,7 @@ bench: .venv/.bench
 	$(BIN)/python -m benchmarks.run
 
 bench-quick: .venv/.bench
-	$(BIN)/python -m benchmarks.run --quick
+	$(BIN)/python -m benchmarks.run --quick -o build/benchmarks
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

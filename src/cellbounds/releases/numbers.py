@@ -158,13 +158,11 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
 
 def _plain_decimals(flat: list[object], rows: int, shift: int) -> Figures | None:
     """The common case at once: decimals as text, all with the same number of decimals."""
-    if type(flat[0]) is not str or "." not in flat[0]:
+    texts = [value for value in flat if isinstance(value, str)]
+    if len(texts) < len(flat) or "." not in texts[0]:
         return None
-    places = len(flat[0]) - flat[0].index(".") - 1
-    try:
-        whole = ";".join(flat)  # type: ignore[arg-type]  # anything but text raises TypeError
-    except TypeError:
-        return None
+    places = len(texts[0]) - texts[0].index(".") - 1
+    whole = ";".join(texts)
     if places == 0 or not re.fullmatch(
         rf"(?:\d+\.\d{{{places}}};)*\d+\.\d{{{places}}}", whole, re.ASCII
     ):
