@@ -1,7 +1,7 @@
 """What published margins and rates reveal about a confidential table of counts."""
 
 from cellbounds.constraints import violations
-from cellbounds.domain import Domain
+from cellbounds.domain import Domain, Grouping
 from cellbounds.errors import (
     CellboundsError,
     InconsistentRelease,
@@ -10,7 +10,7 @@ from cellbounds.errors import (
     UnsupportedRelease,
 )
 from cellbounds.papers import example_path, example_table
-from cellbounds.releases import Conditional, Margin, Prior, Release, Total, publish
+from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total, publish
 from cellbounds.releases.files import read_release
 from cellbounds.releases.writing import write_release
 from cellbounds.results import (
@@ -35,8 +35,10 @@ __all__ = [
     "Domain",
     "Evidence",
     "Explanation",
+    "Grouping",
     "InconsistentRelease",
     "InvalidInput",
+    "Linear",
     "Margin",
     "Prior",
     "Release",

@@ -1,15 +1,80 @@
-"""Variables, their levels, and the cells they span."""
+"""Variables, their levels, the cells they span, and groupings of levels."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Domain", "Label"]
+__all__ = ["Domain", "Grouping", "Label"]
 
 Label = Hashable
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Grouping:
+    """A derived variable: each of its levels is a set of levels of one variable.
+
+    Groups may overlap and need not cover the variable.
+
+    Parameters
+    ----------
+    of
+        The variable whose levels are grouped.
+    levels
+        A mapping from each level of the derived variable to the levels behind it, in order.
+
+    Examples
+    --------
+    >>> from cellbounds import Domain, Grouping
+    >>> regions = Grouping("county", {"North": ["A", "B"], "South": ["C"]})
+    >>> domain = Domain({"county": ["A", "B", "C"]}, groupings={"region": regions})
+    >>> domain.levels("region")
+    ('North', 'South')
+    >>> domain.grouping("region")
+    ('county', ((0, 1), (2,)))
+    """
+
+    of: str
+    groups: tuple[tuple[Label, tuple[Label, ...]], ...]
+
+    def __init__(self, of: str, levels: Mapping[Label, Iterable[Label]]) -> None:
+        if not isinstance(of, str) or not of:
+            raise InvalidInput(f"a grouping of {of!r}; name the variable whose levels it groups")
+        if not isinstance(levels, Mapping) or not levels:
+            raise InvalidInput(
+                f"the levels of a grouping of {of!r} are {levels!r}; give a mapping from each new "
+                f"level to a list of levels of {of!r}"
+            )
+        groups = tuple((label, _members(of, label, parts)) for label, parts in levels.items())
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "groups", groups)
+
+    @property
+    def levels(self) -> dict[Label, tuple[Label, ...]]:
+        """Each level of the derived variable, with the levels behind it."""
+        return dict(self.groups)
+
+    def __repr__(self) -> str:
+        return f"Grouping({self.of!r}, {len(self.groups)} levels)"
+
+
+def _members(of: str, label: Label, parts: object) -> tuple[Label, ...]:
+    if isinstance(parts, str) or not isinstance(parts, Iterable):
+        raise InvalidInput(
+            f"the group {label!r} of {of!r} is {parts!r}; give a list of levels of {of!r}"
+        )
+    members = tuple(parts)
+    if not members:
+        raise InvalidInput(f"the group {label!r} of {of!r} is empty; give it at least one level")
+    for member in members:
+        if members.count(member) > 1:
+            raise InvalidInput(
+                f"the group {label!r} of {of!r} lists the level {member!r} twice; list it once"
+            )
+    return members
 
 
 class Domain:
@@ -20,6 +85,9 @@ class Domain:
     levels
         A mapping from the name of each variable to its levels, in order. The order of the
         variables is the order of the axes of every array over this domain.
+    groupings
+        Derived variables by name: other ways to speak of the same cells. They have no axis, and
+        domains that differ only in them are equal.
 
     Examples
     --------
@@ -31,9 +99,14 @@ class Domain:
     (1, 0)
     """
 
-    __slots__ = ("_axes", "_levels", "_positions")
+    __slots__ = ("_axes", "_groupings", "_levels", "_positions")
 
-    def __init__(self, levels: Mapping[str, Iterable[Label]]) -> None:
+    def __init__(
+        self,
+        levels: Mapping[str, Iterable[Label]],
+        *,
+        groupings: Mapping[str, Grouping] | None = None,
+    ) -> None:
         if not levels:
             raise InvalidInput("the domain has no variables; it needs at least one")
         self._levels: dict[str, tuple[Label, ...]] = {}
@@ -65,6 +138,32 @@ class Domain:
             self._levels[name] = ordered
             self._positions[name] = positions
         self._axes = {name: axis for axis, name in enumerate(self._levels)}
+        self._groupings: dict[str, Grouping] = {}
+        for name, grouping in (groupings or {}).items():
+            self._add(name, grouping)
+
+    def _add(self, name: str, grouping: Grouping) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(
+                f"grouping name {name!r}: a name is a non-empty text; rename the grouping"
+            )
+        if not isinstance(grouping, Grouping):
+            raise InvalidInput(f"the grouping {name!r} is {grouping!r}; give Grouping(of, levels)")
+        if name in self._levels:
+            raise InvalidInput(
+                f"the grouping {name!r} has the name of a variable; choose another name"
+            )
+        if grouping.of not in self._levels:
+            known = ", ".join(map(repr, self.names))
+            raise InvalidInput(
+                f"the grouping {name!r} is of {grouping.of!r}; it must be of one of the variables "
+                f"{known}"
+            )
+        for _, members in grouping.groups:
+            for member in members:
+                self.position(grouping.of, member)
+        self._groupings[name] = grouping
+        self._positions[name] = {label: place for place, (label, _) in enumerate(grouping.groups)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,20 +183,84 @@ class Domain:
             size *= len(labels)
         return size
 
+    @property
+    def groupings(self) -> dict[str, Grouping]:
+        """The derived variables by name."""
+        return dict(self._groupings)
+
+    def grouping(self, name: str) -> tuple[str, tuple[tuple[int, ...], ...]] | None:
+        """The variable behind a derived one and the positions behind each of its levels.
+
+        None if `name` is a variable of its own.
+        """
+        self._check_known(name)
+        grouping = self._groupings.get(name)
+        if grouping is None:
+            return None
+        places = self._positions[grouping.of]
+        return grouping.of, tuple(
+            tuple(places[member] for member in members) for _, members in grouping.groups
+        )
+
+    def with_groupings(self, groupings: Mapping[str, Grouping]) -> Domain:
+        """The same domain with more derived variables.
+
+        Examples
+        --------
+        >>> from cellbounds import Domain, Grouping
+        >>> domain = Domain({"age": ["0-17", "18-64", "65+"]})
+        >>> grown = domain.with_groupings({"adult": Grouping("age", {"yes": ["18-64", "65+"]})})
+        >>> grown.project(["adult"])
+        Domain(adult[1])
+        """
+        for name, grouping in groupings.items():
+            if self._groupings.get(name, grouping) != grouping:
+                raise InvalidInput(
+                    f"the grouping {name!r} is already there and means something else; choose "
+                    "another name"
+                )
+        return Domain(self._levels, groupings={**self._groupings, **groupings})
+
+    def check_partition(self, name: str) -> None:
+        """Check that the levels of a variable share out everybody, each in one place."""
+        found = self.grouping(name)
+        if found is None:
+            return
+        of, groups = found
+        behind = [place for members in groups for place in members]
+        labels = self._levels[of]
+        if len(set(behind)) < len(behind):
+            twice = next(place for place in behind if behind.count(place) > 1)
+            raise InvalidInput(
+                f"the groups of {name!r} overlap in {labels[twice]!r}, so rates of it do not add "
+                f"up to one; use groups that share out the levels of {of!r}, or publish a margin"
+            )
+        if len(behind) < len(labels):
+            absent = next(x for place, x in enumerate(labels) if place not in set(behind))
+            raise InvalidInput(
+                f"the groups of {name!r} leave out {absent!r}, so rates of it do not add up to "
+                f"one; add a group for the other levels of {of!r}, or publish a margin"
+            )
+
     def levels(self, name: str) -> tuple[Label, ...]:
         """The levels of one variable, in order."""
-        levels = self._levels.get(name)
-        if levels is None:
-            self.axis(name)  # raises, naming the variables
-        return self._levels[name]
+        self._check_known(name)
+        return self._levels[name] if name in self._levels else tuple(self._positions[name])
 
     def axis(self, name: str) -> int:
         """The axis that a variable has in arrays over this domain."""
-        try:
-            return self._axes[name]
-        except KeyError:
-            known = ", ".join(map(repr, self.names))
-            raise InvalidInput(f"unknown variable {name!r}; the variables are {known}") from None
+        self._check_known(name)
+        if name in self._groupings:
+            raise InvalidInput(
+                f"{name!r} groups the levels of {self._groupings[name].of!r} and has no axis; the "
+                f"variables are {', '.join(map(repr, self.names))}"
+            )
+        return self._axes[name]
+
+    def _check_known(self, name: str) -> None:
+        if name not in self._positions:
+            known = ", ".join(map(repr, self._positions))
+            raise InvalidInput(f"unknown variable {name!r}; the variables are {known}")
 
     def axes(self, names: Iterable[str]) -> tuple[int, ...]:
         """The axes of several variables, in the order given."""
@@ -140,19 +303,19 @@ class Domain:
         return itertools.product(*self._levels.values())
 
     def project(self, names: Iterable[str]) -> Domain:
-        """The domain of some of the variables, in the order given."""
+        """The domain of some of the variables, in the order given; derived ones become plain."""
         chosen = self.distinct(names)
         return Domain({name: self.levels(name) for name in chosen})
 
     def distinct(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Check that names are variables of this domain, each named once."""
+        """Check that names are variables of this domain or derived ones, each named once."""
         if isinstance(names, str):
             raise InvalidInput(
                 f"variables are given as the text {names!r}; give a list, such as [{names!r}]"
             )
         chosen = tuple(names)
-        self.axes(chosen)
         for name in chosen:
+            self._check_known(name)
             if chosen.count(name) > 1:
                 raise InvalidInput(f"variable {name!r} is named twice; name it once")
         return chosen

@@ -11,6 +11,7 @@ __all__ = [
     "InconsistentRelease",
     "InvalidInput",
     "TooMuchWork",
+    "Unsettled",
     "UnsupportedRelease",
 ]
 
@@ -33,3 +34,7 @@ class UnsupportedRelease(CellboundsError):
 
 class TooMuchWork(CellboundsError):
     """The exact answer exists, but would take more than the stated effort."""
+
+
+class Unsettled(CellboundsError):
+    """The budget was spent before this was settled; what is known is OUTER and INNER."""

@@ -36,7 +36,7 @@ def explain_bounds(
     worked = solver(release, over)
     domain = release.domain.project(over)
     index = domain.index(labels)
-    lower, upper = (side[index] for side in worked.bounds())
+    lower, upper = (worked.bound(index, side) for side in (0, 1))
     bottom = int(lower)
     top = upper if isinstance(upper, Unbounded) else int(upper)
     return Explanation(
@@ -66,7 +66,7 @@ def _blame(
     def forces(statements: Sequence[Statement]) -> bool:
         smaller = Release(release.domain, statements)
         try:
-            bound = solver(smaller, over).bounds()[side][index]
+            bound = solver(smaller, over).bound(index, side)
         except UnsupportedRelease:
             return False  # fewer statements than the method can use: nothing is forced
         return bool(bound == value)

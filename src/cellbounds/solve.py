@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from functools import partial
 
+from cellbounds.constraints import violations
 from cellbounds.errors import InvalidInput, UnsupportedRelease
 from cellbounds.explaining import explain_bounds
+from cellbounds.methods.effort import Effort
 from cellbounds.methods.protocol import Method, Question, Worked
 from cellbounds.methods.registry import METHODS
 from cellbounds.releases import Release
-from cellbounds.results import Attainable, Bounds, Evidence
+from cellbounds.results import Attainable, Bounds
 from cellbounds.structure import gather
+from cellbounds.table import Table
 
 __all__ = ["KINDS", "attainable", "bounds"]
 
 KINDS = ("sharp", "linear", "improved", "improved-verbal")
 
 
-def bounds(release: Release, *, kind: str = "sharp", over: Iterable[str] | None = None) -> Bounds:
+def bounds(
+    release: Release,
+    *,
+    kind: str = "sharp",
+    over: Iterable[str] | None = None,
+    seconds: float | None = None,
+    executor: Executor | None = None,
+    start: Table | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Bounds:
     """The smallest and largest count that each cell can have, given a release.
 
     Parameters
@@ -32,6 +45,15 @@ def bounds(release: Release, *, kind: str = "sharp", over: Iterable[str] | None 
         rates.
     over
         Ask about this margin instead of the cells; axes in the order given.
+    seconds
+        A budget. What is not settled by then comes back proven (`lower`, `upper`) and attained
+        (`attained_lower`, `attained_upper`), with evidence OUTER.
+    executor
+        Workers to share long work with, such as a ``ProcessPoolExecutor``.
+    start
+        A consistent table that is known already, such as the owner's: the first witness.
+    progress
+        Called with the steps done and the steps in all.
 
     Raises
     ------
@@ -59,11 +81,11 @@ def bounds(release: Release, *, kind: str = "sharp", over: Iterable[str] | None 
     if kind not in KINDS:
         raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
     begun = time.perf_counter()
-    question = Question(kind, _margin(release, over))
+    question = _question(release, kind, over, Effort.of(seconds, executor, start, progress))
     method, worked = _set_to_work(release, question)
     lower, upper = worked.bounds()
     lower.flags.writeable = upper.flags.writeable = False
-    sharp = worked.evidence is Evidence.EXACT
+    sharp = kind == "sharp"
     return Bounds(
         release,
         question.over,
@@ -75,11 +97,22 @@ def bounds(release: Release, *, kind: str = "sharp", over: Iterable[str] | None 
         upper,
         kind,
         partial(explain_bounds, _solved, release, question.over, method.name) if sharp else None,
+        worked.attained() if sharp else None,
     )
 
 
-def attainable(release: Release, *, over: Iterable[str] | None = None) -> Attainable:
-    """Every count that each cell can have, gaps included.
+def attainable(
+    release: Release,
+    *,
+    over: Iterable[str] | None = None,
+    seconds: float | None = None,
+    executor: Executor | None = None,
+    start: Table | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Attainable:
+    """Every count that each cell can have, gaps included; arguments as for :func:`bounds`.
+
+    Under a budget, sets know their `unknown` numbers, and what needs those raises Unsettled.
 
     Examples
     --------
@@ -91,10 +124,25 @@ def attainable(release: Release, *, over: Iterable[str] | None = None) -> Attain
     9
     """
     begun = time.perf_counter()
-    question = Question("sharp", _margin(release, over))
+    question = _question(release, "sharp", over, Effort.of(seconds, executor, start, progress))
     method, worked = _set_to_work(release, question)
-    seconds = time.perf_counter() - begun
-    return Attainable(release, question.over, method.name, worked.evidence, seconds, worked)
+    worked.bounds()
+    took = time.perf_counter() - begun
+    return Attainable(release, question.over, method.name, worked.evidence, took, worked)
+
+
+def _question(
+    release: Release, kind: str, over: Iterable[str] | None, effort: Effort
+) -> Question:
+    start = effort.start
+    if start is not None:
+        broken = violations(release, start)
+        if broken:
+            raise InvalidInput(
+                f"the table to start from contradicts {', '.join(broken)}; give one that the "
+                "release was made from"
+            )
+    return Question(kind, _margin(release, over), effort)
 
 
 def _solved(release: Release, over: tuple[str, ...]) -> Worked:
@@ -110,13 +158,17 @@ def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
     return asked
 
 
+def _ask(release: Release, question: Question) -> Worked:
+    return _set_to_work(release, question)[1]
+
+
 def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:
     facts = gather(release)
     refusals = []
     for method in METHODS:
         refusal = method.refusal(facts, question)
         if refusal is None:
-            return method, method.work(facts, question)
+            return method, method.work(facts, question, _ask)
         refusals.append((method.name, refusal))
     said = "; ".join(f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only"))
     raise UnsupportedRelease(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.arrays import SAFE, BoolArray, IntArray, whole_array
-from cellbounds.domain import Domain, Label
+from cellbounds.domain import Domain, Grouping, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.frames import frame_of
 
@@ -81,7 +82,10 @@ class Table:
         return int(self.counts[self.domain.index(key)])
 
     def margin(self, *variables: str) -> Table:
-        """Sum over all other variables; the axes follow the order given."""
+        """Sum over all other variables; the axes follow the order given.
+
+        Derived variables of the domain may be named: their levels count everybody behind them.
+        """
         kept = self.domain.distinct(variables)
         if not kept:
             raise InvalidInput("a margin names no variable; `table.total` is the overall sum")
@@ -109,7 +113,10 @@ class Table:
         >>> [[str(rate) for rate in row] for row in rates]
         [['3/5', '2/5'], ['1/5', '4/5']]
         """
+        responses, given = tuple(responses), tuple(given)
         two_way = self.reshape(response=responses, given=given)
+        for name in responses:
+            self.domain.check_partition(name)
         sums = two_way.counts.sum(axis=1)
         flat = [
             Fraction(int(count), int(total)) if total else None
@@ -155,10 +162,27 @@ class Table:
             Domain(levels), counts.reshape(rows, -1), structural=structural.reshape(rows, -1)
         )
 
+    def grouped(self, name: str, *, of: str, levels: Mapping[Label, Iterable[Label]]) -> Table:
+        """The same table, whose domain knows one more derived variable.
+
+        Examples
+        --------
+        >>> from cellbounds import example_table
+        >>> children = example_table("delinquent")
+        >>> grouped = children.grouped(
+        ...     "region", of="county", levels={"west": ["Alpha", "Beta"], "east": ["Gamma"]}
+        ... )
+        >>> grouped.margin("region").domain
+        Domain(region[2])
+        """
+        domain = self.domain.with_groupings({name: Grouping(of, levels)})
+        return Table(domain, self.counts, structural=self.structural)
+
     def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]]) -> Table:
         """Merge levels of one variable; levels not named stay as they are.
 
-        A merged level stands where the first of its parts stood.
+        A merged level stands where the first of its parts stood. Groupings of the variable are
+        left behind: their levels are no longer there.
 
         Examples
         --------
@@ -198,8 +222,9 @@ class Table:
             possible[place] |= room
         levels = {name: list(self.domain.levels(name)) for name in self.domain.names}
         levels[variable] = merged
+        kept = {k: one for k, one in self.domain.groupings.items() if one.of != variable}
         return Table(
-            Domain(levels),
+            Domain(levels, groupings=kept),
             np.moveaxis(counts, 0, axis),
             structural=~np.moveaxis(possible, 0, axis),
         )
@@ -228,11 +253,41 @@ class Table:
 
 
 def _sum_to(counts: npt.NDArray[Any], domain: Domain, kept: Sequence[str]) -> IntArray:
-    axes = domain.axes(kept)
+    groupings = [domain.grouping(name) for name in kept]
+    base = [found[0] if found else name for name, found in zip(kept, groupings, strict=True)]
+    axes = domain.axes(dict.fromkeys(base))
     dropped = tuple(axis for axis in range(counts.ndim) if axis not in axes)
     summed = counts.sum(axis=dropped) if dropped else counts
     remaining = sorted(axes)
-    return np.asarray(np.transpose(summed, [remaining.index(axis) for axis in axes]))
+    summed = np.transpose(summed, [remaining.index(axis) for axis in axes])
+    return summed if not any(groupings) else _regrouped(summed, domain, kept, base)
+
+
+def _regrouped(
+    summed: npt.NDArray[Any], domain: Domain, kept: Sequence[str], base: Sequence[str]
+) -> IntArray:
+    """Turn each axis of `summed` (the variables in `base`) into those of the names based on it."""
+    order: list[int] = []
+    shape: list[int] = []
+    for axis, variable in enumerate(dict.fromkeys(base)):
+        places = [place for place, one in enumerate(base) if one == variable]
+        # The people of several groups at once are those behind all of them.
+        behind = [
+            np.array(sorted(frozenset.intersection(*groups)), dtype=np.intp)
+            for groups in itertools.product(*(_behind(domain, kept[place]) for place in places))
+        ]
+        summed = np.stack([summed.take(one, axis=axis).sum(axis=axis) for one in behind], axis=axis)
+        order += places
+        shape += [len(domain.levels(kept[place])) for place in places]
+    apart = summed.reshape(shape)
+    return np.asarray(np.transpose(apart, [order.index(place) for place in range(len(kept))]))
+
+
+def _behind(domain: Domain, name: str) -> list[frozenset[int]]:
+    found = domain.grouping(name)
+    if found is None:
+        return [frozenset((place,)) for place in range(len(domain.levels(name)))]
+    return [frozenset(members) for members in found[1]]
 
 
 def _combined_levels(domain: Domain, names: Sequence[str]) -> list[Label]:

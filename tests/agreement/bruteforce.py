@@ -6,12 +6,13 @@ written down a second time, from the definitions.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 
-from cellbounds import Conditional, Margin, Prior, Release, Total
+from cellbounds import Conditional, Linear, Margin, Prior, Release, Total
 
 
 def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -45,7 +46,12 @@ def holds(statement: object, release: Release, counts: np.ndarray) -> bool:
             return total_holds(statement, int(counts.sum()))
         case Margin():
             margin = summed(release, counts, statement.variables)
-            return bool((margin == statement.counts).all())
+            return all(
+                count_fits(statement, entry, int(value))
+                for entry, value in zip(statement.entries.flat, margin.flat, strict=True)
+            )
+        case Linear():
+            return linear_holds(statement, release, counts)
         case Prior():
             return prior_holds(statement, release, counts)
         case Conditional():
@@ -55,12 +61,70 @@ def holds(statement: object, release: Release, counts: np.ndarray) -> bool:
 
 def summed(release: Release, counts: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
     """Sum out other variables, one at a time, then put the axes in order."""
+    if any(name in release.domain.groupings for name in names):
+        return summed_by_cell(release, counts, names)
     left = list(release.domain.names)
     for name in release.domain.names:
         if name not in names:
             counts = counts.sum(axis=left.index(name))
             left.remove(name)
     return np.transpose(counts, [left.index(name) for name in names])
+
+
+def summed_by_cell(release: Release, counts: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
+    """Add each cell to every cell of the margin that it belongs to; it may be several, or none."""
+    domain, groupings = release.domain, release.domain.groupings
+    margin = np.zeros([len(domain.levels(name)) for name in names], dtype=counts.dtype)
+    for value, labels in zip(counts.flat, domain.cells(), strict=True):
+        person = dict(zip(domain.names, labels, strict=True))
+        belongs = []
+        for name in names:
+            if name in groupings:
+                groups = groupings[name].levels.values()
+                own = person[groupings[name].of]
+                belongs.append([k for k, members in enumerate(groups) if own in members])
+            else:
+                belongs.append([domain.levels(name).index(person[name])])
+        for index in itertools.product(*belongs):
+            margin[index] += value
+    return margin
+
+
+def count_fits(statement: Margin, entry: int | str | None, value: int) -> bool:
+    if entry is None:
+        return True
+    if isinstance(entry, str):
+        if entry.startswith("<="):
+            return value <= int(entry[2:])
+        if entry.startswith(">="):
+            return value >= int(entry[2:])
+        if entry.startswith("<"):
+            return value < int(entry[1:])
+        if entry.startswith(">"):
+            return value > int(entry[1:])
+        first, last = entry.split("-")
+        return value in range(int(first), int(last) + 1)
+    base = statement.base
+    if base is None:
+        return value == entry
+    return {
+        "nearest": 2 * entry - base <= 2 * value < 2 * entry + base,
+        "half-even": abs(2 * value - 2 * entry) <= base,
+        "down": value // base * base == entry,
+        "up": -(-value // base) * base == entry,
+        "random": entry in (value // base * base, -(-value // base) * base),
+    }[statement.rounding]
+
+
+def linear_holds(statement: Linear, release: Release, counts: np.ndarray) -> bool:
+    margin = summed(release, counts, statement.variables)
+    domain = release.domain.project(statement.variables)
+    weighted = Fraction(0)
+    for index, labels in zip(np.ndindex(margin.shape), domain.cells(), strict=True):
+        weighted += (looked_up(statement.coefficients, index, labels) or 0) * int(margin[index])
+    return (statement.lower is None or statement.lower <= weighted) and (
+        statement.upper is None or weighted <= statement.upper
+    )
 
 
 def prior_holds(statement: Prior, release: Release, counts: np.ndarray) -> bool:

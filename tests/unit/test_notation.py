@@ -29,6 +29,15 @@ from cellbounds.releases.statements import names_text
         ("N", Spoken((), None, None)),
         (" N ", Spoken((), None, None)),
         ("[N]", Spoken(("N",), None, None)),
+        ("[A,B|]@2", Spoken(("A", "B"), (), 2)),
+        ("[A,B|]", Spoken(("A", "B"), (), None)),
+        ("[A,B]~5", Spoken(("A", "B"), None, None, base=5)),
+        (" [ A , B ] ~ 5 ", Spoken(("A", "B"), None, None, base=5)),
+        ("[A]~1000000000000000000000", Spoken(("A",), None, None, base=10**21)),
+        ("[A,B]<5", Spoken(("A", "B"), None, None, below=5)),
+        ("[A] < 2", Spoken(("A",), None, None, below=2)),
+        ('["<55","a~b"]<5', Spoken(("<55", "a~b"), None, None, below=5)),
+        ("[a>b]", Spoken(("a>b",), None, None)),
     ],
 )
 def test_statements(text, meant):
@@ -40,6 +49,8 @@ def test_kinds():
     assert parse("[A]").is_margin
     assert not parse("[Y|A]").is_margin
     assert not parse("[Y|]").is_margin
+    assert parse("[A]~5").is_margin
+    assert parse("[A]<5").is_margin
 
 
 @pytest.mark.parametrize(
@@ -66,6 +77,26 @@ def test_kinds():
         ('["Y|A]', "quote is not closed"),
         ('["Y" Z]', "comma is missing"),
         ("[A]@2", "margins are published as counts"),
+        ("[Y|A]~5", "'~' belongs to margins"),
+        ("[Y|]<5", "'<' belongs to margins"),
+        ("[A]~1", "base of 2 or more"),
+        ("[A]~0", "base of 2 or more"),
+        ("[A]<1", "'<1' hides nothing"),
+        ("[A]<0", "'<0' hides nothing"),
+        ("[A]~", "only '@'"),
+        ("[A]<", "only '@'"),
+        ("[A]<=5", "only '@'"),
+        ("[A]~-5", "only '@'"),
+        ("[A]~2.5", "only '@'"),
+        ("[A]~٣", "only '@'"),
+        ("[A]~5<3", "only '@'"),
+        ("[A]~5@2", "only '@'"),
+        ("[A]5", "only '@'"),
+        ("[A]" + "~" + "9" * 1001, "too long"),
+        ("[<55]", "double quotes"),
+        ("[age<55]", "double quotes"),
+        ("[Y|a~b]", "double quotes"),
+        ("[a@b]", "double quotes"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_write(text, said):
@@ -75,7 +106,22 @@ def test_what_cannot_be_read_says_what_to_write(text, said):
 
 
 @pytest.mark.parametrize(
-    "name", ["A", "age, years", "a|b", 'say "hi"', " padded ", "a@b", "[x]", "back\\slash", "é"]
+    "name",
+    [
+        "A",
+        "age, years",
+        "a|b",
+        'say "hi"',
+        " padded ",
+        "a@b",
+        "[x]",
+        "back\\slash",
+        "é",
+        "<55",
+        "a~b",
+        ">5",
+        "x<5",
+    ],
 )
 def test_notation_round_trips(name):
     assert parse(f"[{names_text([name])}|{names_text([name, 'B'])}]@2") == Spoken(
@@ -86,3 +132,11 @@ def test_notation_round_trips(name):
 def test_notation_of_statements_can_be_parsed():
     statement = cb.Conditional(["a,b", "c"], ["d e"], rates=[[["0.25", "0.75"]]])
     assert parse(statement.notation) == Spoken(("a,b", "c"), ("d e",), 2)
+
+
+@pytest.mark.parametrize("name", ["A", "<55", "a~5", "x]<5"])
+def test_notation_of_margins_can_be_parsed(name):
+    rounded = cb.Margin([name, "B"], [[5, 10]], base=5)
+    assert parse(rounded.notation) == Spoken((name, "B"), None, None, base=5)
+    hidden = cb.Margin([name, "B"], [["<5", 10]])
+    assert parse(hidden.notation) == Spoken((name, "B"), None, None, below=5)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
+from bruteforce import holds
+from cellbounds.releases.rounding import COUNT_ROUNDINGS
 
 
 @pytest.fixture
@@ -232,6 +234,109 @@ def test_priors_by_array_and_by_labels_mean_the_same(prior):
     )
     # r/x is half of its row: 1..4; row s is a multiple of four that leaves an even 2..8.
     assert cb.attainable(release)["r", "x"] == {2, 4}
+
+
+def test_small_counts_are_shown_as_such(table):
+    margin = cb.publish(table, "[row,col]<5").statements[0]
+    # 3, 7 / 5, 5 / 0, 0: zeros are hidden among the small ones.
+    assert margin.entries.tolist() == [["<5", 7], [5, 5], ["<5", "<5"]]
+    assert margin.notation == "[row,col]<5"
+
+
+@pytest.mark.parametrize(
+    ("rounding", "shown"),
+    [
+        ("nearest", [[4, 8], [4, 4], [0, 0]]),
+        ("half-even", [[4, 8], [4, 4], [0, 0]]),
+        ("down", [[0, 4], [4, 4], [0, 0]]),
+        ("up", [[4, 8], [8, 8], [0, 0]]),
+    ],
+)
+def test_rounded_margins(table, rounding, shown):
+    for options in ({"rounding": rounding}, {"count_rounding": rounding}):
+        margin = cb.publish(table, "[row,col]~4", **options).statements[0]
+        assert margin.entries.tolist() == shown
+        assert (margin.base, margin.rounding) == (4, rounding)
+
+
+def test_random_rounding_comes_from_the_seed(table):
+    def figures(rng):
+        release = cb.publish(table, "[row,col,sex]~3", rounding="random", rng=rng)
+        return release.statements[0].entries.tolist()
+
+    assert figures(5) == figures(5) == figures(np.random.default_rng(5)) == figures(np.int64(5))
+    assert len({str(figures(seed)) for seed in range(20)}) > 5
+    generator = np.random.default_rng(1)
+    assert len({str(figures(generator)) for _ in range(20)}) > 5
+
+
+def test_one_rule_for_rates_and_another_for_counts(table):
+    statements = ("[col|row]@1", "[row]~3")
+
+    def rules(**options):
+        rates, margin = cb.publish(table, *statements, **options).statements[:2]
+        return rates.rounding, margin.rounding
+
+    assert rules() == ("nearest", "nearest")
+    assert rules(rounding="down") == ("down", "down")
+    assert rules(rounding="consistent") == ("consistent", "nearest")
+    assert rules(rounding="consistent", count_rounding="up") == ("consistent", "up")
+    assert rules(count_rounding="random", rng=1) == ("nearest", "random")
+
+
+@pytest.mark.parametrize(
+    ("statements", "options", "said"),
+    [
+        (("[row]~5",), {"rounding": "random"}, "rng=None; give a seed"),
+        (("[row]~5",), {"rounding": "random", "rng": -1}, "rng=-1"),
+        (("[row]~5",), {"rounding": "random", "rng": True}, "rng=True"),
+        (("[row]~5",), {"rounding": "random", "rng": "luck"}, "rng='luck'"),
+        (("[row]~5",), {"rounding": "consistent"}, "nearest, half-even, down, up, random"),
+        (("[row]~5",), {"rounding": ["up"]}, "choose one of"),
+        (("[row]~5",), {"count_rounding": "bankers"}, "bankers"),
+        (("[row]~5", "[col|row]@2"), {"rounding": "random", "rng": 1}, "count_rounding='random'"),
+        (("[row]~5", "[col|row]@2"), {"rounding": "bankers"}, "bankers"),
+        (("[row]", "[col|row]@2"), {"count_rounding": "up"}, "no margin is rounded"),
+        (("[row]~1",), {}, "base of 2"),
+        (("[age]~5",), {}, "unknown variable 'age'"),
+    ],
+)
+def test_rounded_margins_refused(table, statements, options, said):
+    with pytest.raises(cb.InvalidInput, match=said):
+        cb.publish(table, *statements, **options)
+
+
+def test_what_is_published_holds_in_the_table(table):
+    grouped = table.grouped("rest", of="row", levels={"rs": ["r", "s"], "st": ["s", "t"]})
+    for rule in COUNT_ROUNDINGS:
+        for base in (2, 3, 4, 10):
+            statement = f"[col,rest]~{base}"
+            release = cb.publish(grouped, statement, "[rest]<5", count_rounding=rule, rng=base)
+            assert all(holds(one, release, table.counts) for one in release.statements)
+
+
+def test_statements_over_groups(table):
+    grouped = table.grouped("part", of="row", levels={"first": ["r"], "last": ["s", "t"]})
+    release = cb.publish(grouped, "[part,sex]", "[part|sex]", "[sex|part]@1")
+    margin, rates, given = release.statements[:3]
+    assert margin.counts.tolist() == [[4, 6], [5, 5]]
+    assert rates.rates.tolist() == [
+        [Fraction(4, 9), Fraction(5, 9)],
+        [Fraction(6, 11), Fraction(5, 11)],
+    ]
+    assert given.rates.tolist() == [
+        [Fraction(4, 10), Fraction(6, 10)],
+        [Fraction(5, 10), Fraction(5, 10)],
+    ]
+    assert release.domain.groupings == grouped.domain.groupings
+
+
+def test_huge_counts_can_be_rounded():
+    table = cb.Table(cb.Domain({"row": ["r", "s"]}), [10**30 + 7, 0])
+    rounded = cb.publish(table, "[row]~5").statements[0]
+    assert rounded.entries.tolist() == [10**30 + 5, 0]
+    hidden = cb.publish(table, f"[row]<{10**29}").statements[0]
+    assert hidden.entries.tolist() == [10**30 + 7, f"<{10**29}"]
 
 
 def test_margins_refused():

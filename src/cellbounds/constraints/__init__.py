@@ -1,6 +1,15 @@
-"""What a release implies: inequalities with integer coefficients over integer cells."""
+"""What a release implies: sums with integer coefficients over integer cells, between limits."""
 
+from cellbounds.constraints.behind import Behind, cells_behind
 from cellbounds.constraints.check import violations
-from cellbounds.constraints.system import System, compile_release
+from cellbounds.constraints.system import NO_LOWER, NO_UPPER, System, compile_release
 
-__all__ = ["System", "compile_release", "violations"]
+__all__ = [
+    "NO_LOWER",
+    "NO_UPPER",
+    "Behind",
+    "System",
+    "cells_behind",
+    "compile_release",
+    "violations",
+]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cellbounds.arrays import SAFE
-from cellbounds.constraints.system import System, compile_release
+from cellbounds.constraints.system import NO_LOWER, NO_UPPER, System, compile_release
 from cellbounds.errors import InvalidInput
 from cellbounds.releases import Release
 from cellbounds.table import Table
@@ -28,11 +27,9 @@ def violations(release: Release, table: Table, system: System | None = None) -> 
         )
     compiled = system or compile_release(release)
     counts = table.counts.ravel()
-    widest = max(
-        (int(abs(one.coefficients).max(initial=0)) for one in compiled.inequalities), default=0
-    )
-    if widest * table.total >= SAFE:
-        counts = counts.astype(object)
-    broken = {one.statement for one in compiled.inequalities if not one.holds(counts)}
+    sums = compiled.sums(counts)
+    outside = (sums < compiled.lower) & (compiled.lower != NO_LOWER)
+    outside |= (sums > compiled.upper) & (compiled.upper != NO_UPPER)
+    broken = {int(place) for place in compiled.statement[outside.astype(bool)]}
     broken |= {one.statement for one in compiled.lists if not one.holds(counts)}
     return [release.statements[place].notation for place in sorted(broken)]

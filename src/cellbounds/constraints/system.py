@@ -1,34 +1,37 @@
-"""Every statement as inequalities with integer coefficients over integer cells.
+"""Every statement as sums with integer coefficients over integer cells, between two limits.
 
 Open ends need no special treatment: over the integers ``a x > 0`` is ``a x >= 1``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from cellbounds.arrays import SAFE, IntArray
+from cellbounds.constraints.behind import Behind, cells_behind
 from cellbounds.domain import Domain
-from cellbounds.releases import Conditional, Margin, Prior, Release, Statement, Total
+from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Statement, Total
 
-__all__ = ["Inequality", "System", "ValueList", "compile_release"]
+__all__ = ["NO_LOWER", "NO_UPPER", "Row", "System", "ValueList", "compile_release"]
+
+NO_LOWER, NO_UPPER = -SAFE, SAFE
+"""Limits that do not limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inequality:
-    """Sum of coefficients times cells is at least `bound`; `statement` says where it is from."""
+class Row:
+    """One sum of coefficients times cells between `lower` and `upper`; where it is from."""
 
     cells: IntArray
     coefficients: IntArray
-    bound: int
+    lower: int
+    upper: int
     statement: int
-
-    def holds(self, counts: IntArray) -> bool:
-        """Whether counts (flat, over the domain) satisfy it."""
-        return int((self.coefficients * counts[self.cells]).sum()) >= self.bound
+    figure: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +41,7 @@ class ValueList:
     cells: IntArray
     values: frozenset[int]
     statement: int
+    figure: int
 
     def holds(self, counts: IntArray) -> bool:
         """Whether counts (flat, over the domain) satisfy it."""
@@ -46,81 +50,242 @@ class ValueList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class System:
-    """All constraints of a release; cells are numbered over the domain, all at least zero."""
+    """All constraints of a release; cells are numbered over the domain, all at least zero.
+
+    Row k is the sum of ``coefficients * counts[cells]`` over ``starts[k]:starts[k + 1]``, between
+    ``lower[k]`` and ``upper[k]`` (NO_LOWER, NO_UPPER: no limit). `statement` and `figure` say
+    where a row is from. Arrays are of Python integers where int64 would not do.
+    """
 
     release: Release
-    inequalities: tuple[Inequality, ...]
+    starts: IntArray
+    cells: IntArray
+    coefficients: IntArray
+    lower: IntArray
+    upper: IntArray
+    statement: IntArray
+    figure: IntArray
     lists: tuple[ValueList, ...]
 
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return len(self.lower)
 
-def compile_release(release: Release) -> System:
-    """Compile every statement of a release."""
-    inequalities: list[Inequality] = []
+    def sums(self, counts: IntArray) -> IntArray:
+        """The sum of each row for counts (flat, over the domain)."""
+        if not len(self.cells):
+            return np.zeros(self.row_count, dtype=np.int64)
+        if self._may_overflow(counts):
+            counts = counts.astype(object)
+        terms = self.coefficients * counts[self.cells]
+        # No row is empty, so each slice is as it seems.
+        return np.asarray(np.add.reduceat(terms, self.starts[:-1]))
+
+    def _may_overflow(self, counts: IntArray) -> bool:
+        if counts.dtype == object or self.coefficients.dtype == object:
+            return True
+        widest = int(np.abs(self.coefficients).max(initial=0))
+        return widest * int(counts.sum(dtype=object)) >= SAFE
+
+
+def compile_release(release: Release, *, closed: bool = False) -> System:
+    """Compile every statement of a release.
+
+    `closed` takes open ends for closed ones: the relaxation to real numbers, whose extremes need
+    not be attained.
+    """
+    blocks: list[_Block] = []
     lists: list[ValueList] = []
     for place, statement in enumerate(release.statements):
-        for constraint in _compile(statement, release.domain, place):
-            if isinstance(constraint, ValueList):
-                lists.append(constraint)
+        for made in _compile(statement, release.domain, place, closed):
+            if isinstance(made, ValueList):
+                lists.append(made)
             else:
-                inequalities.append(constraint)
-    return System(release, tuple(inequalities), tuple(lists))
+                blocks.append(made)
+    return _joined(release, blocks, lists)
 
 
-def _compile(statement: Statement, domain: Domain, place: int) -> Iterator[Inequality | ValueList]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Rows of one statement, not empty."""
+
+    widths: IntArray
+    cells: IntArray
+    coefficients: IntArray
+    lower: IntArray
+    upper: IntArray
+    statement: int
+    figure: IntArray
+
+
+def _joined(release: Release, blocks: list[_Block], lists: list[ValueList]) -> System:
+    def column(parts: list[IntArray]) -> IntArray:
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    widths = column([one.widths for one in blocks])
+    return System(
+        release,
+        np.concatenate([[0], np.cumsum(widths)]).astype(np.int64),
+        column([one.cells for one in blocks]),
+        column([one.coefficients for one in blocks]),
+        column([one.lower for one in blocks]),
+        column([one.upper for one in blocks]),
+        column([np.full(len(one.widths), one.statement) for one in blocks]),
+        column([one.figure for one in blocks]),
+        tuple(lists),
+    )
+
+
+def _compile(
+    statement: Statement, domain: Domain, place: int, closed: bool
+) -> Iterator[_Block | ValueList]:
     match statement:
         case Total():
-            yield from _between(np.arange(domain.size), statement.lower, statement.upper, place)
+            upper = NO_UPPER if statement.upper is None else statement.upper
+            whole = Behind(np.array([0, domain.size]), np.arange(domain.size))
+            lower, most = _limits([statement.lower]), _limits([upper])
+            yield from _sums(whole, lower, most, place)
         case Margin() | Prior():
             known = statement.known(domain)
-            groups = margin_cells(domain, statement.variables)
-            for flat, cells in enumerate(groups):
-                upper = int(known.upper.flat[flat])
-                yield from _between(
-                    cells, int(known.lower.flat[flat]), None if upper < 0 else upper, place
-                )
-                if flat in known.values:
-                    yield ValueList(cells, frozenset(known.values[flat]), place)
+            behind = cells_behind(domain, statement.variables)
+            lower, upper = known.lower.ravel().copy(), known.upper.ravel()
+            upper = np.where(upper < 0, NO_UPPER, upper)
+            for flat, values in known.values.items():
+                lower[flat] = max(lower[flat], min(values))
+                upper[flat] = min(upper[flat], max(values))
+            yield from _sums(behind, lower, upper, place)
+            for flat, values in known.values.items():
+                cells = behind.cells[behind.starts[flat] : behind.starts[flat + 1]]
+                yield ValueList(cells, frozenset(values), place, flat)
+        case Linear():
+            yield from _linear(statement, domain, place)
         case Conditional():
-            yield from _rates(statement, domain, place)
+            yield from _block_of(list(_rates(statement, domain, place, closed)), place)
 
 
-def _between(cells: IntArray, lower: int, upper: int | None, place: int) -> Iterator[Inequality]:
-    ones = np.ones(len(cells), dtype=np.int64)
-    if lower > 0:
-        yield Inequality(cells, ones, lower, place)
-    if upper is not None:
-        yield Inequality(cells, -ones, -upper, place)
+def _limits(values: list[int]) -> IntArray:
+    wide = any(abs(value) > SAFE for value in values)
+    return np.array(values, dtype=object if wide else np.int64)
 
 
-def _rates(statement: Conditional, domain: Domain, place: int) -> Iterator[Inequality]:
+def _sums(behind: Behind, lower: IntArray, upper: IntArray, place: int) -> Iterator[_Block]:
+    """Plain sums over margin cells; those that say nothing are left out."""
+    widths = np.diff(behind.starts)
+    says = np.asarray((lower > 0) | (upper != NO_UPPER), dtype=bool)
+    empty = widths == 0
+    if (says & empty & (lower > 0)).any():
+        # Nobody can be where no cell is: an impossible row, kept as one that cannot hold.
+        flat = int(np.flatnonzero(says & empty & (lower > 0))[0])
+        yield _impossible(place, flat)
+    says &= ~empty
+    if not says.any():
+        return
+    chosen = np.repeat(says, widths)
+    cells = behind.cells[chosen]
+    yield _Block(
+        widths[says],
+        cells,
+        np.ones(len(cells), dtype=np.int64),
+        np.where(lower[says] > 0, lower[says], NO_LOWER),
+        upper[says],
+        place,
+        np.flatnonzero(says),
+    )
+
+
+def _impossible(place: int, figure: int) -> _Block:
+    one, zero = np.array([1]), np.array([0])
+    return _Block(one, zero, one, one, -one, place, np.array([figure]))
+
+
+def _linear(statement: Linear, domain: Domain, place: int) -> Iterator[_Block]:
+    coefficients, lower, upper = statement.terms(domain)
+    behind = cells_behind(domain, statement.variables)
+    spread = np.repeat(coefficients, np.diff(behind.starts))
+    # Derived variables may overlap: a cell behind several groups adds their coefficients.
+    cells, back = np.unique(behind.cells, return_inverse=True)
+    summed = np.zeros(len(cells), dtype=object)
+    np.add.at(summed, back, spread.astype(object))
+    kept = np.asarray(summed != 0, dtype=bool)
+    low = NO_LOWER if lower is None else lower
+    high = NO_UPPER if upper is None else upper
+    if not kept.any():
+        if not low <= 0 <= high:
+            yield _impossible(place, 0)
+        return
+    yield from _block_of([Row(cells[kept], summed[kept], low, high, place, 0)], place)
+
+
+def _rates(statement: Conditional, domain: Domain, place: int, closed: bool) -> Iterator[Row]:
     ends = statement.intervals
     rows, columns = ends.low.shape
-    groups = margin_cells(domain, statement.variables).reshape(rows, columns, -1)
-    wide = ends.low.dtype == object or int(ends.scale.max()) >= 2**31
+    behind = cells_behind(domain, statement.variables)
     for i in range(rows):
-        cells = groups[i].ravel()
+        edges = behind.starts[i * columns : (i + 1) * columns + 1]
+        cells = behind.cells[edges[0] : edges[-1]]
         ones = np.ones(len(cells), dtype=np.int64)
+        # Figures of a row that are about its sum are numbered with its first rate.
         if ends.zero[i]:
-            yield Inequality(cells, -ones, 0, place)
+            yield Row(cells, ones, NO_LOWER, 0, place, i * columns)
             continue
-        yield Inequality(cells, ones, 1, place)
-        ones = ones.astype(object) if wide else ones
-        scale, parts = int(ends.scale[i]), groups.shape[2]
+        yield Row(cells, ones, 1, NO_UPPER, place, i * columns)
+        scale = int(ends.scale[i])
+        edges = edges - edges[0]
         for j in range(columns):
-            inside = slice(j * parts, (j + 1) * parts)
-            above = ones * -int(ends.low[i, j])
-            above[inside] += scale
-            yield Inequality(cells, above, int(ends.low_open[i, j]), place)
-            below = ones * int(ends.high[i, j])
-            below[inside] -= scale
-            yield Inequality(cells, below, int(ends.high_open[i, j]), place)
+            low, high = int(ends.low[i, j]), int(ends.high[i, j])
+            inside = slice(int(edges[j]), int(edges[j + 1]))
+            bottom, top = int(ends.low_open[i, j]), int(ends.high_open[i, j])
+            if closed:
+                bottom = top = 0
+            figure = i * columns + j
+            if low == high:
+                # An open end here leaves nothing: the row then asks for at least 1 and at most 0.
+                yield _rate(cells, inside, scale, low, bottom, -top, place, figure)
+                continue
+            if low > 0 or (low == 0 and bottom):
+                yield _rate(cells, inside, scale, low, bottom, NO_UPPER, place, figure)
+            if high < scale or (high == scale and top):
+                yield _rate(cells, inside, scale, high, NO_LOWER, -top, place, figure)
 
 
-def margin_cells(domain: Domain, names: tuple[str, ...]) -> IntArray:
-    """The cells (numbered over the domain) behind each cell of a margin, one line each."""
-    assert domain.size < SAFE
-    axes = list(domain.axes(names))
-    rest = [axis for axis in range(len(domain.shape)) if axis not in axes]
-    numbered = np.arange(domain.size).reshape(domain.shape).transpose([*axes, *rest])
-    lines = int(np.prod([domain.shape[axis] for axis in axes], dtype=np.int64))
-    return np.asarray(numbered.reshape(lines, -1))
+def _rate(
+    cells: IntArray,
+    inside: slice,
+    scale: int,
+    end: int,
+    lower: int,
+    upper: int,
+    place: int,
+    figure: int,
+) -> Row:
+    """``scale * cell - end * row sum`` between two limits, in lowest terms."""
+    shared = math.gcd(scale, end)
+    wide = max(scale, abs(end)) // shared >= 2**31
+    coefficients = np.full(len(cells), -(end // shared), dtype=object if wide else np.int64)
+    coefficients[inside] += scale // shared
+    low = lower if lower == NO_LOWER else -(-lower // shared)
+    high = upper if upper == NO_UPPER else upper // shared
+    kept = np.asarray(coefficients != 0, dtype=bool)
+    return Row(cells[kept], coefficients[kept], low, high, place, figure)
+
+
+def _block_of(rows: list[Row], place: int) -> Iterator[_Block]:
+    for row in rows:
+        if not len(row.cells) and not row.lower <= 0 <= row.upper:
+            yield _impossible(place, row.figure)
+    rows = [row for row in rows if len(row.cells)]
+    if not rows:
+        return
+    coefficients = np.concatenate([row.coefficients for row in rows])
+    if coefficients.dtype == object and max(abs(int(c)) for c in coefficients) < 2**31:
+        coefficients = coefficients.astype(np.int64)
+    yield _Block(
+        np.array([len(row.cells) for row in rows]),
+        np.concatenate([row.cells for row in rows]),
+        coefficients,
+        _limits([row.lower for row in rows]),
+        _limits([row.upper for row in rows]),
+        place,
+        np.array([row.figure for row in rows]),
+    )

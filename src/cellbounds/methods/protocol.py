@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from cellbounds.methods.effort import Effort
+from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import ValueSet
 from cellbounds.structure import Facts
 from cellbounds.table import Table
 
-__all__ = ["Method", "Question", "Worked"]
+__all__ = ["Ask", "ExactWork", "Method", "Question", "Worked"]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about a release: which kind of bounds, over which variables."""
+    """What is asked about a release: which kind of bounds, over which variables.
+
+    `whole` asks for an answer without splitting the release.
+    """
 
     kind: str
     over: tuple[str, ...]
+    effort: Effort = field(default_factory=Effort)
+    whole: bool = False
+
+
+Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 class Worked(Protocol):
     """A method at work on one release and question."""
 
-    evidence: Evidence
+    @property
+    def evidence(self) -> Evidence:
+        """What stands behind the bounds: EXACT if all are attained, else OUTER."""
+        ...
 
-    def bounds(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Lower and upper bounds in the shape of the cells asked for."""
+    def bounds(self) -> Arrays:
+        """Proven lower and upper bounds in the shape of the cells asked for."""
+        ...
+
+    def attained(self) -> Arrays | None:
+        """The smallest and largest counts that a table attains (None: no table known).
+
+        None instead of arrays if all bounds are attained, or none can be.
+        """
+        ...
+
+    def bound(self, index: tuple[int, ...], side: int) -> Any:
+        """One bound (side 0: lower, 1: upper), or None if it could not be settled."""
         ...
 
     def values(self, index: tuple[int, ...]) -> ValueSet:
@@ -39,6 +64,38 @@ class Worked(Protocol):
     def witness(self, index: tuple[int, ...], value: int) -> Table:
         """A consistent table in which the cell holds `value`."""
         ...
+
+    def proof(self, index: tuple[int, ...], side: int) -> str:
+        """What proved a bound: a closed form, a dual vector, a solver."""
+        ...
+
+
+class ExactWork:
+    """What methods share that settle every bound at once."""
+
+    evidence = Evidence.EXACT
+    _proof = "closed form"
+    _found: Arrays | None = None
+
+    def bounds(self) -> Arrays:
+        """Lower and upper bounds in the shape of the cells asked for."""
+        raise NotImplementedError
+
+    def attained(self) -> None:
+        """Every bound is attained."""
+
+    def bound(self, index: tuple[int, ...], side: int) -> Any:
+        """One bound."""
+        if self._found is None:
+            self._found = self.bounds()
+        return self._found[side][index]
+
+    def proof(self, index: tuple[int, ...], side: int) -> str:  # noqa: ARG002
+        """The method's own argument."""
+        return self._proof
+
+
+Ask = Callable[[Release, Question], Worked]
 
 
 class Method(Protocol):
@@ -50,6 +107,6 @@ class Method(Protocol):
         """Why the method does not apply, or None if it does."""
         ...
 
-    def work(self, facts: Facts, question: Question) -> Worked:
-        """Set to work on a question that was not refused."""
+    def work(self, facts: Facts, question: Question, ask: Ask) -> Worked:
+        """Set to work on a question that was not refused; `ask` answers parts of it."""
         ...

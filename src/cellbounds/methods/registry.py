@@ -7,8 +7,19 @@ from cellbounds.methods.conditional import (
     LinearConditional,
     SharpConditional,
 )
+from cellbounds.methods.cube import TwoCubed
+from cellbounds.methods.general import GeneralLinear, GeneralSharp
+from cellbounds.methods.gluing import Gluing
 from cellbounds.methods.protocol import Method
 
 __all__ = ["METHODS"]
 
-METHODS: tuple[Method, ...] = (SharpConditional(), LinearConditional(), ImprovedConditional())
+METHODS: tuple[Method, ...] = (
+    SharpConditional(),
+    TwoCubed(),
+    Gluing(),
+    GeneralSharp(),
+    LinearConditional(),
+    GeneralLinear(),
+    ImprovedConditional(),
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.files import read_release
 from cellbounds.releases.publishing import publish
@@ -21,10 +23,15 @@ def combined_release(
     *,
     total: bool = True,
     rounding: str | None = None,
+    count_rounding: str | None = None,
     eps: object = None,
     strict: bool = False,
+    rng: int | np.random.Generator | None = None,
 ) -> Release:
-    """Publish statements about a table together with what release files say."""
+    """Publish statements about a table together with what release files say.
+
+    Statements may name the groupings that the files define.
+    """
     spoken = [text for text in sources if _is_notation(text)]
     statements: list[Statement] = []
     totals: list[Total] = []
@@ -42,13 +49,24 @@ def combined_release(
                 f"{text} speaks of {read.domain!r}, the table is over {table.domain!r}; they need "
                 "the same variables and levels in the same order (labels in files are text)"
             )
+        if read.domain.groupings:
+            domain = table.domain.with_groupings(read.domain.groupings)
+            table = Table(domain, table.counts, structural=table.structural)
         totals += [one for one in read.statements if isinstance(one, Total)]
         statements += [one for one in read.statements if not isinstance(one, Total)]
-    if not spoken and (rounding is not None or eps is not None or strict):
+    told = (rounding, count_rounding, eps, rng)
+    if not spoken and (strict or any(one is not None for one in told)):
         raise InvalidInput("rounding and eps are for statements in the notation; files have theirs")
     if spoken or table.structural.any():
         made = publish(
-            table, *(spoken or ["N"]), total=False, rounding=rounding, eps=eps, strict=strict
+            table,
+            *(spoken or ["N"]),
+            total=False,
+            rounding=rounding,
+            count_rounding=count_rounding,
+            eps=eps,
+            strict=strict,
+            rng=rng,
         )
         said = [one for one in made.statements if isinstance(one, Total)]
         totals += said if any(text.strip() == "N" for text in spoken) else []

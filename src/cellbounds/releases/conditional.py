@@ -18,7 +18,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.releases.intervals import RateIntervals
 from cellbounds.releases.numbers import Figures, checked_digits, exact_number, read_figures
 from cellbounds.releases.rounding import ends_of
-from cellbounds.releases.statements import names_text, variable_names
+from cellbounds.releases.statements import check_rate_variables, names_text, variable_names
 
 __all__ = ["Conditional"]
 
@@ -211,6 +211,7 @@ class Conditional:
     def check_domain(self, domain: Domain) -> None:
         """Check variables and shape against a domain."""
         shape = domain.project(self.variables).shape
+        check_rate_variables(domain, self.responses, self.given, self.notation)
         if self.shape != shape:
             raise InvalidInput(
                 f"{self.notation}: rates of shape {self.shape}; the levels of "

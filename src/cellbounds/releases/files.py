@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cellbounds.domain import Domain, Label
+from cellbounds.domain import Domain, Grouping
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.conditional import Conditional
+from cellbounds.releases.figure_columns import (
+    column_from_csv,
+    columns_of,
+    figure_column,
+    rates_from_csv,
+)
+from cellbounds.releases.linear import Linear
+from cellbounds.releases.margins import Margin
 from cellbounds.releases.release import Release, Statement
-from cellbounds.releases.statements import Margin, Prior, Total
-from cellbounds.table_reading import read_csv_rows
+from cellbounds.releases.statements import Prior, Total
 
-__all__ = ["FORMAT", "figure_column", "read_release"]
+__all__ = ["FORMAT", "read_release"]
 
 FORMAT = "cellbounds-release/1"
+
+_SECTIONS = {"format", "domain", "grouping", "total", "conditional", "margin", "linear", "prior"}
 
 _CONDITIONAL_KEYS = {
     "responses", "given", "rates", "digits", "rounding", "eps", "strict", "missing", "unit",
@@ -30,8 +39,9 @@ def read_release(path: str | Path) -> Release:
 
     The file names the domain, the total and the statements. Figures stand in the file itself, as
     nested lists of text, or in CSV files beside it: tidy (the variables and a column ``rate``,
-    ``count``, or ``lower``, ``upper`` and ``values``), or, for rates of one response, with one
-    column for each of its levels. Figures are read as text: decimals stay as they are written.
+    ``count``, ``coefficient``, or ``lower``, ``upper`` and ``values``), or, for rates of one
+    response, with one column for each of its levels. Figures are read as text: decimals stay as
+    they are written, and an empty count was suppressed.
 
     Examples
     --------
@@ -49,6 +59,27 @@ def read_release(path: str | Path) -> Release:
         given = ["gender"]
         rates = [["0.6", "0.4"], ["0.2", "0.8"]]   # or "rates.csv"
         rounding = "nearest"                        # or eps = "0.05", strict = false
+
+    and what may stand beside it::
+
+        [grouping.player]                           # statements may name it like a variable
+        of = "mp3"
+        levels = {any = ["yes"], none = ["no"]}
+
+        [[margin]]
+        variables = ["player"]
+        counts = [20, "<5"]                         # or "counts.csv"; "3-7", ">10", "" (suppressed)
+        base = 5                                    # numbers are rounded to multiples of 5
+        rounding = "nearest"
+
+        [[linear]]
+        variables = ["gender"]
+        coefficients = [1, "-1/2"]                  # or "coefficients.csv"
+        lower = 0                                   # upper, or equals
+
+        [[prior]]
+        variables = ["gender"]
+        lower = [10, 1]                             # upper, values, or bounds = "bounds.csv"
     """
     file = Path(path)
     try:
@@ -61,14 +92,16 @@ def read_release(path: str | Path) -> Release:
         raise InvalidInput(f"{file} is not UTF-8 text; save it as UTF-8") from None
     except tomllib.TOMLDecodeError as problem:
         raise InvalidInput(f"{file} is not a TOML file: {problem}") from None
-    _only(content, {"format", "domain", "total", "conditional", "margin", "prior"}, str(file))
+    _only(content, _SECTIONS, str(file))
     if content.get("format", FORMAT) != FORMAT:
         raise InvalidInput(f"{file}: format {content['format']!r}; this version reads {FORMAT!r}")
     domain = _domain(content.get("domain"), file)
+    domain = domain.with_groupings(_groupings(content.get("grouping", {}), file))
     statements: list[Statement] = [
         _conditional(entry, domain, file) for entry in _entries(content, "conditional", file)
     ]
     statements += [_margin(entry, domain, file) for entry in _entries(content, "margin", file)]
+    statements += [_linear(entry, domain, file) for entry in _entries(content, "linear", file)]
     statements += [_prior(entry, domain, file) for entry in _entries(content, "prior", file)]
     if "total" in content:
         statements.append(_total(content["total"], file))
@@ -89,7 +122,29 @@ def _domain(given: object, file: Path) -> Domain:
     for name, levels in given.items():
         if not all(isinstance(level, str | int) for level in levels):
             raise InvalidInput(f"{file}: the levels of {name!r} must be texts; put them in quotes")
-    return Domain({name: [_text(level) for level in levels] for name, levels in given.items()})
+    return Domain({name: [str(level) for level in levels] for name, levels in given.items()})
+
+
+def _groupings(given: object, file: Path) -> dict[str, Grouping]:
+    if not isinstance(given, dict) or not all(isinstance(one, dict) for one in given.values()):
+        raise InvalidInput(f"{file}: write groupings as sections [grouping.name]")
+    made: dict[str, Grouping] = {}
+    for name, entry in given.items():
+        what = f"{file}: [grouping.{name}]"
+        _only(entry, {"of", "levels"}, what)
+        of, levels = entry.get("of"), entry.get("levels")
+        if (
+            not isinstance(of, str)
+            or not isinstance(levels, dict)
+            or not all(isinstance(parts, list) for parts in levels.values())
+        ):
+            raise InvalidInput(
+                f'{what} needs of = "variable" and levels, a table that gives each group a list '
+                "of levels"
+            )
+        groups = {level: [str(part) for part in parts] for level, parts in levels.items()}
+        made[name] = Grouping(of, groups)
+    return made
 
 
 def _entries(content: Mapping[str, Any], key: str, file: Path) -> list[dict[str, Any]]:
@@ -127,7 +182,7 @@ def _conditional(entry: dict[str, Any], domain: Domain, file: Path) -> Condition
     margin = domain.project([*given, *responses])
     rates = entry.get("rates")
     if isinstance(rates, str) and not isinstance(rates, _Literal):
-        rates = _rates_from_csv(file.parent / rates, margin, responses)
+        rates = rates_from_csv(file.parent / rates, margin, responses)
     elif not isinstance(rates, list):
         raise InvalidInput(f"{file}: [[conditional]] needs rates, a CSV file or nested lists")
     options = {
@@ -143,69 +198,45 @@ def _conditional(entry: dict[str, Any], domain: Domain, file: Path) -> Condition
 def _plain(nested: object) -> Any:
     if isinstance(nested, list):
         return [_plain(one) for one in nested]
+    if isinstance(nested, dict):
+        return {key: _plain(value) for key, value in nested.items()}
     return str(nested) if isinstance(nested, _Literal) else nested
 
 
-def _rates_from_csv(path: Path, margin: Domain, responses: Sequence[str]) -> Any:
-    header, rows = read_csv_rows(path)
-    rates = np.full(margin.shape, None, dtype=object)
-    seen: set[tuple[int, ...]] = set()
-    figures = figure_column("rate", margin)
-    if figures in header and set(header) == {*margin.names, figures}:
-        places = [header.index(name) for name in margin.names]
-        column = header.index(figures)
-        cells = [([row[p] for p in places], row[column]) for row in rows]
-    else:
-        cells = _wide_cells(path, header, rows, margin, responses)
-    for labels, rate in cells:
-        index = margin.index(
-            [_same_text(margin, n, x) for n, x in zip(margin.names, labels, strict=True)]
-        )
-        if index in seen:
-            raise InvalidInput(f"{path}: the rate for {tuple(labels)} is listed twice")
-        seen.add(index)
-        rates[index] = rate
-    if len(seen) < margin.size:
-        absent = next(i for i in np.ndindex(margin.shape) if i not in seen)
-        raise InvalidInput(
-            f"{path}: no line for {margin.labels(absent)}; list every rate, with an empty field "
-            "where it is missing"
-        )
-    return rates
-
-
-def _wide_cells(
-    path: Path, header: list[str], rows: list[list[str]], margin: Domain, responses: Sequence[str]
-) -> list[tuple[list[str], str]]:
-    given = [name for name in margin.names if name not in responses]
-    levels = [_text(level) for level in margin.levels(responses[0])]
-    if len(responses) != 1 or set(header) != {*given, *levels}:
-        raise InvalidInput(
-            f"{path}: columns {', '.join(map(repr, header))}; it needs "
-            f"{', '.join(map(repr, margin.names))} and 'rate', or, for one response, the givens "
-            "and a column for each of its levels"
-        )
-    keys = [header.index(name) for name in given]
-    return [
-        ([*(row[k] for k in keys), level], row[header.index(level)])
-        for row in rows
-        for level in levels
-    ]
-
-
 def _margin(entry: dict[str, Any], domain: Domain, file: Path) -> Margin:
-    _only(entry, {"variables", "counts"}, f"{file}: [[margin]]")
+    _only(entry, {"variables", "counts", "base", "rounding"}, f"{file}: [[margin]]")
     names = _names(entry, "variables", file)
     counts = entry.get("counts")
-    if isinstance(counts, str):
+    if isinstance(counts, str) and not isinstance(counts, _Literal):
         margin = domain.project(names)
-        laid = _column_from_csv(file.parent / counts, margin, figure_column("count", margin))
+        laid = column_from_csv(file.parent / counts, margin, figure_column("count", margin))
         if len(laid) < margin.size:
-            raise InvalidInput(f"{file.parent / counts}: list every cell of the margin")
+            raise InvalidInput(
+                f"{file.parent / counts}: list every cell of the margin, with an empty field where "
+                "the count was suppressed"
+            )
         flat = np.empty(margin.size, dtype=object)
         flat[:] = [laid[labels] for labels in margin.cells()]
         counts = flat.reshape(margin.shape)
-    return Margin(names, counts)
+    elif not isinstance(counts, list):
+        raise InvalidInput(f"{file}: [[margin]] needs counts, a CSV file or nested lists")
+    options = {key: _plain(entry[key]) for key in ("base", "rounding") if key in entry}
+    return Margin(names, _plain(counts), **options)
+
+
+def _linear(entry: dict[str, Any], domain: Domain, file: Path) -> Linear:
+    limits = ("equals", "lower", "upper")
+    _only(entry, {"variables", "coefficients", *limits}, f"{file}: [[linear]]")
+    names = _names(entry, "variables", file)
+    coefficients = entry.get("coefficients")
+    if isinstance(coefficients, str) and not isinstance(coefficients, _Literal):
+        margin = domain.project(names)
+        column = figure_column("coefficient", margin)
+        coefficients = column_from_csv(file.parent / coefficients, margin, column)
+    elif not isinstance(coefficients, list | dict):
+        raise InvalidInput(f"{file}: [[linear]] needs coefficients, a CSV file or nested lists")
+    options = {key: _plain(entry[key]) for key in limits if key in entry}
+    return Linear(names, _plain(coefficients), **options)
 
 
 def _prior(entry: dict[str, Any], domain: Domain, file: Path) -> Prior:
@@ -215,44 +246,15 @@ def _prior(entry: dict[str, Any], domain: Domain, file: Path) -> Prior:
         return Prior(names, **{k: entry[k] for k in ("lower", "upper", "values") if k in entry})
     margin = domain.project(names)
     path = file.parent / str(entry["bounds"])
-    header, _ = read_csv_rows(path)
+    header = columns_of(path)
     known: dict[str, Any] = {}
     for kind in ("lower", "upper", "values"):
         column = figure_column(kind, margin)
         if column in header:
-            laid = _column_from_csv(path, margin, column)
+            laid = column_from_csv(path, margin, column)
             known[kind] = {
                 labels: text.split() if kind == "values" else text
                 for labels, text in laid.items()
                 if text.strip()
             }
     return Prior(names, **known)
-
-
-def _column_from_csv(path: Path, margin: Domain, column: str) -> dict[tuple[Label, ...], str]:
-    header, rows = read_csv_rows(path)
-    for name in [*margin.names, column]:
-        if name not in header:
-            raise InvalidInput(f"{path}: no column {name!r} among {', '.join(map(repr, header))}")
-    found: dict[tuple[Label, ...], str] = {}
-    for row in rows:
-        labels = tuple(_same_text(margin, name, row[header.index(name)]) for name in margin.names)
-        margin.index(labels)
-        if labels in found:
-            raise InvalidInput(f"{path}: the cell {labels} is listed twice")
-        found[labels] = row[header.index(column)]
-    return found
-
-
-def figure_column(kind: str, margin: Domain) -> str:
-    """The column of figures; a variable of the same name keeps it, the figures step aside."""
-    return f"{kind}_" if kind in margin.names else kind
-
-
-def _same_text(margin: Domain, name: str, text: str) -> Label:
-    """The level that is written like this; labels in files are text."""
-    return next((level for level in margin.levels(name) if _text(level) == text), text)
-
-
-def _text(label: object) -> str:
-    return str(label)

@@ -10,11 +10,13 @@ from typing import Any
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.conditional import Conditional
-from cellbounds.releases.statements import Margin, Prior, Total
+from cellbounds.releases.linear import Linear
+from cellbounds.releases.margins import Margin
+from cellbounds.releases.statements import Prior, Total, names_text
 
 __all__ = ["Release", "Statement"]
 
-Statement = Total | Margin | Conditional | Prior
+Statement = Total | Margin | Conditional | Prior | Linear
 
 
 class Release:
@@ -25,7 +27,8 @@ class Release:
     domain
         The variables and levels of the table that the statements speak of.
     statements
-        :class:`Total`, :class:`Margin`, :class:`Conditional` and :class:`Prior`, in any order.
+        :class:`Total`, :class:`Margin`, :class:`Conditional`, :class:`Linear` and
+        :class:`Prior`, in any order.
 
     Examples
     --------
@@ -55,10 +58,12 @@ class Release:
                     statement.check_domain(domain)
                 case Margin() | Prior():
                     statement.known(domain)
+                case Linear():
+                    statement.laid_out(domain)
                 case _:
                     raise InvalidInput(
-                        f"{statement!r} is not a statement; give Total, Margin, Conditional or "
-                        "Prior (publish() understands the notation)"
+                        f"{statement!r} is not a statement; give Total, Margin, Conditional, "
+                        "Linear or Prior (publish() understands the notation)"
                     )
         if totals > 1:
             raise InvalidInput("the release has two totals; give N once (Total(lower=, upper=))")
@@ -77,9 +82,28 @@ class Release:
                 for name in self.domain.names
             }
             said = sorted(json.dumps(self._meaning(one)) for one in self.statements)
-            canonical = json.dumps([list(levels.items()), said])
+            groupings = self._groupings_named()
+            content = [list(levels.items()), said, groupings]
+            canonical = json.dumps(content if groupings else content[:2])
             self._digest = hashlib.sha256(canonical.encode()).hexdigest()
         return self._digest
+
+    def _groupings_named(self) -> list[Any]:
+        """The definitions of the derived variables that statements name."""
+        named = {
+            name
+            for statement in self.statements
+            if not isinstance(statement, Total)
+            for name in statement.variables
+        }
+        definitions: list[Any] = []
+        for name in sorted(named):
+            found = self.domain.grouping(name)
+            if found is not None:
+                levels = [str(level) for level in self.domain.levels(name)]
+                groups = [sorted(members) for members in found[1]]
+                definitions.append([name, found[0], levels, groups])
+        return definitions
 
     def _meaning(self, statement: Statement) -> dict[str, Any]:
         match statement:
@@ -87,6 +111,8 @@ class Release:
                 return statement.to_dict()
             case Conditional():
                 return statement.meaning()
+            case Linear():
+                return statement.meaning(self.domain)
         known = statement.known(self.domain)
         return {
             type(statement).__name__: list(statement.variables),
@@ -96,21 +122,34 @@ class Release:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Domain and statements as plain values."""
-        return {
-            "domain": self.domain.to_dict(),
-            "statements": [statement.to_dict() for statement in self.statements],
-        }
+        """Domain, groupings if there are any, and statements as plain values."""
+        said: dict[str, Any] = {"domain": self.domain.to_dict()}
+        if self.domain.groupings:
+            said["groupings"] = {
+                name: {
+                    "of": grouping.of,
+                    "levels": [[level, list(parts)] for level, parts in grouping.groups],
+                }
+                for name, grouping in self.domain.groupings.items()
+            }
+        return said | {"statements": [statement.to_dict() for statement in self.statements]}
 
     def __repr__(self) -> str:
         inside = ", ".join(statement.notation for statement in self.statements)
         return f"Release({inside})"
 
     def __str__(self) -> str:
-        lines = [f"release over {repr(self.domain)[7:-1]}"]
-        for statement in self.statements:
-            text = statement.notation
-            if isinstance(statement, Conditional):
-                text = f"{statement.notation.split('@')[0]} {statement.rule}"
-            lines.append(f"  {text}")
-        return "\n".join(lines)
+        lines = [f"  {_in_words(statement)}" for statement in self.statements]
+        return "\n".join([f"release over {repr(self.domain)[7:-1]}", *lines])
+
+
+def _in_words(statement: Statement) -> str:
+    match statement:
+        case Conditional():
+            names = f"{names_text(statement.responses)}|{names_text(statement.given)}"
+            return f"[{names}] {statement.rule}"
+        case Margin() if not statement.exact:
+            return f"[{names_text(statement.variables)}] {statement.rule}"
+        case Linear():
+            return f"{statement.notation}: {statement.rule}"
+    return statement.notation

@@ -1,4 +1,4 @@
-"""What can be said about a table: its total, a margin, conditional rates, prior knowledge."""
+"""What can be said about a table: its total, and what is known beforehand of a margin."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cellbounds.arrays import IntArray, whole_array
 from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.numbers import whole_number
 
-__all__ = ["Known", "Margin", "Prior", "Total", "names_text", "variable_names"]
+__all__ = [
+    "Known",
+    "Prior",
+    "Total",
+    "check_rate_variables",
+    "flat_index",
+    "names_text",
+    "shaped_entries",
+    "variable_names",
+]
 
 
 def names_text(names: Sequence[str]) -> str:
     """Variables as they stand in the notation, quoted where they need it."""
     return ",".join(
-        name if not set(name) & set('[]|,@"\\ \t') else '"' + name.replace('"', '""') + '"'
+        name if not set(name) & set('[]|,@~<"\\ \t') else '"' + name.replace('"', '""') + '"'
         for name in names
     )
 
@@ -90,52 +100,6 @@ class Known:
     values: Mapping[int, tuple[int, ...]]
 
 
-class Margin:
-    """The exact counts of a margin.
-
-    Parameters
-    ----------
-    variables
-        The variables of the margin, in the order of the axes of `counts`.
-    counts
-        Whole numbers in that margin's shape.
-    """
-
-    __slots__ = ("counts", "variables")
-
-    def __init__(self, variables: Iterable[str], counts: object) -> None:
-        self.variables = variable_names(variables, "a margin")
-        entries = np.array(counts, dtype=object)
-        label = self.notation
-        self.counts: IntArray = whole_array(
-            [whole_number(value, f"a count of the margin {label}") for value in entries.flat],
-            entries.shape,
-        )
-        self.counts.flags.writeable = False
-
-    @property
-    def notation(self) -> str:
-        """This statement in the notation of releases."""
-        return f"[{names_text(self.variables)}]"
-
-    def known(self, domain: Domain) -> Known:
-        """The same as prior knowledge: lower and upper bounds that meet."""
-        shape = domain.project(self.variables).shape
-        if self.counts.shape != shape:
-            raise InvalidInput(
-                f"the margin {self.notation} has counts of shape {self.counts.shape}; its "
-                f"variables need {shape}"
-            )
-        return Known(self.counts, self.counts, {})
-
-    def to_dict(self) -> dict[str, Any]:
-        """This statement as plain values."""
-        return {"margin": {"variables": list(self.variables), "counts": self.counts.tolist()}}
-
-    def __repr__(self) -> str:
-        return f"Margin({self.notation})"
-
-
 class Prior:
     """What is known beforehand about a margin: bounds, or lists of possible values.
 
@@ -195,7 +159,7 @@ class Prior:
         if isinstance(given, Mapping):
             for labels, value in given.items():
                 if value is not None:
-                    flat[_flat_index(margin, labels)] = whole_number(value, what)
+                    flat[flat_index(margin, labels)] = whole_number(value, what)
         elif given is not None:
             entries = np.array(given, dtype=object)
             if entries.shape not in ((), margin.shape):
@@ -212,7 +176,7 @@ class Prior:
         what = f"a value of the {self.notation}"
         lists: Iterable[tuple[int, Any]]
         if isinstance(self.values, Mapping):
-            lists = [(_flat_index(margin, key), value) for key, value in self.values.items()]
+            lists = [(flat_index(margin, key), value) for key, value in self.values.items()]
         else:
             nested: Any = self.values
             if isinstance(nested, str) or not isinstance(nested, Iterable):
@@ -272,7 +236,42 @@ def variable_names(variables: Iterable[str], what: str) -> tuple[str, ...]:
     return names
 
 
-def _flat_index(margin: Domain, labels: Label | tuple[Label, ...]) -> int:
+def shaped_entries(given: object, axes: int, what: str, kind: str) -> npt.NDArray[np.object_]:
+    """An array of entries, one axis for each variable that is named."""
+    try:
+        entries = np.array(given, dtype=object)
+    except ValueError:  # lists that numpy cannot lay out at all
+        entries = np.empty(0, dtype=object)
+    ragged = any(isinstance(one, list | tuple | np.ndarray) for one in entries.flat)
+    if entries.ndim != axes or not entries.size or ragged:
+        raise InvalidInput(
+            f"{what}: {kind} of shape {entries.shape}; it names {axes} "
+            f"{'variable' if axes == 1 else 'variables'}, so they need {axes} "
+            f"{'axis' if axes == 1 else 'axes'}, and lists of the same length"
+        )
+    return entries
+
+
+def check_rate_variables(
+    domain: Domain, responses: Sequence[str], given: Sequence[str], notation: str
+) -> None:
+    """Check that rates of these variables add up to one and speak of each variable once."""
+    behind: dict[str, str] = {}
+    for name in (*given, *responses):
+        found = domain.grouping(name)
+        base = name if found is None else found[0]
+        if base in behind:
+            raise InvalidInput(
+                f"{notation}: {behind[base]!r} and {name!r} both speak of the levels of {base!r}; "
+                "name one of them"
+            )
+        behind[base] = name
+    for name in responses:
+        domain.check_partition(name)
+
+
+def flat_index(margin: Domain, labels: Label | tuple[Label, ...]) -> int:
+    """The place of a cell in a margin laid out flat; a single label may stand by itself."""
     whole = labels if isinstance(labels, tuple) else (labels,)
     if len(margin.shape) == 1 and labels in margin.levels(margin.names[0]):
         whole = (labels,)  # a level that is itself a tuple

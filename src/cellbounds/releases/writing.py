@@ -16,11 +16,16 @@ import numpy as np
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.conditional import Conditional
-from cellbounds.releases.files import FORMAT, figure_column
+from cellbounds.releases.figure_columns import figure_column
+from cellbounds.releases.files import FORMAT
+from cellbounds.releases.linear import Linear
+from cellbounds.releases.margins import Margin
 from cellbounds.releases.release import Release, Statement
-from cellbounds.releases.statements import Margin, Prior, Total
+from cellbounds.releases.statements import Prior, Total
 
 __all__ = ["write_release", "write_whole"]
+
+_STATEMENTS = ("conditional", "margin", "linear", "prior")
 
 
 def write_release(release: Release, path: str | Path) -> None:
@@ -32,8 +37,9 @@ def write_release(release: Release, path: str | Path) -> None:
     import tomli_w
 
     file = Path(path)
-    for name in release.domain.names:
-        texts = [str(level) for level in release.domain.levels(name)]
+    domain = release.domain
+    for name in (*domain.names, *domain.groupings):
+        texts = [str(level) for level in domain.levels(name)]
         if len(set(texts)) < len(texts):
             raise InvalidInput(
                 f"variable {name!r} has levels that read the same as text; files hold labels as "
@@ -41,8 +47,11 @@ def write_release(release: Release, path: str | Path) -> None:
             )
     content: dict[str, Any] = {
         "format": FORMAT,
-        "domain": {n: [str(x) for x in release.domain.levels(n)] for n in release.domain.names},
+        "domain": {n: [str(x) for x in domain.levels(n)] for n in domain.names},
     }
+    for name, grouping in domain.groupings.items():
+        levels = {str(level): [str(x) for x in parts] for level, parts in grouping.groups}
+        content.setdefault("grouping", {})[name] = {"of": grouping.of, "levels": levels}
     beside: dict[str, str] = {}
     for number, statement in enumerate(release.statements, 1):
         name = f"{file.stem}.{number}-{_file_name(statement)}.csv"
@@ -56,21 +65,26 @@ def write_release(release: Release, path: str | Path) -> None:
                 }
                 content["total"] = span if exact is None else exact
             case Conditional():
-                beside[name] = _rates_csv(statement, release.domain)
+                beside[name] = _rates_csv(statement, domain)
                 content.setdefault("conditional", []).append(_conditional_entry(statement, name))
             case Margin():
-                beside[name] = _margin_csv(statement, release.domain)
-                entry = {"variables": list(statement.variables), "counts": name}
+                beside[name] = _margin_csv(statement, domain)
+                entry: dict[str, Any] = {"variables": list(statement.variables), "counts": name}
+                if statement.base is not None:
+                    entry |= {"base": statement.base, "rounding": statement.rounding}
                 content.setdefault("margin", []).append(entry)
+            case Linear():
+                beside[name] = _linear_csv(statement, domain)
+                content.setdefault("linear", []).append(_linear_entry(statement, name))
             case Prior():
-                beside[name] = _prior_csv(statement, release.domain)
+                beside[name] = _prior_csv(statement, domain)
                 entry = {"variables": list(statement.variables), "bounds": name}
                 content.setdefault("prior", []).append(entry)
     for name, text in beside.items():
         write_whole(file.parent / name, text)
     ordered: dict[str, Any] = {
         key: content[key]
-        for key in ("format", "total", "domain", "conditional", "margin", "prior")
+        for key in ("format", "total", "domain", "grouping", *_STATEMENTS)
         if key in content
     }
     write_whole(file, tomli_w.dumps(ordered))
@@ -122,10 +136,24 @@ def _rates_csv(statement: Conditional, domain: Domain) -> str:
 
 def _margin_csv(statement: Margin, domain: Domain) -> str:
     margin = domain.project(statement.variables)
-    lines = [
-        [*labels, int(n)] for labels, n in zip(margin.cells(), statement.counts.flat, strict=True)
-    ]
+    entries = ("" if one is None else one for one in statement.entries.flat)
+    lines = [[*labels, entry] for labels, entry in zip(margin.cells(), entries, strict=True)]
     return _csv_text([*margin.names, figure_column("count", margin)], lines)
+
+
+def _linear_entry(statement: Linear, name: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"variables": list(statement.variables), "coefficients": name}
+    if statement.lower == statement.upper:
+        return entry | {"equals": str(statement.lower)}
+    limits = (("lower", statement.lower), ("upper", statement.upper))
+    return entry | {key: str(limit) for key, limit in limits if limit is not None}
+
+
+def _linear_csv(statement: Linear, domain: Domain) -> str:
+    margin = domain.project(statement.variables)
+    cells = zip(margin.cells(), statement.laid_out(domain), strict=True)
+    lines = [[*labels, str(number)] for labels, number in cells if number]
+    return _csv_text([*margin.names, figure_column("coefficient", margin)], lines)
 
 
 def _prior_csv(statement: Prior, domain: Domain) -> str:

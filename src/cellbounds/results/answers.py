@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.domain import Domain, Label
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.frames import frame_of
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
@@ -131,13 +131,45 @@ class Bounds(_Answer):
     kind
         ``"sharp"``, ``"linear"``, ``"improved"`` or ``"improved-verbal"``.
     evidence
-        EXACT for sharp bounds: every one is attained by a witness table. OUTER otherwise.
+        EXACT for sharp bounds: every one is attained by a witness table. OUTER otherwise, and if
+        a budget was spent before all were settled.
+    attained_lower, attained_upper
+        The counts nearest to the bounds that tables are known for, None where there is no table.
+        For sharp bounds that are EXACT, the bounds themselves.
     """
 
     lower: npt.NDArray[Any]
     upper: npt.NDArray[Any]
     kind: str
     _explain: Callable[[tuple[Label, ...]], Explanation] | None = field(repr=False)
+    _attained: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = field(repr=False, default=None)
+
+    @property
+    def attained_lower(self) -> npt.NDArray[Any]:
+        """The smallest count of each cell that a table is known for."""
+        return self._inner()[0]
+
+    @property
+    def attained_upper(self) -> npt.NDArray[Any]:
+        """The largest count of each cell that a table is known for."""
+        return self._inner()[1]
+
+    def _inner(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        if self._source is None:
+            raise InvalidInput(
+                f"bounds of kind {self.kind!r} are not attained by tables of counts; ask for "
+                "kind='sharp'"
+            )
+        return self._attained or (self.lower, self.upper)
+
+    @property
+    def settled(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which lower and which upper bounds are attained by a table."""
+        low, high = self._inner()
+        return (
+            np.asarray(self.lower == low, dtype=bool).reshape(self.lower.shape),
+            np.asarray(self.upper == high, dtype=bool).reshape(self.upper.shape),
+        )
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> tuple[Any, Any]:
         """Lower and upper bound of the cell with these labels."""
@@ -145,7 +177,7 @@ class Bounds(_Answer):
         return plain_number(self.lower[index]), plain_number(self.upper[index])
 
     def witness(self, *labels: Label, at: str = "lower") -> Table:
-        """A consistent table that attains a bound, built and checked now.
+        """A consistent table that attains a bound, or comes nearest to it, built and checked now.
 
         Parameters
         ----------
@@ -162,9 +194,11 @@ class Bounds(_Answer):
                 "kind='sharp' to have witnesses"
             )
         index = self._index(labels)
-        value = (self.lower if at == "lower" else self.upper)[index]
+        value = self._inner()[0 if at == "lower" else 1][index]
         if isinstance(value, Unbounded):
             raise InvalidInput("an unbounded count has no largest table; ask for at='lower'")
+        if value is None:
+            raise Unsettled("no consistent table was found within the budget; give more seconds")
         return self._source.witness(index, int(value))
 
     def explain(self, *labels: Label) -> Explanation:

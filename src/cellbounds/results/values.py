@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, Final
 
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, Unsettled
 
 __all__ = ["UNBOUNDED", "Progression", "Unbounded", "ValueSet"]
 
@@ -73,15 +73,18 @@ class ValueSet:
     [(3, 5), (9, 9)]
     """
 
-    __slots__ = ("progressions",)
+    __slots__ = ("progressions", "unknown")
 
-    def __init__(self, progressions: Iterable[Progression]) -> None:
-        """Take disjoint progressions; runs of consecutive numbers have step 1."""
-        anchored = (
-            (first, last if last is None else last - (last - first) % step, step)
-            for first, last, step in progressions
-        )
-        self.progressions: tuple[Progression, ...] = tuple(sorted(anchored, key=_first))
+    def __init__(
+        self, progressions: Iterable[Progression], *, unknown: Iterable[Progression] = ()
+    ) -> None:
+        """Take disjoint progressions; runs of consecutive numbers have step 1.
+
+        `unknown` are numbers of which it is not settled whether they belong: what needs them
+        (``in``, ``len()``, iteration, equality) raises Unsettled.
+        """
+        self.progressions: tuple[Progression, ...] = _anchored(progressions)
+        self.unknown: tuple[Progression, ...] = _anchored(unknown)
 
     @classmethod
     def from_values(cls, values: Iterable[int]) -> ValueSet:
@@ -101,8 +104,36 @@ class ValueSet:
         return cls((first, last, 1) for first, last in runs)
 
     @property
+    def settled(self) -> bool:
+        """Whether it is known of every number if it belongs."""
+        return not self.unknown
+
+    @property
+    def known(self) -> ValueSet:
+        """The numbers that are known to belong."""
+        return ValueSet(self.progressions)
+
+    @property
+    def possible(self) -> ValueSet:
+        """The numbers that belong or may belong."""
+        return ValueSet([*self.progressions, *self.unknown]) if self.unknown else self
+
+    def _check_settled(self) -> None:
+        if self.unknown:
+            raise Unsettled(
+                "the budget was spent before every value was settled; see .known, .possible and "
+                ".unknown, or give more seconds"
+            )
+
+    @property
     def smallest(self) -> int:
         """The smallest member."""
+        if self.unknown and (not self.progressions or _first(self.unknown[0]) < self._start):
+            self._check_settled()
+        return self._start
+
+    @property
+    def _start(self) -> int:
         return self.progressions[0][0]
 
     @property
@@ -110,7 +141,10 @@ class ValueSet:
         """The largest member, or UNBOUNDED."""
         if self.unbounded:
             return UNBOUNDED
-        return max(last for _, last, _ in self.progressions if last is not None)
+        largest = max((last for _, last, _ in self.progressions if last is not None), default=-1)
+        if any(last is None or last > largest for _, last, _ in self.unknown):
+            self._check_settled()
+        return largest
 
     @property
     def unbounded(self) -> bool:
@@ -120,6 +154,7 @@ class ValueSet:
     @property
     def size(self) -> int | Unbounded:
         """How many members, of any magnitude."""
+        self._check_settled()
         if self.unbounded:
             return UNBOUNDED
         return sum(
@@ -163,6 +198,7 @@ class ValueSet:
         return heapq.merge(*map(spread, self.progressions), key=_first)
 
     def __iter__(self) -> Iterator[int]:
+        self._check_settled()
         for first, last in self.runs:
             yield from itertools.count(first) if last is None else range(first, last + 1)
 
@@ -190,10 +226,11 @@ class ValueSet:
         if isinstance(value, bool) or not isinstance(value, Integral):
             return False
         value = int(value)
-        return any(
-            first <= value and (last is None or value <= last) and (value - first) % step == 0
-            for first, last, step in self.progressions
-        )
+        if _among(self.progressions, value):
+            return True
+        if _among(self.unknown, value):
+            self._check_settled()
+        return False
 
     def __len__(self) -> int:
         size = self.size
@@ -209,6 +246,8 @@ class ValueSet:
             return self.size == len(other) and all(value in self for value in other)
         if not isinstance(other, ValueSet):
             return NotImplemented
+        self._check_settled()
+        other._check_settled()
         if self.progressions == other.progressions:
             return True
         if self.unbounded or other.unbounded:
@@ -238,7 +277,11 @@ class ValueSet:
             str(first) if first == last else f"{first}-{'' if last is None else last}"
             for first, last in itertools.islice(self.runs, most + 1)
         ]
-        return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+        text = ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+        if not self.unknown:
+            return text
+        perhaps = ValueSet(self.unknown).text(most)
+        return f"{text}; perhaps {perhaps}" if text else f"perhaps {perhaps}"
 
     def to_list(self) -> list[list[int | None]]:
         """Progressions as ``[first, last, step]``; last None: without end."""
@@ -246,6 +289,22 @@ class ValueSet:
 
     def __repr__(self) -> str:
         return f"ValueSet({self.text()})"
+
+
+def _anchored(progressions: Iterable[Progression]) -> tuple[Progression, ...]:
+    """Progressions in order, each ending in its last member."""
+    exact = (
+        (first, last if last is None else last - (last - first) % step, step)
+        for first, last, step in progressions
+    )
+    return tuple(sorted(exact, key=_first))
+
+
+def _among(progressions: tuple[Progression, ...], value: int) -> bool:
+    return any(
+        first <= value and (last is None or value <= last) and (value - first) % step == 0
+        for first, last, step in progressions
+    )
 
 
 def _clip(run: tuple[int, int | None], border: int) -> tuple[int, int]:

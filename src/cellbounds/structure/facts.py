@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cellbounds.domain import Domain
-from cellbounds.releases import Conditional, Margin, Prior, Release, Total
+from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total
+from cellbounds.structure.splitting import Tree, split_release
 
 __all__ = ["ConditionalFacts", "Facts", "gather"]
 
@@ -48,6 +49,11 @@ class Facts:
     conditional: ConditionalFacts | None
     not_conditional: str
 
+    @property
+    def tree(self) -> Tree:
+        """Where the release falls apart at exact margins."""
+        return split_release(self.release)
+
 
 def gather(release: Release) -> Facts:
     """Gather the facts about a release, once for all methods."""
@@ -67,6 +73,14 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
             "over all its variables"
         )
     conditional = conditionals[0]
+    for statement in release.statements:
+        if isinstance(statement, Linear):
+            return f"{statement.notation} speaks of several rows at once"
+        derived = [] if isinstance(statement, Total) else [
+            name for name in statement.variables if release.domain.grouping(name)
+        ]
+        if derived:
+            return f"{statement.notation} merges levels ({', '.join(derived)})"
     named, given = set(conditional.variables), set(conditional.given)
     omitted = tuple(name for name in release.domain.names if name not in named)
     on_rows: list[Prior | Margin] = []

@@ -18,7 +18,7 @@ from cellbounds.methods.conditional.layout import (
     narrowed,
     refusal_of,
 )
-from cellbounds.methods.protocol import Question
+from cellbounds.methods.protocol import Ask, ExactWork, Question
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import ValueSet
 from cellbounds.structure import Facts
@@ -50,14 +50,14 @@ class ImprovedConditional:
             return "the improved bounds are for cells, not for row sums"
         return None
 
-    def work(self, facts: Facts, question: Question) -> ImprovedAnswers:
+    def work(self, facts: Facts, question: Question, ask: Ask) -> ImprovedAnswers:  # noqa: ARG002
         """Set up the rows."""
         return ImprovedAnswers(
             layout_of(facts, question), verbal=question.kind == "improved-verbal"
         )
 
 
-class ImprovedAnswers:
+class ImprovedAnswers(ExactWork):
     """Bounds rounded inward to whole numbers."""
 
     evidence = Evidence.OUTER

@@ -19,7 +19,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.methods.conditional.continuous import RealRow, real_row
 from cellbounds.methods.conditional.layout import About, Layout, layout_of, refusal_of
 from cellbounds.methods.conditional.shape import row_shapes
-from cellbounds.methods.protocol import Question
+from cellbounds.methods.protocol import Ask, ExactWork, Question
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.structure import Facts
@@ -39,12 +39,12 @@ class LinearConditional:
             return "gives linear bounds only"
         return refusal_of(facts, question.over)
 
-    def work(self, facts: Facts, question: Question) -> LinearAnswers:
+    def work(self, facts: Facts, question: Question, ask: Ask) -> LinearAnswers:  # noqa: ARG002
         """Set up the rows of the relaxation."""
         return LinearAnswers(layout_of(facts, question))
 
 
-class LinearAnswers:
+class LinearAnswers(ExactWork):
     """Bounds of the relaxation."""
 
     evidence = Evidence.OUTER

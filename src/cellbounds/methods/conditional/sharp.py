@@ -19,7 +19,7 @@ from cellbounds.methods.conditional.layout import (
 )
 from cellbounds.methods.conditional.solution import solve_rows
 from cellbounds.methods.conditional.witness import row_sum_for, table_with
-from cellbounds.methods.protocol import Question
+from cellbounds.methods.protocol import Ask, ExactWork, Question
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
@@ -42,12 +42,12 @@ class SharpConditional:
             return "gives sharp bounds only"
         return refusal_of(facts, question.over)
 
-    def work(self, facts: Facts, question: Question) -> SharpAnswers:
+    def work(self, facts: Facts, question: Question, ask: Ask) -> SharpAnswers:  # noqa: ARG002
         """Find the feasible row sums; the rest follows when asked for."""
         return SharpAnswers(facts.release, layout_of(facts, question))
 
 
-class SharpAnswers:
+class SharpAnswers(ExactWork):
     """Answers from the feasible row sums of one conditional."""
 
     evidence = Evidence.EXACT

@@ -1,0 +1,72 @@
+"""Which cells of the domain stand behind each cell of a margin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellbounds.arrays import SAFE, IntArray
+from cellbounds.domain import Domain
+
+__all__ = ["Behind", "cells_behind"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Behind:
+    """Cells of the domain behind each cell of a margin: ``cells[starts[k]:starts[k + 1]]``."""
+
+    starts: IntArray
+    cells: IntArray
+
+    @property
+    def size(self) -> int:
+        """How many cells the margin has."""
+        return len(self.starts) - 1
+
+    def sums(self, counts: IntArray) -> IntArray:
+        """Sum counts (flat, over the domain) to the margin (flat)."""
+        widths = np.diff(self.starts)
+        if self.size and (widths == widths[0]).all():
+            return np.asarray(counts[self.cells].reshape(self.size, -1).sum(axis=1))
+        # Groups that overlap or are empty: differences of running sums.
+        running = np.concatenate([[0], np.cumsum(counts[self.cells])])
+        return np.asarray(running[self.starts[1:]] - running[self.starts[:-1]])
+
+
+def cells_behind(domain: Domain, names: tuple[str, ...]) -> Behind:
+    """The cells (numbered over the domain) behind each cell of a margin.
+
+    Derived variables count through the levels of their groups; a combination of levels that no
+    cell has (a county outside the region) has no cells behind it.
+    """
+    assert domain.size < SAFE
+    if not any(domain.grouping(name) for name in names):
+        axes = list(domain.axes(names))
+        rest = [axis for axis in range(len(domain.shape)) if axis not in axes]
+        numbered = np.arange(domain.size).reshape(domain.shape).transpose([*axes, *rest])
+        lines = math.prod(domain.shape[axis] for axis in axes)
+        width = domain.size // lines
+        return Behind(np.arange(0, domain.size + 1, width), numbered.ravel())
+    positions = np.indices(domain.shape).reshape(len(domain.shape), -1)
+    inside = [_inside(domain, name, positions) for name in names]
+    shape = [len(one) for one in inside]
+    members = []
+    for index in np.ndindex(*shape):
+        held = np.ones(domain.size, dtype=bool)
+        for one, level in zip(inside, index, strict=True):
+            held &= one[level]
+        members.append(np.flatnonzero(held))
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in members])])
+    return Behind(starts, np.concatenate(members))
+
+
+def _inside(domain: Domain, name: str, positions: IntArray) -> list[IntArray]:
+    """For each level of a variable, plain or derived: which cells belong to it."""
+    derived = domain.grouping(name)
+    if derived is None:
+        axis = domain.axis(name)
+        return [positions[axis] == level for level in range(domain.shape[axis])]
+    base, groups = derived
+    return [np.isin(positions[domain.axis(base)], group) for group in groups]

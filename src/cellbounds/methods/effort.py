@@ -1,0 +1,64 @@
+"""How much work a question may cost, and what may help with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+
+from cellbounds.errors import InvalidInput
+from cellbounds.table import Table
+
+__all__ = ["Effort"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effort:
+    """A deadline (of the monotonic clock), helpers, a table to start from, a listener.
+
+    `start` is a consistent table that is known already, such as the owner's.
+    """
+
+    deadline: float | None = None
+    executor: Executor | None = None
+    start: Table | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        start: Table | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Effort:
+        """Check a budget in seconds and start its clock."""
+        if seconds is None:
+            return cls(None, executor, start, progress)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise InvalidInput(f"seconds={seconds!r}; give a number of seconds above 0, or None")
+        if not 0 < seconds < float("inf"):
+            raise InvalidInput(
+                f"seconds={seconds!r}; a budget is a number of seconds above 0 (None: no limit)"
+            )
+        return cls(time.monotonic() + seconds, executor, start, progress)
+
+    def for_part(self, start: Table) -> Effort:
+        """The same effort for a part of the table."""
+        return replace(self, start=start)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the deadline, at least 0; None if there is none."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def spent(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def say(self, done: int, total: int) -> None:
+        """Tell the listener how far the work is."""
+        if self.progress is not None:
+            self.progress(done, total)

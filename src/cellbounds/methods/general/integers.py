@@ -1,0 +1,129 @@
+"""Integer programs for what is left: CP-SAT works in 64-bit integers, so its proofs count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.constraints import NO_LOWER, NO_UPPER
+from cellbounds.errors import CellboundsError
+from cellbounds.methods.general.problem import Problem
+
+__all__ = ["Found", "IntegerProgram", "fits_solver"]
+
+LARGEST = 2**59
+"""Sums of coefficients times bounds stay below this; the solver itself allows twice as much."""
+
+MOST_ENTRIES = 3_000_000
+"""Models with more entries are not sent: they take longer to build than anybody waits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search says: a table if it found one, and whether its answer is final.
+
+    `bound` is what the search proved of the objective, if there was one.
+    """
+
+    cells: IntArray | None
+    final: bool
+    bound: int | None = None
+
+
+def fits_solver(problem: Problem) -> bool:
+    """Whether the problem may be sent to the solver."""
+    if (problem.upper == NO_UPPER).any() or len(problem.cells) > MOST_ENTRIES:
+        return False
+    if not len(problem.cells):
+        return True
+    sizes = np.abs(problem.coefficients.astype(float)) * problem.upper[problem.cells]
+    return float(np.add.reduceat(sizes, problem.starts[:-1]).max()) < LARGEST
+
+
+class IntegerProgram:
+    """A problem as a CP-SAT model; questions add an objective or one more limit."""
+
+    def __init__(self, problem: Problem, *, offset: IntArray, numbers: IntArray) -> None:
+        """Take the reduced problem, the counts of fixed cells, and which cells are left."""
+        from ortools.sat.python import cp_model
+
+        self._cp = cp_model
+        self._model: Any = cp_model.CpModel()
+        self._cells = [
+            self._model.new_int_var(int(low), int(high), "")
+            for low, high in zip(problem.lower, problem.upper, strict=True)
+        ]
+        for row in range(len(problem.row_lower)):
+            inside = slice(problem.starts[row], problem.starts[row + 1])
+            low, high = int(problem.row_lower[row]), int(problem.row_upper[row])
+            self._model.add_linear_constraint(
+                self._weighted(problem.cells[inside], problem.coefficients[inside]),
+                -LARGEST * 2 if low == NO_LOWER else low,
+                LARGEST * 2 if high == NO_UPPER else high,
+            )
+        place = {int(cell): k for k, cell in enumerate(numbers)}
+        for cells, values in problem.lists:
+            inside_cells = np.array([place[c] for c in cells.tolist() if c in place], dtype=int)
+            rest = int(sum(int(offset[c]) for c in cells.tolist() if c not in place))
+            domain = cp_model.Domain.from_values([v - rest for v in sorted(values)])
+            total = self._weighted(inside_cells, np.ones(len(inside_cells), dtype=np.int64))
+            self._model.add_linear_expression_in_domain(total, domain)
+
+    def _weighted(self, cells: IntArray, weights: IntArray) -> Any:
+        return self._cp.LinearExpr.weighted_sum(
+            [self._cells[c] for c in cells.tolist()], weights.tolist()
+        )
+
+    def any_table(self, hint: IntArray | None, seconds: float | None) -> Found:
+        """Some table, or a proof that there is none."""
+        return self._solve(self._model.clone(), hint, seconds)
+
+    def with_sum(
+        self,
+        cells: IntArray,
+        weights: IntArray,
+        low: int,
+        high: int,
+        hint: IntArray | None,
+        seconds: float | None,
+    ) -> Found:
+        """A table in which the weighted sum lies between `low` and `high`."""
+        model = self._model.clone()
+        model.add_linear_constraint(self._weighted_in(model, cells, weights), low, high)
+        return self._solve(model, hint, seconds)
+
+    def minimize(
+        self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
+    ) -> Found:
+        """The table with the least weighted sum."""
+        model = self._model.clone()
+        model.minimize(self._weighted_in(model, cells, weights))
+        return self._solve(model, hint, seconds)
+
+    def _weighted_in(self, model: Any, cells: IntArray, weights: IntArray) -> Any:
+        found = [model.get_int_var_from_proto_index(c) for c in cells.tolist()]
+        return self._cp.LinearExpr.weighted_sum(found, weights.tolist())
+
+    def _solve(self, model: Any, hint: IntArray | None, seconds: float | None) -> Found:
+        if hint is not None:
+            for k, value in enumerate(hint.tolist()):
+                model.add_hint(model.get_int_var_from_proto_index(k), value)
+        solver = self._cp.CpSolver()
+        # One worker stalls on large counts.
+        solver.parameters.num_workers = 2
+        if seconds is not None:
+            solver.parameters.max_time_in_seconds = max(seconds, 0.001)
+        status = solver.solve(model)
+        if status == self._cp.MODEL_INVALID:
+            raise CellboundsError("the integer solver refused a model; please report this")
+        answer = solver.response_proto
+        bound = int(answer.inner_objective_lower_bound) if model.has_objective() else None
+        if status in (self._cp.OPTIMAL, self._cp.FEASIBLE):
+            cells = np.array(list(answer.solution), dtype=np.int64)[: len(self._cells)]
+            return Found(cells, status == self._cp.OPTIMAL, bound)
+        if status == self._cp.INFEASIBLE:
+            return Found(None, final=True)
+        return Found(None, final=False, bound=bound)

@@ -1,0 +1,145 @@
+"""Which hypercube moves keep every statement, and walks with them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.methods.general.asked import Asked
+from cellbounds.methods.general.pool import Pool
+from cellbounds.methods.general.problem import Problem
+from cellbounds.releases import Prior, Release, Total
+from cellbounds.structure import spoken_of
+
+__all__ = ["Walker", "moves_of"]
+
+MOST_AXES = 6
+"""Larger hypercubes have more than 64 corners, and hardly ever all of them are free."""
+
+SNAPSHOTS = 64
+
+RUN_STARTS = 8
+"""Cells of a sum through which a run is looked for."""
+
+OUT_OF_REACH = 2**62
+
+
+def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
+    """The smallest sets of axes that no statement covers: moves along them change no sum.
+
+    A prior about single cells bounds them and covers nothing.
+    """
+    domain = release.domain
+    everything = frozenset(domain.names)
+    faces = []
+    for statement in release.statements:
+        if isinstance(statement, Total):
+            continue
+        about = spoken_of(statement, domain)
+        if about == everything and isinstance(statement, Prior) and not statement.values:
+            continue
+        faces.append(frozenset(domain.axes(sorted(about))))
+    faces.append(frozenset())
+    wide = [axis for axis, levels in enumerate(domain.shape) if levels > 1]
+    found: list[frozenset[int]] = []
+    for size in range(1, min(MOST_AXES, len(wide)) + 1):
+        for axes in itertools.combinations(wide, size):
+            chosen = frozenset(axes)
+            if any(chosen <= face for face in faces) or any(one <= chosen for one in found):
+                continue
+            found.append(chosen)
+    return tuple(tuple(sorted(one)) for one in found)
+
+
+@dataclass(slots=True, eq=False)
+class Walker:
+    """Walks from table to table of one problem, feeding a pool."""
+
+    problem: Problem
+    asked: Asked
+    shape: tuple[int, ...]
+    moves: tuple[tuple[int, ...], ...]
+    seed: int = 1
+    _state: IntArray = field(init=False)
+    _axes: IntArray = field(init=False)
+    _sizes: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._state = np.array([self.seed * 0x9E3779B97F4A7C15 % 2**64 or 1], dtype=np.uint64)
+        self._axes = np.zeros((len(self.moves), MOST_AXES), dtype=np.int64)
+        for row, axes in enumerate(self.moves):
+            self._axes[row, : len(axes)] = axes
+        self._sizes = np.array([len(axes) for axes in self.moves], dtype=np.int64)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are moves, and sums that they can be counted for."""
+        return bool(self.moves) and self.asked.of is not None
+
+    def _layout(self) -> tuple[IntArray, IntArray]:
+        sizes = np.array(self.shape, dtype=np.int64)
+        strides = np.ones(len(sizes), dtype=np.int64)
+        strides[:-1] = np.cumprod(sizes[:0:-1])[::-1]
+        return sizes, strides
+
+    def longest_run(self, counts: IntArray, place: int) -> tuple[IntArray, int] | None:
+        """A direction that raises one sum by one a step, and how many steps it can be followed."""
+        from cellbounds.methods.general.walking import longest_move
+
+        assert self.asked.of is not None
+        shape, strides = self._layout()
+        best = np.zeros(65, dtype=np.int64)
+        found: tuple[IntArray, int] | None = None
+        for base in self.asked.members(place)[:RUN_STARTS].tolist():
+            steps = longest_move(
+                counts, self.problem.lower, self.problem.upper, shape, strides, self._axes,
+                self._sizes, self.asked.of, place, base, best,
+            )  # fmt: skip
+            if steps and (found is None or steps > found[1]):
+                direction = np.zeros(len(counts), dtype=np.int64)
+                corners = best[1 : 1 + best[0]]
+                parity = np.array([bin(k).count("1") % 2 for k in range(len(corners))])
+                direction[corners] = 1 - 2 * parity
+                found = direction, int(steps)
+        return found
+
+    def push(
+        self,
+        pool: Pool,
+        counts: IntArray,
+        place: int,
+        side: int,
+        goals: tuple[IntArray, IntArray],
+        proposals: int,
+    ) -> IntArray:
+        """Walk from a table towards the goal of one sum; every goal met on the way is kept.
+
+        `goals` are the proven bounds of all sums. Returns the table where the walk ended.
+        """
+        from cellbounds.methods.general.walking import walk
+
+        assert self.asked.of is not None
+        size = len(counts)
+        shape, strides = self._layout()
+        sums = self.asked.sums(counts).copy()
+        least = np.where(pool.least > goals[0], goals[0], -1)
+        most = np.where(pool.most < goals[1], goals[1], OUT_OF_REACH)
+        events = np.zeros((64 * (SNAPSHOTS + 2), 3), dtype=np.int64)
+        snapshots = np.zeros((SNAPSHOTS, size), dtype=np.int64)
+        left = proposals
+        while left > 0:
+            left, kept, _ = walk(
+                counts, self.problem.lower, self.problem.upper, shape, strides, self._axes,
+                self._sizes, self.asked.of, sums, self.asked.members(place), place,
+                1 if side else -1, int(goals[side][place]), least, most, left, 30, self._state,
+                snapshots, events,
+            )  # fmt: skip
+            for table in snapshots[:kept]:
+                pool.add(table)
+            if kept < SNAPSHOTS:
+                break
+        pool.add(counts)
+        return counts

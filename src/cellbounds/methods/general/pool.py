@@ -1,0 +1,84 @@
+"""Integer tables that were found and checked, shared by all sums asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.errors import CellboundsError
+from cellbounds.methods.general.asked import Asked
+from cellbounds.methods.general.problem import Problem
+
+__all__ = ["Pool"]
+
+
+class Pool:
+    """Consistent tables, and the smallest and largest value of each sum among them.
+
+    A table is kept if it goes further than the others in some sum. Sparse tables are packed.
+    """
+
+    def __init__(self, problem: Problem, asked: Asked) -> None:
+        self._problem = problem
+        self._asked = asked
+        self._packed: list[tuple[IntArray | None, IntArray]] = []
+        self.least = np.zeros(0, dtype=np.int64)
+        self.most = np.zeros(0, dtype=np.int64)
+        self._least_at = np.zeros(asked.size, dtype=np.int64)
+        self._most_at = np.zeros(asked.size, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def add(self, counts: IntArray) -> bool:
+        """Check a table and keep it if it goes further somewhere; says whether it was kept."""
+        if not self._problem.holds(counts):
+            raise CellboundsError("a table that a method built is inconsistent; please report this")
+        sums = self._asked.sums(counts)
+        place = len(self._packed)
+        if not place:
+            self.least, self.most = sums.copy(), sums.copy()
+        else:
+            lower, higher = sums < self.least, sums > self.most
+            if not (lower.any() or higher.any()):
+                return False
+            self.least = np.where(lower, sums, self.least)
+            self.most = np.where(higher, sums, self.most)
+            self._least_at[lower] = place
+            self._most_at[higher] = place
+        self._packed.append(_packed(counts))
+        return True
+
+    def at(self, place: int) -> IntArray:
+        """One table, as a copy."""
+        where, counts = self._packed[place]
+        if where is None:
+            return counts.astype(np.int64)
+        table = np.zeros(len(self._problem.lower), dtype=np.int64)
+        table[where] = counts
+        return table
+
+    def nearest(self, place: int, side: int) -> IntArray:
+        """The table that goes furthest in one sum: down (side 0) or up (side 1)."""
+        return self.at(self.number(place, side))
+
+    def number(self, place: int, side: int) -> int:
+        """The number of the table that goes furthest in one sum."""
+        return int((self._least_at if side == 0 else self._most_at)[place])
+
+    def extremes(self, place: int) -> list[int]:
+        """The numbers of the tables that go furthest in one sum."""
+        return sorted({self.number(place, 0), self.number(place, 1)})
+
+    def tables(self) -> list[IntArray]:
+        """Every table that was kept."""
+        return [self.at(place) for place in range(len(self))]
+
+
+def _packed(counts: IntArray) -> tuple[IntArray | None, IntArray]:
+    largest = int(counts.max(initial=0))
+    kind = np.int32 if largest < 2**31 else np.int64
+    where = np.flatnonzero(counts)
+    if 4 * len(where) < len(counts):
+        return where.astype(np.int32 if len(counts) < 2**31 else np.int64), counts[where].astype(kind)
+    return None, counts.astype(kind)

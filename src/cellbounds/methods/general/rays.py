@@ -1,0 +1,23 @@
+"""Sums that nothing limits: decided exactly, from directions in which tables go on for ever."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.methods.general.exact import ExactProgram
+from cellbounds.methods.general.problem import Problem
+
+__all__ = ["grows_without_end"]
+
+
+def grows_without_end(problem: Problem, cells: IntArray) -> bool:
+    """Whether the sum of some cells has no upper bound, given that a table exists.
+
+    A rational direction has a multiple in whole numbers, and a table plus any number of those is
+    a table; so the whole numbers have no bound exactly if the relaxation has none. Sums that must
+    be in a list of values are bounded by rows as well.
+    """
+    weights = np.zeros(len(problem.lower), dtype=np.int64)
+    weights[cells] = -1
+    return ExactProgram(problem).least(weights) is None

@@ -1,0 +1,275 @@
+"""Settling bounds: what is proven meets what is attained, by the cheapest means first."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.constraints import NO_UPPER, compile_release
+from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.methods.general.asked import Asked, asked_about
+from cellbounds.methods.general.duals import Duals
+from cellbounds.methods.general.integers import Found, IntegerProgram, fits_solver
+from cellbounds.methods.general.moves import Walker, moves_of
+from cellbounds.methods.general.pool import Pool
+from cellbounds.methods.general.problem import Problem, make_problem, reduced
+from cellbounds.methods.general.programs import INTERIOR, LinearProgram
+from cellbounds.releases import Release
+
+__all__ = ["Proof", "Search"]
+
+CAP = 10**6
+"""Cells that nothing limits are searched up to here; beyond, only proofs count."""
+
+
+class Proof:
+    """What proved a bound, as small numbers for arrays."""
+
+    PROPAGATION, DUAL, SOLVER = 0, 1, 2
+    NAMES = ("propagation", "dual", "solver")
+
+
+@dataclass(slots=True, eq=False)
+class Search:
+    """The state of work on one question about one release.
+
+    Attributes
+    ----------
+    low, high
+        What is proven of each sum asked for; NO_UPPER where nothing is.
+    endless
+        Sums that are proven to have no upper bound.
+    pool
+        What is attained.
+    """
+
+    release: Release
+    over: tuple[str, ...]
+    full: Problem = field(init=False)
+    small: Problem = field(init=False)
+    numbers: IntArray = field(init=False)
+    asked: Asked = field(init=False)
+    pool: Pool = field(init=False)
+    walker: Walker = field(init=False)
+    low: IntArray = field(init=False)
+    high: IntArray = field(init=False)
+    endless: BoolArray = field(init=False)
+    proofs: IntArray = field(init=False)
+    _program: LinearProgram | None = field(init=False, default=None)
+    _duals: Duals | None = field(init=False, default=None)
+    _integers: IntegerProgram | None = field(init=False, default=None)
+    _sendable: bool | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        domain = self.release.domain
+        self.full = make_problem(compile_release(self.release), domain.size)
+        self.small, self.numbers = reduced(self.full)
+        self.asked = asked_about(domain, self.over)
+        self.pool = Pool(self.full, self.asked)
+        self.walker = Walker(self.full, self.asked, domain.shape, moves_of(self.release))
+        self.low = self.asked.sums(self.full.lower).copy()
+        open_top = self.full.upper == NO_UPPER
+        self.high = self.asked.sums(np.where(open_top, 0, self.full.upper)).copy()
+        self.high[self.asked.sums(open_top.astype(np.int64)) > 0] = NO_UPPER
+        self.endless = np.zeros(self.asked.size, dtype=bool)
+        self.proofs = np.zeros((2, self.asked.size), dtype=np.int8)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Solvers stay behind when the search travels to another process."""
+        names = (
+            "release", "over", "full", "small", "numbers", "asked", "pool", "walker", "low",
+            "high", "endless", "proofs",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._program = self._duals = self._integers = self._sendable = None
+
+    # What is settled.
+
+    def settled(self, place: int, side: int) -> bool:
+        """Whether a table attains what is proven."""
+        if not len(self.pool):
+            return False
+        if side == 0:
+            return bool(self.pool.least[place] == self.low[place])
+        return bool(self.endless[place] or self.pool.most[place] == self.high[place])
+
+    def open_bounds(self) -> tuple[BoolArray, BoolArray]:
+        """Which lower and which upper bounds are not settled."""
+        if not len(self.pool):
+            return np.ones(self.asked.size, dtype=bool), np.ones(self.asked.size, dtype=bool)
+        return self.pool.least > self.low, (self.pool.most < self.high) & ~self.endless
+
+    def prove(self, place: int, side: int, value: int, proof: int) -> None:
+        """Note a bound that was proven, if it is better than what was known."""
+        if side == 0 and value > self.low[place]:
+            self.low[place], self.proofs[0, place] = value, proof
+        elif side == 1 and value < self.high[place]:
+            self.high[place], self.proofs[1, place] = value, proof
+        if self.low[place] > self.high[place]:
+            raise InconsistentRelease("the published figures contradict each other")
+
+    # Tables.
+
+    def expand(self, cells: IntArray) -> IntArray:
+        """A table from the cells that are left."""
+        counts = self.full.lower.copy()
+        counts[self.numbers] = cells
+        return counts
+
+    def start_from(self, counts: IntArray) -> None:
+        """Use a known table, such as the owner's, as the first one."""
+        if not self.full.holds(counts):
+            raise InvalidInput(
+                "the table to start from contradicts the release; give one that the release was "
+                "made from"
+            )
+        self.pool.add(counts)
+
+    def first_table(self, seconds: float | None) -> bool:
+        """Find some consistent table; says whether there is one in the pool.
+
+        Raises
+        ------
+        InconsistentRelease
+            If it is proven that there is none.
+        """
+        if len(self.pool):
+            return True
+        if not len(self.numbers):
+            self._add_if_consistent(self.full.lower.copy())
+            if not len(self.pool):
+                raise InconsistentRelease("no table fits all the published figures")
+            return True
+        began = time.monotonic()
+        proposal = self.program.minimize(np.array([0]), np.array([1]), seconds)
+        if proposal is not None and self._add_if_near(proposal.cells):
+            return True
+        if seconds is not None:
+            seconds = max(0.01, seconds - (time.monotonic() - began))
+        if not self.sendable:
+            return False
+        found = self.integers.any_table(None, seconds)
+        if found.cells is not None:
+            self.pool.add(self.expand(found.cells))
+        elif found.final and not self.capped:
+            raise InconsistentRelease("no table of counts fits all the published figures")
+        return bool(len(self.pool))
+
+    def _add_if_near(self, cells: IntArray) -> bool:
+        """Keep a solver's table if it is one of whole numbers (checked exactly)."""
+        whole = np.rint(cells)
+        if np.abs(cells - whole).max(initial=0) > 1e-6:
+            return False
+        return self._add_if_consistent(self.expand(whole.astype(np.int64)))
+
+    def _add_if_consistent(self, counts: IntArray) -> bool:
+        if not self.full.holds(counts):
+            return False
+        self.pool.add(counts)
+        return True
+
+    # The steps, from cheap to dear; each may be asked for one bound.
+
+    def by_program(self, place: int, side: int, seconds: float | None) -> None:
+        """A bound proven by a dual vector, and perhaps a table."""
+        cells, constant = self.objective(place)
+        if not len(cells):
+            return
+        sign = 1 if side == 0 else -1
+        proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
+        if proposal is None:
+            return
+        weights = np.zeros(len(self.numbers), dtype=np.int64)
+        weights[cells] = sign
+        hoped = int(np.ceil(proposal.value - 1e-6))
+        proven = self.duals.least(weights, proposal.duals, hoped)
+        if proven is not None:
+            self.prove(place, side, sign * proven + constant, Proof.DUAL)
+        if not self.program.interior:
+            self._add_if_near(proposal.cells)
+
+    def by_walking(self, place: int, side: int, proposals: int) -> None:
+        """Walk from the best table so far towards the proven bound."""
+        if not self.walker.possible or not len(self.pool):
+            return
+        counts = self.pool.nearest(place, side)
+        self.walker.push(self.pool, counts, place, side, (self.low, self.high), proposals)
+
+    def by_integers(self, place: int, side: int, seconds: float | None) -> None:
+        """Settle a bound by an integer program."""
+        if not self.sendable:
+            return
+        cells, constant = self.objective(place)
+        sign = 1 if side == 0 else -1
+        weights = np.full(len(cells), sign)
+        hint = self.pool.nearest(place, side)[self.numbers] if len(self.pool) else None
+        found: Found = self.integers.minimize(cells, weights, hint, seconds)
+        if found.cells is not None:
+            self.pool.add(self.expand(found.cells))
+        elif found.final and not self.capped:
+            raise InconsistentRelease("no table of counts fits all the published figures")
+        if found.bound is not None and not self.capped:
+            self.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
+
+    def objective(self, place: int) -> tuple[IntArray, int]:
+        """The cells left behind one sum, and what its fixed cells add."""
+        members = self.asked.members(place)
+        free = self.full.lower[members] < self.full.upper[members]
+        constant = int(self.full.lower[members[~free]].sum())
+        return np.searchsorted(self.numbers, members[free]), constant
+
+    # Solvers, made when first needed.
+
+    @property
+    def program(self) -> LinearProgram:
+        """The linear relaxation."""
+        if self._program is None:
+            self._program = LinearProgram(self.small)
+        return self._program
+
+    @property
+    def program_is_dear(self) -> bool:
+        """Whether a walk costs less than a linear program."""
+        return len(self.small.cells) >= INTERIOR
+
+    @property
+    def duals(self) -> Duals:
+        """Evaluation of dual vectors."""
+        if self._duals is None:
+            self._duals = Duals(self.small)
+        return self._duals
+
+    @property
+    def capped(self) -> bool:
+        """Whether some cell has no upper limit."""
+        return bool((self.small.upper == NO_UPPER).any())
+
+    @property
+    def sendable(self) -> bool:
+        """Whether the integer solver can take the problem."""
+        if self._sendable is None:
+            self._sendable = fits_solver(self._for_integers())
+        return self._sendable
+
+    @property
+    def integers(self) -> IntegerProgram:
+        """The integer program."""
+        if self._integers is None:
+            self._integers = IntegerProgram(
+                self._for_integers(), offset=self.full.lower, numbers=self.numbers
+            )
+        return self._integers
+
+    def _for_integers(self) -> Problem:
+        if not self.capped:
+            return self.small
+        from dataclasses import replace
+
+        return replace(self.small, upper=np.minimum(self.small.upper, CAP))

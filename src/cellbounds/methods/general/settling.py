@@ -1,0 +1,178 @@
+"""The order of the steps: which bounds are tried by what, alone or by several workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.constraints import NO_UPPER
+from cellbounds.methods.effort import Effort
+from cellbounds.methods.general.rays import grows_without_end
+from cellbounds.methods.general.search import Search
+
+__all__ = ["Settled", "settle_all", "settle_one"]
+
+SHORT_WALK, LONG_WALK = 20_000, 1_000_000
+"""Proposals for a first try, and for bounds that a proof has put within reach."""
+
+CHUNKS = 16
+"""Parts that the open bounds are cut into for each round of several workers."""
+
+Bound = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """What a worker brings home: proven bounds, how they were proven, and new tables."""
+
+    places: IntArray
+    low: IntArray
+    high: IntArray
+    proofs: IntArray
+    tables: list[IntArray]
+
+
+def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
+    """Settle one bound as far as the effort allows."""
+    if not _begun(search, effort):
+        search.by_program(place, side, effort.left)
+        return
+    for step in _steps(search, effort, share=1):
+        if search.settled(place, side) or effort.spent:
+            return
+        step(search, place, side)
+
+
+def settle_all(search: Search, effort: Effort) -> None:
+    """Settle every bound asked for as far as the effort allows."""
+    if not _begun(search, effort):
+        _each(search, _by_program(effort), effort)
+        return
+    for number, step in enumerate(_steps(search, effort, share=None)):
+        if effort.spent:
+            return
+        if effort.executor is not None and number:
+            _shared(search, number, effort, effort.executor)
+        else:
+            _each(search, step, effort)
+
+
+def _begun(search: Search, effort: Effort) -> bool:
+    """Have a first table, and know which sums have no end."""
+    if effort.start is not None and not len(search.pool):
+        search.start_from(effort.start.counts.ravel().astype(np.int64))
+    left = effort.left
+    if not search.first_table(None if left is None else left / 2):
+        return False
+    for place in np.flatnonzero((search.high == NO_UPPER) & ~search.endless):
+        search.endless[place] = grows_without_end(search.small, search.objective(int(place))[0])
+    return True
+
+
+Step = Callable[[Search, int, int], None]
+
+
+def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[Step]:
+    """Cheap first: on small problems programs give tables too, on large ones walks do."""
+    if search.program_is_dear:
+        yield _by_walking(SHORT_WALK)
+    yield _by_program(effort)
+    yield _by_walking(SHORT_WALK)
+    if search.program_is_dear:
+        yield _by_walking(LONG_WALK)
+    yield _by_integers(effort, share)
+
+
+def _by_program(effort: Effort) -> Step:
+    def step(search: Search, place: int, side: int) -> None:
+        search.by_program(place, side, effort.left)
+
+    return step
+
+
+def _by_walking(proposals: int) -> Step:
+    def step(search: Search, place: int, side: int) -> None:
+        search.by_walking(place, side, proposals)
+
+    return step
+
+
+def _by_integers(effort: Effort, share: int | None) -> Step:
+    def step(search: Search, place: int, side: int) -> None:
+        left = effort.left
+        if left is not None:
+            open_low, open_high = search.open_bounds()
+            count = share or int(open_low.sum() + open_high.sum())
+            # Twice an equal share: many need less.
+            left = max(min(left, 1.0), 2 * left / max(1, count))
+        search.by_integers(place, side, left)
+
+    return step
+
+
+def _open(search: Search) -> list[Bound]:
+    """Open bounds; small sums first, since they are what somebody has to protect."""
+    low, high = search.open_bounds()
+    order = np.argsort(search.high, kind="stable")
+    return [(int(p), 0) for p in order if low[p]] + [(int(p), 1) for p in order if high[p]]
+
+
+def _each(search: Search, step: Step, effort: Effort) -> None:
+    bounds = _open(search)
+    for done, (place, side) in enumerate(bounds):
+        if effort.spent:
+            return
+        if not search.settled(place, side):
+            step(search, place, side)
+        effort.say(done + 1, len(bounds))
+
+
+def _shared(search: Search, number: int, effort: Effort, executor: Executor) -> None:
+    """One step, by several workers; each takes a share of the open bounds."""
+    bounds = _open(search)
+    if not bounds:
+        return
+    parts = [bounds[k::CHUNKS] for k in range(CHUNKS) if bounds[k::CHUNKS]]
+    left = effort.left
+    waiting = [executor.submit(_worker, search, number, part, left) for part in parts]
+    done = 0
+    try:
+        for future in as_completed(waiting):
+            _bring_home(search, future.result())
+            done += 1
+            effort.say(done, len(parts))
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _worker(search: Search, number: int, bounds: list[Bound], seconds: float | None) -> Settled:
+    """Run in another process: one step for some bounds."""
+    effort = Effort.of(seconds) if seconds is None or seconds > 0 else Effort(0.0)
+    known = len(search.pool)
+    step = list(_steps(search, effort, share=len(bounds)))[number]
+    for place, side in bounds:
+        if effort.spent:
+            break
+        if not search.settled(place, side):
+            step(search, place, side)
+    places = np.unique([place for place, _ in bounds])
+    return Settled(
+        places,
+        search.low[places],
+        search.high[places],
+        search.proofs[:, places],
+        [search.pool.at(place) for place in range(known, len(search.pool))],
+    )
+
+
+def _bring_home(search: Search, found: Settled) -> None:
+    for table in found.tables:
+        search.pool.add(table)
+    for k, place in enumerate(found.places.tolist()):
+        search.prove(place, 0, int(found.low[k]), int(found.proofs[0, k]))
+        search.prove(place, 1, int(found.high[k]), int(found.proofs[1, k]))

@@ -1,0 +1,284 @@
+"""The parts of a split release, from the leaves up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.errors import CellboundsError
+from cellbounds.methods.gluing.tables import Named, Target, glued, spread, summed
+from cellbounds.methods.protocol import Arrays, Worked
+from cellbounds.results.values import Unbounded, ValueSet
+
+__all__ = ["Answered", "Both", "KnownPart", "OneSide", "Part"]
+
+
+class Part(Protocol):
+    """Some variables of a release, and what can be said of the needed ones among them.
+
+    `names` are the variables that bounds and values are over; tables are over `variables`. Both
+    in the order of the domain.
+    """
+
+    names: tuple[str, ...]
+    variables: tuple[str, ...]
+
+    def bounds(self) -> Arrays:
+        """Proven bounds over `names`."""
+        ...
+
+    def attained(self) -> Arrays:
+        """Attained bounds over `names`; None where no table is known."""
+        ...
+
+    def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> Any:
+        """One bound, proven or attained; None if it is not known."""
+        ...
+
+    def values(self, at: dict[str, int]) -> ValueSet:
+        """Every attainable count of one cell over `names`."""
+        ...
+
+    def table(self, target: Target | None) -> Named:
+        """A table over `variables`, with the target's count if there is one."""
+        ...
+
+    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
+        """What the bounds of a cell rest on."""
+        ...
+
+
+class KnownPart:
+    """Variables whose counts are published: nothing is left open."""
+
+    def __init__(self, table: Named, names: tuple[str, ...]) -> None:
+        self._table = table
+        self.names, self.variables = names, table.names
+        self._counts = summed(table, names).array
+
+    def bounds(self) -> Arrays:
+        """The counts themselves."""
+        return self._counts, self._counts
+
+    attained = bounds
+
+    def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> int:  # noqa: ARG002
+        """The count itself."""
+        return int(self._counts[tuple(at[name] for name in self.names)])
+
+    def values(self, at: dict[str, int]) -> ValueSet:
+        """The count itself."""
+        return ValueSet.from_values([self.bound(at, 0)])
+
+    def table(self, target: Target | None) -> Named:  # noqa: ARG002
+        """The published table."""
+        return self._table
+
+    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:  # noqa: ARG002
+        """Nothing but the published counts."""
+        return iter(())
+
+
+class Answered:
+    """Variables that another method answered for."""
+
+    def __init__(self, worked: Worked, names: tuple[str, ...], variables: tuple[str, ...]) -> None:
+        self._worked = worked
+        self.names, self.variables = names, variables
+        self._bounds: Arrays | None = None
+
+    def bounds(self) -> Arrays:
+        """The other method's bounds."""
+        if self._bounds is None:
+            self._bounds = self._worked.bounds()
+        return self._bounds
+
+    def attained(self) -> Arrays:
+        """What the other method has tables for."""
+        proven = self.bounds()
+        return self._worked.attained() or proven
+
+    def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> Any:
+        """One bound of the other method."""
+        index = tuple(at[name] for name in self.names)
+        settled = self._worked.bound(index, side)
+        if settled is not None:
+            return settled
+        found = self.attained() if attained else self.bounds()
+        return found[side][index]
+
+    def values(self, at: dict[str, int]) -> ValueSet:
+        """The other method's values."""
+        return self._worked.values(tuple(at[name] for name in self.names))
+
+    def table(self, target: Target | None) -> Named:
+        """A witness of the other method."""
+        if target is not None:
+            index = tuple(target.at[name] for name in self.names)
+            return Named(self.variables, self._worked.witness(index, target.value).counts)
+        index = (0,) * len(self.names)
+        value = self.bound(dict.fromkeys(self.names, 0), 0, attained=True)
+        if value is None:
+            raise CellboundsError("a part of the release has no table yet; give more seconds")
+        return Named(self.variables, self._worked.witness(index, int(value)).counts)
+
+    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
+        """The other method's proof."""
+        yield self._worked.proof(tuple(at[name] for name in self.names), side)
+
+
+class OneSide:
+    """Two parts of which only one matters for what is asked; the other only completes tables."""
+
+    def __init__(self, asked: Part, other: Part, order: tuple[str, ...]) -> None:
+        self._asked, self._other = asked, other
+        self.names = asked.names
+        self.variables = _ordered(order, asked.variables, other.variables)
+        self.bounds, self.attained = asked.bounds, asked.attained
+        self.bound, self.values, self.proofs = asked.bound, asked.values, asked.proofs
+
+    def table(self, target: Target | None) -> Named:
+        """The asked part's table, completed."""
+        return glued(self._asked.table(target), self._other.table(None), self.variables)
+
+
+class Both:
+    """Two parts that are both asked about, sharing variables whose counts are known.
+
+    A cell of the whole lies between ``max(0, y1 + y2 - n)`` and ``min(y1, y2)`` if its sums in
+    the two parts are y1 and y2 and n people share its border; every count between is attained.
+    """
+
+    def __init__(self, left: Part, right: Part, border: Named, order: tuple[str, ...]) -> None:
+        self._left, self._right, self._border = left, right, border
+        self.names = _ordered(order, left.names, right.names)
+        self.variables = _ordered(order, left.variables, right.variables)
+
+    def bounds(self) -> Arrays:
+        """Both parts' bounds combined."""
+        return self._combined(self._left.bounds(), self._right.bounds())
+
+    def attained(self) -> Arrays:
+        """Both parts' attained counts combined: their tables can be glued."""
+        return self._combined(self._left.attained(), self._right.attained())
+
+    def _combined(self, ours: Arrays, theirs: Arrays) -> Arrays:
+        def laid(array: npt.NDArray[Any], part: Part) -> npt.NDArray[Any]:
+            return spread(Named(part.names, array), self.names)
+
+        lows = laid(ours[0], self._left), laid(theirs[0], self._right)
+        highs = laid(ours[1], self._left), laid(theirs[1], self._right)
+        count = spread(self._border, self.names)
+        if any(array.dtype == object for array in (*lows, *highs)):
+            return _combined_slowly(lows, highs, count)
+        return np.maximum(lows[0] + lows[1] - count, 0), np.minimum(*highs)
+
+    def _shared(self, at: dict[str, int]) -> int:
+        return int(self._border.array[tuple(at[name] for name in self._border.names)])
+
+    def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> Any:
+        """One bound from the two parts' bounds."""
+        found = [part.bound(at, side, attained=attained) for part in (self._left, self._right)]
+        if any(one is None for one in found):
+            return None
+        if side == 1:
+            return min(found)
+        return max(0, int(found[0]) + int(found[1]) - self._shared(at))
+
+    def values(self, at: dict[str, int]) -> ValueSet:
+        """The union over the two parts' values; from run to run it has no gaps inside."""
+        count = self._shared(at)
+
+        def united(ours: ValueSet, theirs: ValueSet) -> ValueSet:
+            return ValueSet.from_intervals(
+                (max(0, a + c - count), min(b, d))
+                for (a, b), (c, d) in itertools.product(_runs(ours), _runs(theirs))
+            )
+
+        ours, theirs = self._left.values(at), self._right.values(at)
+        known = united(ours.known, theirs.known)
+        if ours.settled and theirs.settled:
+            return known
+        possible = united(_hull(ours), _hull(theirs))
+        return ValueSet(known.progressions, unknown=_without(possible, known))
+
+    def table(self, target: Target | None) -> Named:
+        """Tables of both parts, glued so that the target is met."""
+        if target is None:
+            return glued(self._left.table(None), self._right.table(None), self.variables)
+        ours, theirs = self._split(target)
+        return glued(
+            self._left.table(Target(target.at, ours)),
+            self._right.table(Target(target.at, theirs)),
+            self.variables,
+            target,
+        )
+
+    def _split(self, target: Target) -> tuple[int, int]:
+        """Counts of the two parts between which the target lies."""
+        count, value = self._shared(target.at), target.value
+        ours, theirs = self._left.values(target.at).known, self._right.values(target.at).known
+        for (a, b), (c, d) in itertools.product(_runs(ours), _runs(theirs)):
+            if max(0, a + c - count) <= value <= min(b, d):
+                return max(a, value), max(c, value)
+        raise CellboundsError("a count that was found attainable has no parts; please report this")
+
+    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
+        """What both parts rest on."""
+        yield from self._left.proofs(at, side)
+        yield from self._right.proofs(at, side)
+
+
+def _ordered(order: tuple[str, ...], *names: tuple[str, ...]) -> tuple[str, ...]:
+    found = set().union(*names)
+    return tuple(name for name in order if name in found)
+
+
+def _runs(values: ValueSet) -> list[tuple[int, int]]:
+    """Runs of a set that ends: a part's counts are at most what its border holds."""
+    return [(first, last) for first, last in values.runs if last is not None]
+
+
+def _hull(values: ValueSet) -> ValueSet:
+    """Everything known or unknown, as runs."""
+    return ValueSet.from_intervals(
+        (first, last) for one in (values.progressions, values.unknown) for first, last, _ in one
+    )
+
+
+def _without(all_of_them: ValueSet, known: ValueSet) -> list[tuple[int, int | None, int]]:
+    """Runs of the first set outside the second."""
+    left: list[tuple[int, int | None, int]] = []
+    for first, last in _runs(all_of_them):
+        start = first
+        for a, b in _runs(known):
+            if b < start or a > last:
+                continue
+            if a > start:
+                left.append((start, a - 1, 1))
+            start = b + 1
+        if start <= last:
+            left.append((start, last, 1))
+    return left
+
+
+def _combined_slowly(lows: Any, highs: Any, count: npt.NDArray[Any]) -> Arrays:
+    """The same for arrays that hold None (no table known) or very large numbers."""
+
+    def low(a: Any, b: Any, n: Any) -> Any:
+        return None if a is None or b is None else max(0, int(a) + int(b) - int(n))
+
+    def high(a: Any, b: Any) -> Any:
+        if a is None or b is None:
+            return None
+        least = min(a, b)
+        return least if isinstance(least, Unbounded) else int(least)
+
+    return (
+        np.asarray(np.frompyfunc(low, 3, 1)(*lows, count)),
+        np.asarray(np.frompyfunc(high, 2, 1)(*highs)),
+    )
