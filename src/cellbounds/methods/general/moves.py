@@ -127,8 +127,8 @@ class Walker:
         sums = self.asked.sums(counts).copy()
         least = np.where(pool.least > goals[0], goals[0], -1)
         most = np.where(pool.most < goals[1], goals[1], OUT_OF_REACH)
-        events = np.zeros((64 * (SNAPSHOTS + 2), 3), dtype=np.int64)
-        snapshots = np.zeros((SNAPSHOTS, size), dtype=np.int64)
+        events = np.empty((64 * (SNAPSHOTS + 2), 3), dtype=np.int64)
+        snapshots = np.empty((SNAPSHOTS, size), dtype=np.int64)
         left = proposals
         while left > 0:
             left, kept, _ = walk(

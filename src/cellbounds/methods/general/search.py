@@ -25,6 +25,10 @@ CAP = 10**6
 """Cells that nothing limits are searched up to here; beyond, only proofs count."""
 
 
+ABOVE_ALL = 20_000
+"""Weight of one bound when all are pushed; the others have 1 to 97."""
+
+
 class Proof:
     """What proved a bound, as small numbers for arrays."""
 
@@ -62,6 +66,7 @@ class Search:
     _duals: Duals | None = field(init=False, default=None)
     _integers: IntegerProgram | None = field(init=False, default=None)
     _sendable: bool | None = field(init=False, default=None)
+    _rounds: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         domain = self.release.domain
@@ -89,6 +94,7 @@ class Search:
         for name, value in state.items():
             setattr(self, name, value)
         self._program = self._duals = self._integers = self._sendable = None
+        self._rounds = 0
 
     # What is settled.
 
@@ -194,6 +200,28 @@ class Search:
             self.prove(place, side, sign * proven + constant, Proof.DUAL)
         if not self.program.interior:
             self._add_if_near(proposal.cells)
+
+    def by_pushing(self, place: int | None = None, side: int = 0) -> int:
+        """A program that pushes every open bound at once, one of them above all; its table.
+
+        Says how many bounds it settled. The weights differ so that ties are broken and rounds
+        are not alike: of many optimal corners, some are tables of whole numbers.
+        """
+        low, high = self.open_bounds()
+        if not self.asked.plain or not (low.any() or high.any()):
+            return 0
+        self._rounds += 1
+        stir = (np.arange(len(low)) * 2654435761 * self._rounds >> 7) % 97 + 1
+        weights = (low.astype(np.int64) - high) * stir
+        if place is not None:
+            weights[place] = ABOVE_ALL if side == 0 else -ABOVE_ALL
+        left = weights[self.numbers]
+        cells = np.flatnonzero(left)
+        proposal = self.program.minimize(cells, left[cells])
+        if proposal is None or not self._add_if_near(proposal.cells):
+            return 0
+        before = int(low.sum() + high.sum())
+        return before - sum(int(side.sum()) for side in self.open_bounds())
 
     def by_walking(self, place: int, side: int, proposals: int) -> None:
         """Walk from the best table so far towards the proven bound."""

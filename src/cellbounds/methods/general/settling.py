@@ -16,8 +16,14 @@ from cellbounds.methods.general.search import Search
 
 __all__ = ["Settled", "settle_all", "settle_one"]
 
-SHORT_WALK, LONG_WALK = 20_000, 1_000_000
-"""Proposals for a first try, and for bounds that a proof has put within reach."""
+QUICK_WALK, SHORT_WALK, LONG_WALK = 5_000, 50_000, 3_000_000
+"""Proposals for a first try, for as long as an integer program takes, and where none would do."""
+
+CORNERS = 4
+"""Corners of the relaxation that are tried for one bound."""
+
+WORTH_A_ROUND = 3
+"""Bounds that a program for all of them must settle to be asked again."""
 
 CHUNKS = 16
 """Parts that the open bounds are cut into for each round of several workers."""
@@ -52,6 +58,9 @@ def settle_all(search: Search, effort: Effort) -> None:
     if not _begun(search, effort):
         _each(search, _by_program(effort), effort)
         return
+    if not search.program_is_dear:
+        while search.by_pushing() >= WORTH_A_ROUND and not effort.spent:
+            pass
     for number, step in enumerate(_steps(search, effort, share=None)):
         if effort.spent:
             return
@@ -78,12 +87,13 @@ Step = Callable[[Search, int, int], None]
 
 def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[Step]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
-    if search.program_is_dear:
-        yield _by_walking(SHORT_WALK)
+    yield _by_walking(SHORT_WALK if search.program_is_dear else QUICK_WALK)
     yield _by_program(effort)
-    yield _by_walking(SHORT_WALK)
     if search.program_is_dear:
         yield _by_walking(LONG_WALK)
+    else:
+        yield _by_corners
+        yield _by_walking(SHORT_WALK)
     yield _by_integers(effort, share)
 
 
@@ -92,6 +102,13 @@ def _by_program(effort: Effort) -> Step:
         search.by_program(place, side, effort.left)
 
     return step
+
+
+def _by_corners(search: Search, place: int, side: int) -> None:
+    for _ in range(CORNERS):
+        search.by_pushing(place, side)
+        if search.settled(place, side):
+            return
 
 
 def _by_walking(proposals: int) -> Step:

@@ -60,7 +60,7 @@ def walk(
     """
     rank = len(shape)
     corner = np.zeros(64, dtype=np.int64)
-    low_level = np.zeros(rank, dtype=np.int64)
+    changes = np.zeros(64, dtype=np.int64)
     step = np.zeros(rank, dtype=np.int64)
     kept = 0
     noted = 0
@@ -95,35 +95,38 @@ def walk(
             other = _below(state, levels - 1)
             if other >= here:
                 other += 1
-            low_level[d] = here
             step[d] = (other - here) * strides[axis]
         if not possible:
             continue
         count = 1 << size
         gained = 0
+        room = np.int64(1) << 62
         for k in range(count):
             cell = base
-            parity = 0
+            change = direction
             for d in range(size):
                 if (k >> d) & 1:
                     cell += step[d]
-                    parity ^= 1
-            change = direction if parity == 0 else -direction
-            value = counts[cell] + change
-            if value < lower[cell] or value > upper[cell]:
-                possible = False
+                    change = -change
+            if change > 0:
+                room = min(room, upper[cell] - counts[cell])
+            else:
+                room = min(room, counts[cell] - lower[cell])
+            if room == 0:
                 break
             if asked[cell] == target:
                 gained += change
             corner[k] = cell
-        if not possible or gained * sign < 0:
+            changes[k] = change
+        if room == 0 or gained * sign < 0:
             continue
+        # As far as the move goes towards the goal, any part of the way elsewhere.
+        if gained != 0:
+            often = min(room, max(1, (goal - sums[target]) // gained))
+        else:
+            often = 1 + _below(state, room)
         for k in range(count):
-            parity = 0
-            for d in range(size):
-                if (k >> d) & 1:
-                    parity ^= 1
-            change = direction if parity == 0 else -direction
+            change = changes[k] * often
             counts[corner[k]] += change
             sums[asked[corner[k]]] += change
         met = False
