@@ -182,7 +182,7 @@ def attack(release: str, style: str, output: str | None, everything: bool, over:
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file.")
 def reproduce(figures: str | None, style: str, output: str | None) -> int:
-    """Put every table of documents 000, 003 and 004 beside our figures.
+    """Put every table of documents 000, 001, 003 and 004 beside our figures.
 
     Where a paper is wrong, its error is pointed out. Status 1 if anything else differs.
     """

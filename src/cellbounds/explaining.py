@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cellbounds.domain import Label
-from cellbounds.errors import CellboundsError, UnsupportedRelease
+from cellbounds.errors import UnsupportedRelease, Unsettled
 from cellbounds.methods.protocol import Worked
-from cellbounds.releases import Conditional, Release, Statement
-from cellbounds.results import Blame, Explanation, Unbounded
+from cellbounds.releases import Conditional, Margin, Release, Statement
+from cellbounds.results import Blame, Evidence, Explanation, Unbounded
 
 __all__ = ["explain_bounds"]
 
@@ -27,23 +27,27 @@ Solver = Callable[[Release, tuple[str, ...]], Worked]
 
 def explain_bounds(
     solver: Solver,
+    worked: Worked,
     release: Release,
     over: tuple[str, ...],
     method: str,
     labels: tuple[Label, ...],
 ) -> Explanation:
-    """Explain both bounds of one cell."""
-    worked = solver(release, over)
+    """Explain both bounds of one cell; `worked` is the answer that they are from."""
     domain = release.domain.project(over)
     index = domain.index(labels)
     lower, upper = (worked.bound(index, side) for side in (0, 1))
+    if lower is None or upper is None:
+        raise Unsettled(
+            "the bounds of this cell were not settled within the budget; ask with more seconds"
+        )
     bottom = int(lower)
     top = upper if isinstance(upper, Unbounded) else int(upper)
     return Explanation(
         labels=labels,
         lower=bottom,
         upper=top,
-        evidence=worked.evidence,
+        evidence=Evidence.EXACT,
         method=method,
         lower_witness=worked.witness(index, bottom),
         upper_witness=None if isinstance(top, Unbounded) else worked.witness(index, top),
@@ -62,37 +66,43 @@ def _blame(
 ) -> Blame:
     if (side == 0 and value == 0) or isinstance(value, Unbounded):
         return Blame((), (), smallest=True, irreducible=True)
+    undecided = False
 
     def forces(statements: Sequence[Statement]) -> bool:
+        nonlocal undecided
         smaller = Release(release.domain, statements)
         try:
-            bound = solver(smaller, over).bound(index, side)
+            said = solver(smaller, over).forces(index, side, int(value))
         except UnsupportedRelease:
             return False  # fewer statements than the method can use: nothing is forced
-        return bool(bound == value)
+        undecided |= said is None
+        return bool(said)
 
     chosen, smallest = _statements(release.statements, forces)
     figures: list[str] = []
     irreducible = True
+    kept = list(chosen)
     for place, statement in enumerate(chosen):
-        if not isinstance(statement, Conditional):
+        if not isinstance(statement, Conditional | Margin):
             figures.append(statement.notation)
             continue
-        shown, least = _shown_rates(statement, chosen, place, forces)
+        shown, least = _shown_figures(statement, kept, place, forces)
+        kept[place] = statement.withheld(~shown)
         irreducible &= least
         figures += _named(statement, shown, release)
-    return Blame(tuple(s.notation for s in chosen), tuple(figures), smallest, irreducible)
+    names = tuple(statement.notation for statement in chosen)
+    return Blame(names, tuple(figures), smallest and not undecided, irreducible and not undecided)
 
 
 def _statements(
     statements: tuple[Statement, ...], forces: Callable[[Sequence[Statement]], bool]
 ) -> tuple[list[Statement], bool]:
     if len(statements) <= MOST_STATEMENTS:
-        for count in range(len(statements) + 1):
+        for count in range(len(statements)):
             for subset in itertools.combinations(statements, count):
                 if forces(subset):
                     return list(subset), True
-        raise CellboundsError("the release does not force its own bound; please report this")
+        return list(statements), True
     kept = list(statements)
     for statement in statements:
         fewer = [one for one in kept if one is not statement]
@@ -101,20 +111,29 @@ def _statements(
     return kept, False
 
 
-def _shown_rates(
-    statement: Conditional,
+def _loose_figures(statement: Conditional | Margin) -> tuple[tuple[int, ...], np.ndarray]:
+    """The shape of a statement's figures, and which of them can be withheld."""
+    if isinstance(statement, Margin):
+        shape = statement.lower.shape
+        said = (statement.lower > 0) | (statement.upper >= 0)
+        return shape, np.flatnonzero(said)
+    shape = statement.intervals.low.shape
+    # A row that holds nobody is one figure, not several, and stays.
+    return shape, np.flatnonzero(np.repeat(~statement.intervals.zero, shape[1]))
+
+
+def _shown_figures(
+    statement: Conditional | Margin,
     chosen: list[Statement],
     place: int,
     forces: Callable[[Sequence[Statement]], bool],
 ) -> tuple[np.ndarray, bool]:
-    """Withhold rates in ever smaller pieces as long as the bound stays; what is left is to blame.
+    """Withhold figures in ever smaller pieces as long as the bound stays; the rest is to blame.
 
-    Withholding more never narrows, so a rate that could not be withheld once never can: when
-    single rates have been tried, what is left is irreducible.
+    Withholding more never narrows, so a figure that could not be withheld once never can: when
+    single figures have been tried, what is left is irreducible.
     """
-    shape = statement.intervals.low.shape
-    # A row that holds nobody is one figure, not several, and stays.
-    loose = np.flatnonzero(np.repeat(~statement.intervals.zero, shape[1]))
+    shape, loose = _loose_figures(statement)
     hidden = np.zeros(shape, dtype=bool)
     trials = max(20, MOST_WORK // max(hidden.size, 1))
     size = len(loose)
@@ -135,10 +154,18 @@ def _shown_rates(
     return ~hidden, True
 
 
-def _named(statement: Conditional, shown: np.ndarray, release: Release) -> Iterator[str]:
+def _named(
+    statement: Conditional | Margin, shown: np.ndarray, release: Release
+) -> Iterator[str]:
     margin = release.domain.project(statement.variables)
-    for flat, (row, column) in enumerate(np.ndindex(shown.shape)):
-        if shown[row, column]:
-            at = [int(i) for i in np.unravel_index(flat, margin.shape)]
-            where = ", ".join(map(str, margin.labels(at)))
-            yield f"{statement.notation} at {where}: {statement.figure_text(row, column)}"
+    for flat in np.flatnonzero(shown).tolist():
+        if isinstance(statement, Margin):
+            text = statement.figure_text(flat)
+            if text == "suppressed":
+                continue
+        else:
+            row, column = divmod(flat, shown.shape[1])
+            text = statement.figure_text(row, column)
+        at = [int(i) for i in np.unravel_index(flat, margin.shape)]
+        where = ", ".join(map(str, margin.labels(at)))
+        yield f"{statement.notation} at {where}: {text}"

@@ -8,7 +8,8 @@ from concurrent.futures import Executor
 from functools import partial
 
 from cellbounds.constraints import violations
-from cellbounds.errors import InvalidInput, UnsupportedRelease
+from cellbounds.contradicting import contradiction
+from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
 from cellbounds.explaining import explain_bounds
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.protocol import Method, Question, Worked
@@ -19,6 +20,9 @@ from cellbounds.structure import gather
 from cellbounds.table import Table
 
 __all__ = ["KINDS", "attainable", "bounds"]
+
+SHARE = 0.75
+"""The part of a budget for bounds when every attainable value is asked for."""
 
 KINDS = ("sharp", "linear", "improved", "improved-verbal")
 
@@ -82,7 +86,7 @@ def bounds(
         raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
     begun = time.perf_counter()
     question = _question(release, kind, over, Effort.of(seconds, executor, start, progress))
-    method, worked = _set_to_work(release, question)
+    method, worked = _answered(release, question)
     lower, upper = worked.bounds()
     lower.flags.writeable = upper.flags.writeable = False
     sharp = kind == "sharp"
@@ -96,7 +100,9 @@ def bounds(
         lower,
         upper,
         kind,
-        partial(explain_bounds, _solved, release, question.over, method.name) if sharp else None,
+        partial(explain_bounds, _solved, worked, release, question.over, method.name)
+        if sharp
+        else None,
         worked.attained() if sharp else None,
     )
 
@@ -124,9 +130,8 @@ def attainable(
     9
     """
     begun = time.perf_counter()
-    question = _question(release, "sharp", over, Effort.of(seconds, executor, start, progress))
-    method, worked = _set_to_work(release, question)
-    worked.bounds()
+    question = _question(release, "sharp", over, Effort.of(seconds, executor, start, progress, SHARE))
+    method, worked = _answered(release, question)
     took = time.perf_counter() - begun
     return Attainable(release, question.over, method.name, worked.evidence, took, worked)
 
@@ -143,6 +148,18 @@ def _question(
                 "release was made from"
             )
     return Question(kind, _margin(release, over), effort)
+
+
+def _answered(release: Release, question: Question) -> tuple[Method, Worked]:
+    """Method and answer; a contradiction is named by the statements that make it."""
+    try:
+        method, worked = _set_to_work(release, question)
+        worked.bounds()
+    except InconsistentRelease as problem:
+        if question.kind != "sharp" or gather(release).conditional is not None:
+            raise
+        raise contradiction(_solved, release, problem) from None
+    return method, worked
 
 
 def _solved(release: Release, over: tuple[str, ...]) -> Worked:

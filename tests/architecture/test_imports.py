@@ -29,6 +29,7 @@ ROOMS = (
     "results",
     "methods",
     "explaining",
+    "contradicting",
     "solve",
     "papers",
     "risk",

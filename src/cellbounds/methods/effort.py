@@ -17,13 +17,15 @@ __all__ = ["Effort"]
 class Effort:
     """A deadline (of the monotonic clock), helpers, a table to start from, a listener.
 
-    `start` is a consistent table that is known already, such as the owner's.
+    `start` is a consistent table that is known already, such as the owner's. Bounds should be
+    ready by `early`, so that something is left for what follows.
     """
 
     deadline: float | None = None
     executor: Executor | None = None
     start: Table | None = None
     progress: Callable[[int, int], None] | None = None
+    early: float | None = None
 
     @classmethod
     def of(
@@ -32,6 +34,7 @@ class Effort:
         executor: Executor | None = None,
         start: Table | None = None,
         progress: Callable[[int, int], None] | None = None,
+        share: float = 1.0,
     ) -> Effort:
         """Check a budget in seconds and start its clock."""
         if seconds is None:
@@ -42,7 +45,13 @@ class Effort:
             raise InvalidInput(
                 f"seconds={seconds!r}; a budget is a number of seconds above 0 (None: no limit)"
             )
-        return cls(time.monotonic() + seconds, executor, start, progress)
+        now = time.monotonic()
+        return cls(now + seconds, executor, start, progress, now + share * seconds)
+
+    @property
+    def for_bounds(self) -> Effort:
+        """The part of the effort that is meant for bounds."""
+        return self if self.early is None else replace(self, deadline=self.early)
 
     def for_part(self, start: Table) -> Effort:
         """The same effort for a part of the table."""

@@ -57,6 +57,13 @@ class Worked(Protocol):
         """One bound (side 0: lower, 1: upper), or None if it could not be settled."""
         ...
 
+    def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
+        """Whether nothing below (side 0) or above (side 1) a value is attainable.
+
+        None if that was not decided in reasonable time.
+        """
+        ...
+
     def values(self, index: tuple[int, ...]) -> ValueSet:
         """Every attainable count of one cell."""
         ...
@@ -89,6 +96,11 @@ class ExactWork:
         if self._found is None:
             self._found = self.bounds()
         return self._found[side][index]
+
+    def forces(self, index: tuple[int, ...], side: int, value: int) -> bool:
+        """Compare with the bound."""
+        bound = self.bound(index, side)
+        return bool(bound >= value if side == 0 else bound <= value)
 
     def proof(self, index: tuple[int, ...], side: int) -> str:  # noqa: ARG002
         """The method's own argument."""

@@ -1,4 +1,4 @@
-"""Every table of documents 000, 003 and 004 beside our figures."""
+"""Every table of documents 000, 001, 003 and 004 beside our figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 
-from cellbounds.papers import document000, document003, document004
+from cellbounds.papers import document000, document001, document003, document004
 from cellbounds.papers.comparison import Comparison
 from cellbounds.text import aligned
 
@@ -15,6 +15,7 @@ __all__ = ["render_comparisons", "reproduce_papers"]
 
 TITLES = {
     "000": "Smucker, Slavković, Zhu 2008: k-way tables given conditionals",
+    "001": "Petrović 2023: bounds from margins",
     "003": "Smucker, Slavković 2008: two-way tables given conditionals",
     "004": "Wright, Smucker: counts from rounded conditionals",
 }
@@ -22,7 +23,8 @@ TITLES = {
 
 def reproduce_papers() -> list[Comparison]:
     """Recompute everything and compare."""
-    return [*document000.compare(), *document003.compare(), *document004.compare()]
+    documents = (document000, document001, document003, document004)
+    return [one for document in documents for one in document.compare()]
 
 
 def render_comparisons(compared: Sequence[Comparison], style: str) -> str:

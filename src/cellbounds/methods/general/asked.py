@@ -48,5 +48,5 @@ def asked_about(domain: Domain, over: tuple[str, ...]) -> Asked:
     if once:
         of = np.empty(size, dtype=np.int64)
         of[behind.cells] = np.repeat(np.arange(behind.size), np.diff(behind.starts))
-    plain = behind.size == size and bool((behind.cells == np.arange(size)).all())
-    return Asked(behind, of, plain and once)
+    plain = once and behind.size == size and bool((behind.cells == np.arange(size)).all())
+    return Asked(behind, of, plain)

@@ -14,7 +14,7 @@ from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.exact import ExactProgram
 from cellbounds.methods.general.problem import raw_problem
 from cellbounds.methods.general.search import Proof, Search
-from cellbounds.methods.general.settling import settle_all, settle_one
+from cellbounds.methods.general.settling import passes, settle_all, settle_one
 from cellbounds.methods.general.values import SumValues, values_of
 from cellbounds.methods.protocol import Arrays, Ask, ExactWork, Question
 from cellbounds.releases import Release
@@ -58,7 +58,7 @@ class GeneralAnswers:
     def __init__(self, release: Release, question: Question) -> None:
         self._release = release
         self._question = question
-        self._shape = release.domain.project(question.over).shape
+        self._shape = tuple(len(release.domain.levels(name)) for name in question.over)
         self._search = Search(release, question.over)
         self._all = False
         self._values: dict[int, SumValues] = {}
@@ -71,7 +71,7 @@ class GeneralAnswers:
     def bounds(self) -> Arrays:
         """Proven bounds in the shape of the cells asked for."""
         if not self._all:
-            settle_all(self._search, self._question.effort)
+            settle_all(self._search, self._question.effort.for_bounds)
             self._all = True
         search = self._search
         high = self._plain(np.where(search.endless, NO_UPPER, search.high))
@@ -115,6 +115,10 @@ class GeneralAnswers:
         if side == 1 and self._search.endless[place]:
             return UNBOUNDED
         return int((self._search.high if side else self._search.low)[place])
+
+    def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
+        """Whether nothing beyond a value is attainable, by the cheapest proof or table."""
+        return passes(self._search, (self._place(index), side), value)
 
     def values(self, index: tuple[int, ...]) -> ValueSet:
         """Every attainable count of one cell."""
@@ -178,7 +182,7 @@ class LinearAnswers(ExactWork):
     evidence = Evidence.OUTER
 
     def __init__(self, release: Release, question: Question) -> None:
-        self._shape = release.domain.project(question.over).shape
+        self._shape = tuple(len(release.domain.levels(name)) for name in question.over)
         self._asked = asked_about(release.domain, question.over)
         self._size = release.domain.size
         self._effort = question.effort

@@ -14,12 +14,15 @@ from cellbounds.methods.general.problem import Problem
 from cellbounds.releases import Prior, Release, Total
 from cellbounds.structure import spoken_of
 
-__all__ = ["Walker", "moves_of"]
+__all__ = ["Guide", "Walker", "moves_of"]
 
 MOST_AXES = 6
 """Larger hypercubes have more than 64 corners, and hardly ever all of them are free."""
 
 SNAPSHOTS = 64
+
+AIMED, AIMED_BLINDLY = 15, 30
+"""Proposals of 100 that go through the target, with and without a guide."""
 
 RUN_STARTS = 8
 """Cells of a sum through which a run is looked for."""
@@ -52,6 +55,14 @@ def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
                 continue
             found.append(chosen)
     return tuple(tuple(sorted(one)) for one in found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guide:
+    """A table of real numbers to stay near, and how loosely."""
+
+    table: IntArray
+    temperature: float
 
 
 @dataclass(slots=True, eq=False)
@@ -110,36 +121,47 @@ class Walker:
         self,
         pool: Pool,
         counts: IntArray,
-        place: int,
-        side: int,
+        bound: tuple[int, int],
         goals: tuple[IntArray, IntArray],
         proposals: int,
-    ) -> IntArray:
+        guide: Guide | None = None,
+    ) -> None:
         """Walk from a table towards the goal of one sum; every goal met on the way is kept.
 
-        `goals` are the proven bounds of all sums. Returns the table where the walk ended.
+        `bound` is the place of the sum and the side; `goals` are the proven bounds of all sums;
+        `counts` changes in place.
         """
         from cellbounds.methods.general.walking import walk
 
         assert self.asked.of is not None
-        size = len(counts)
+        place, side = bound
         shape, strides = self._layout()
         sums = self.asked.sums(counts).copy()
         least = np.where(pool.least > goals[0], goals[0], -1)
         most = np.where(pool.most < goals[1], goals[1], OUT_OF_REACH)
-        events = np.empty((64 * (SNAPSHOTS + 2), 3), dtype=np.int64)
-        snapshots = np.empty((SNAPSHOTS, size), dtype=np.int64)
+        snapshots = np.empty((SNAPSHOTS, len(counts)), dtype=np.int64)
+        near, weights, temperature = _guidance(guide, len(counts), self.asked.members(place))
         left = proposals
         while left > 0:
-            left, kept, _ = walk(
+            left, kept = walk(
                 counts, self.problem.lower, self.problem.upper, shape, strides, self._axes,
                 self._sizes, self.asked.of, sums, self.asked.members(place), place,
-                1 if side else -1, int(goals[side][place]), least, most, left, 30, self._state,
-                snapshots, events,
+                1 if side else -1, int(goals[side][place]), least, most, near, weights,
+                temperature, left, AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
             for table in snapshots[:kept]:
                 pool.add(table)
             if kept < SNAPSHOTS:
                 break
         pool.add(counts)
-        return counts
+
+
+def _guidance(
+    guide: Guide | None, size: int, members: IntArray
+) -> tuple[IntArray, IntArray, float]:
+    if guide is None:
+        return np.zeros(size), np.zeros(size), 0.0
+    # A count may stray from the guide like a Poisson one; the target itself goes its own way.
+    weights = 1 / (guide.table + 0.5)
+    weights[members] = 0
+    return guide.table, weights, guide.temperature

@@ -13,7 +13,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.methods.general.asked import Asked, asked_about
 from cellbounds.methods.general.duals import Duals
 from cellbounds.methods.general.integers import Found, IntegerProgram, fits_solver
-from cellbounds.methods.general.moves import Walker, moves_of
+from cellbounds.methods.general.moves import Guide, Walker, moves_of
 from cellbounds.methods.general.pool import Pool
 from cellbounds.methods.general.problem import Problem, make_problem, reduced
 from cellbounds.methods.general.programs import INTERIOR, LinearProgram
@@ -183,15 +183,15 @@ class Search:
 
     # The steps, from cheap to dear; each may be asked for one bound.
 
-    def by_program(self, place: int, side: int, seconds: float | None) -> None:
-        """A bound proven by a dual vector, and perhaps a table."""
+    def by_program(self, place: int, side: int, seconds: float | None) -> IntArray | None:
+        """A bound proven by a dual vector, perhaps a table; gives the table of real numbers."""
         cells, constant = self.objective(place)
         if not len(cells):
-            return
+            return None
         sign = 1 if side == 0 else -1
         proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
         if proposal is None:
-            return
+            return None
         weights = np.zeros(len(self.numbers), dtype=np.int64)
         weights[cells] = sign
         hoped = int(np.ceil(proposal.value - 1e-6))
@@ -200,6 +200,9 @@ class Search:
             self.prove(place, side, sign * proven + constant, Proof.DUAL)
         if not self.program.interior:
             self._add_if_near(proposal.cells)
+        real = self.full.lower.astype(float)
+        real[self.numbers] = proposal.cells
+        return real
 
     def by_pushing(self, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.
@@ -223,12 +226,15 @@ class Search:
         before = int(low.sum() + high.sum())
         return before - sum(int(side.sum()) for side in self.open_bounds())
 
-    def by_walking(self, place: int, side: int, proposals: int) -> None:
+    def by_walking(
+        self, place: int, side: int, proposals: int, guide: Guide | None = None
+    ) -> None:
         """Walk from the best table so far towards the proven bound."""
         if not self.walker.possible or not len(self.pool):
             return
         counts = self.pool.nearest(place, side)
-        self.walker.push(self.pool, counts, place, side, (self.low, self.high), proposals)
+        goals = self.low, self.high
+        self.walker.push(self.pool, counts, (place, side), goals, proposals, guide)
 
     def by_integers(self, place: int, side: int, seconds: float | None) -> None:
         """Settle a bound by an integer program."""
@@ -245,6 +251,24 @@ class Search:
             raise InconsistentRelease("no table of counts fits all the published figures")
         if found.bound is not None and not self.capped:
             self.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
+
+    def by_crossing(self, place: int, side: int, value: int, seconds: float | None) -> None:
+        """Find a table beyond a value, or prove that there is none."""
+        if not self.sendable:
+            return
+        cells, constant = self.objective(place)
+        low, high = (0, value - 1) if side == 0 else (value + 1, self.reach)
+        ones = np.ones(len(cells), dtype=np.int64)
+        found = self.integers.with_sum(cells, ones, low - constant, high - constant, None, seconds)
+        if found.cells is not None:
+            self.pool.add(self.expand(found.cells))
+        elif found.final and not self.capped:
+            self.prove(place, side, value, Proof.SOLVER)
+
+    @property
+    def reach(self) -> int:
+        """More than any sum that the integer solver looks at."""
+        return int(self._for_integers().upper.sum()) + int(self.full.lower.sum())
 
     def objective(self, place: int) -> tuple[IntArray, int]:
         """The cells left behind one sum, and what its fixed cells add."""

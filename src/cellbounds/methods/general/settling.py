@@ -11,13 +11,22 @@ import numpy as np
 from cellbounds.arrays import IntArray
 from cellbounds.constraints import NO_UPPER
 from cellbounds.methods.effort import Effort
+from cellbounds.methods.general.moves import Guide
 from cellbounds.methods.general.rays import grows_without_end
 from cellbounds.methods.general.search import Search
 
-__all__ = ["Settled", "settle_all", "settle_one"]
+__all__ = ["Settled", "passes", "settle_all", "settle_one"]
 
-QUICK_WALK, SHORT_WALK, LONG_WALK = 5_000, 50_000, 3_000_000
-"""Proposals for a first try, for as long as an integer program takes, and where none would do."""
+QUICK_WALK = 5_000
+"""Proposals of a first walk, before anything is proven."""
+
+SHORT_WALKS = ((6.0, 10_000), (3.0, 10_000))
+LONG_WALKS = ((6.0, 5_000_000), (3.0, 5_000_000))
+"""Temperatures and proposals of walks near the solution of a program: in small problems less
+than an integer program takes, in large ones about as long as the program took."""
+
+DECIDING = 20.0
+"""Seconds for deciding whether some statements force a bound."""
 
 CORNERS = 4
 """Corners of the relaxation that are tried for one bound."""
@@ -70,6 +79,29 @@ def settle_all(search: Search, effort: Effort) -> None:
             _each(search, step, effort)
 
 
+def passes(search: Search, bound: Bound, value: int) -> bool | None:
+    """Whether a bound is at least as far in as a value; None if not decided in time."""
+    place, side = bound
+    effort = Effort.of(DECIDING)
+
+    def decided() -> bool | None:
+        if side == 0 and search.low[place] >= value:
+            return True
+        if side == 1 and search.high[place] <= value:
+            return True
+        if not len(search.pool):
+            return None
+        inside = search.pool.least[place] >= value if side == 0 else search.pool.most[place] <= value
+        return None if inside else False
+
+    search.by_program(place, side, effort.left)
+    if decided() is None and search.first_table(effort.left) and decided() is None:
+        search.by_walking(place, side, QUICK_WALK)
+    if decided() is None:
+        search.by_crossing(place, side, value, effort.left)
+    return decided()
+
+
 def _begun(search: Search, effort: Effort) -> bool:
     """Have a first table, and know which sums have no end."""
     if effort.start is not None and not len(search.pool):
@@ -87,19 +119,23 @@ Step = Callable[[Search, int, int], None]
 
 def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[Step]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
-    yield _by_walking(SHORT_WALK if search.program_is_dear else QUICK_WALK)
+    yield _by_walking(QUICK_WALK)
     yield _by_program(effort)
-    if search.program_is_dear:
-        yield _by_walking(LONG_WALK)
-    else:
+    if not search.program_is_dear:
         yield _by_corners
-        yield _by_walking(SHORT_WALK)
     yield _by_integers(effort, share)
 
 
 def _by_program(effort: Effort) -> Step:
+    """Prove by a linear program, then walk near its solution to where the proof ends."""
+
     def step(search: Search, place: int, side: int) -> None:
-        search.by_program(place, side, effort.left)
+        real = search.by_program(place, side, effort.left)
+        rounds = LONG_WALKS if search.program_is_dear else SHORT_WALKS
+        for temperature, proposals in rounds:
+            if real is None or search.settled(place, side) or effort.spent:
+                return
+            search.by_walking(place, side, proposals, Guide(real, temperature))
 
     return step
 

@@ -44,64 +44,57 @@ def walk(
     goal: int,
     least_goal: IntArray,
     most_goal: IntArray,
+    guide: IntArray,
+    weights: IntArray,
+    temperature: float,
     proposals: int,
     through: int,
     state: IntArray,
     snapshots: IntArray,
-    events: IntArray,
-) -> tuple[int, int, int]:
-    """Push the sum `target` up (sign 1) or down (sign -1) towards `goal`.
+) -> tuple[int, int]:
+    """Push the sum `target` up (sign 1) or down (sign -1) towards `goal`, never back.
 
     `counts` and `sums` change in place. `asked` is the sum that each cell belongs to, `members`
-    the cells of the target, `through` how many of 100 proposals go through one of them. When some
-    other sum reaches its goal (`least_goal`, `most_goal`; changed in place to values out of
-    reach once met) the table is kept in `snapshots` and (sum, side, snapshot) in `events`.
-    Returns the proposals left, snapshots kept and events noted; full buffers end the walk early.
+    the cells of the target, `through` how many of 100 proposals go through one of them.
+    With a temperature above zero, other moves are taken that come nearer to the table `guide`
+    (weighted squares), or further by less than a random part of the temperature; otherwise all.
+    When some other sum reaches its goal (`least_goal`, `most_goal`; changed in place to values
+    out of reach once met) the table is kept in `snapshots`. Returns the proposals left and the
+    snapshots kept; a full buffer ends the walk early.
     """
-    rank = len(shape)
     corner = np.zeros(64, dtype=np.int64)
     changes = np.zeros(64, dtype=np.int64)
-    step = np.zeros(rank, dtype=np.int64)
+    step = np.zeros(len(shape), dtype=np.int64)
+    guided = temperature > 0
     kept = 0
-    noted = 0
     left = proposals
-    while left > 0:
+    while left > 0 and kept < len(snapshots) and sums[target] * sign < goal * sign:
         left -= 1
-        if sums[target] * sign >= goal * sign:
-            break
-        if kept == len(snapshots) or noted + 64 >= len(events):
-            break
         pick = _below(state, len(axes))
         size = dimensions[pick]
-        aimed = _below(state, 100) < through
-        base = 0
-        if aimed:
+        direction = 1
+        if _below(state, 100) < through:
             base = members[_below(state, len(members))]
+            direction = sign
         else:
             base = _below(state, len(counts))
-        direction = 1
-        if aimed:
-            direction = sign
-        elif _below(state, 2):
-            direction = -1
-        possible = True
+            if guided:
+                if counts[base] > guide[base]:
+                    direction = -1
+            elif _below(state, 2):
+                direction = -1
         for d in range(size):
             axis = axes[pick, d]
-            levels = shape[axis]
-            if levels < 2:
-                possible = False
-                break
-            here = (base // strides[axis]) % levels
-            other = _below(state, levels - 1)
+            here = (base // strides[axis]) % shape[axis]
+            other = _below(state, shape[axis] - 1)
             if other >= here:
                 other += 1
             step[d] = (other - here) * strides[axis]
-        if not possible:
-            continue
-        count = 1 << size
-        gained = 0
         room = np.int64(1) << 62
-        for k in range(count):
+        gained = 0
+        slope = 0.0
+        bend = 0.0
+        for k in range(1 << size):
             cell = base
             change = direction
             for d in range(size):
@@ -114,42 +107,46 @@ def walk(
                 room = min(room, counts[cell] - lower[cell])
             if room == 0:
                 break
+            if guided:
+                slope += 2 * weights[cell] * (counts[cell] - guide[cell]) * change
+                bend += weights[cell]
             if asked[cell] == target:
                 gained += change
             corner[k] = cell
             changes[k] = change
         if room == 0 or gained * sign < 0:
             continue
-        # As far as the move goes towards the goal, any part of the way elsewhere.
-        if gained != 0:
-            often = min(room, max(1, (goal - sums[target]) // gained))
-        else:
+        often = room
+        if guided:
+            # The step that comes nearest to the guide.
+            often = np.int64(round(-slope / (2 * bend))) if bend > 0 else room
+            if often < 1:
+                if gained == 0 and (
+                    slope + bend > temperature * (1 + _below(state, 1000)) / 1000.0
+                ):
+                    continue
+                often = 1
+            often = min(often, room)
+        elif gained == 0:
             often = 1 + _below(state, room)
-        for k in range(count):
-            change = changes[k] * often
-            counts[corner[k]] += change
-            sums[asked[corner[k]]] += change
+        if gained != 0:
+            often = min(often, max(1, (goal - sums[target]) // gained))
+        for k in range(1 << size):
+            counts[corner[k]] += changes[k] * often
+            sums[asked[corner[k]]] += changes[k] * often
         met = False
-        for k in range(count):
+        for k in range(1 << size):
             one = asked[corner[k]]
             if sums[one] <= least_goal[one]:
                 least_goal[one] = -1
-                events[noted, 0] = one
-                events[noted, 1] = 0
-                events[noted, 2] = kept
-                noted += 1
                 met = True
             if sums[one] >= most_goal[one]:
                 most_goal[one] = np.int64(1) << 62
-                events[noted, 0] = one
-                events[noted, 1] = 1
-                events[noted, 2] = kept
-                noted += 1
                 met = True
         if met:
             snapshots[kept] = counts
             kept += 1
-    return left, kept, noted
+    return left, kept
 
 
 @njit(cache=True)  # type: ignore[misc]

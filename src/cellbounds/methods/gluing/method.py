@@ -97,8 +97,9 @@ class _Builder:
         release = self._about(leaf, variables)
         if leaf.known is None:
             effort = self._question.effort
-            question = Question("sharp", names or variables, _for_part(effort, variables))
-            return Answered(self._ask(release, question), names or variables, variables)
+            question = Question("sharp", names, _for_part(effort, variables))
+            assert release is not None
+            return Answered(self._ask(release, question), names, variables)
         counts = self._counts(leaf.known)
         if release is not None:
             broken = violations(release, Table(release.domain, counts.array))
@@ -227,6 +228,13 @@ class GluedAnswers:
             return 0
         proven, attained = (self._part.bound(at, side, attained=one) for one in (False, True))
         return proven if proven == attained else None
+
+    def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
+        """Compare with the bound if it is settled."""
+        bound = self.bound(index, side)
+        if bound is None:
+            return None
+        return bool(bound >= value if side == 0 else bound <= value)
 
     def values(self, index: tuple[int, ...]) -> ValueSet:
         """Every attainable count of one cell."""

@@ -1,0 +1,125 @@
+"""Every answer about any mixture of statements against the list of all consistent tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import cellbounds as cb
+from cellbounds.methods.protocol import Question
+from cellbounds.methods.registry import METHODS
+from cellbounds.solve import _ask
+from cellbounds.structure import gather
+from listing import listed, sums
+from mixtures import cases, margin_cases
+
+
+def few(share: int):
+    return settings(max_examples=max(20, settings.default.max_examples // share))
+
+
+def described(case) -> str:
+    return f"{case.release.to_dict()}, over {case.over}"
+
+
+def check(case, **options):
+    """Bounds, every attainable value, and a witness for each value of one cell."""
+    release, over = case.release, case.over
+    tables = listed(release, case.largest)
+    if not len(tables):
+        with pytest.raises(cb.InconsistentRelease):
+            cb.bounds(release, over=over, **options)
+        with pytest.raises(cb.InconsistentRelease):
+            cb.attainable(release, over=over, **options)
+        return
+    margins = sums(release, tables, over)
+    answer = cb.bounds(release, over=over, **options)
+    assert answer.evidence is cb.Evidence.EXACT
+    assert np.array_equal(answer.lower.ravel(), margins.min(axis=0)), described(case)
+    assert np.array_equal(answer.upper.ravel(), margins.max(axis=0)), described(case)
+    check_values(case, tables, margins, cb.attainable(release, over=over, **options))
+    check_ends(case, tables, margins, answer)
+
+
+def check_values(case, tables, margins, values):
+    domain = case.release.domain.project(case.over)
+    held = {table.tobytes() for table in tables}
+    for place, labels in enumerate(domain.cells()):
+        expected = set(margins[:, place].tolist())
+        assert values[labels] == expected, described(case)
+        assert list(values[labels]) == sorted(expected)
+    last = domain.size - 1
+    for value in values[labels]:
+        table = values.witness(*labels, value=value).counts.astype(np.int64).ravel()
+        assert table.tobytes() in held, described(case)
+        assert sums(case.release, table[None], case.over)[0, last] == value
+
+
+def check_ends(case, tables, margins, answer):
+    held = {table.tobytes() for table in tables}
+    domain = case.release.domain.project(case.over)
+    for place, labels in enumerate(domain.cells()):
+        for at, value in (("lower", margins[:, place].min()), ("upper", margins[:, place].max())):
+            table = answer.witness(*labels, at=at).counts.astype(np.int64).ravel()
+            assert table.tobytes() in held
+            assert sums(case.release, table[None], case.over)[0, place] == value
+
+
+@given(cases())
+def test_mixtures(case):
+    check(case)
+
+
+@given(margin_cases())
+def test_exact_margins(case):
+    check(case)
+
+
+@few(3)
+@given(cases(spoil=False))
+def test_from_the_owners_table(case):
+    check(case, start=case.table)
+
+
+@few(3)
+@given(cases())
+def test_an_inconsistent_start_is_refused(case):
+    tables = listed(case.release, case.largest)
+    assume(case.counts.ravel().tolist() not in tables.tolist())
+    with pytest.raises(cb.InvalidInput):
+        cb.bounds(case.release, over=case.over, start=case.table)
+
+
+def answers_of_each_method(case):
+    """What every method that does not refuse answers, by its name; None: inconsistent."""
+    facts = gather(case.release)
+    question = Question("sharp", case.over)
+    domain = case.release.domain.project(case.over)
+    found = {}
+    for method in METHODS:
+        if method.refusal(facts, question) is not None:
+            continue
+        try:
+            worked = method.work(facts, question, _ask)
+            low, high = worked.bounds()
+        except cb.InconsistentRelease:
+            found[method.name] = None
+            continue
+        values = [list(worked.values(index)) for index in np.ndindex(domain.shape)]
+        found[method.name] = low.tolist(), high.tolist(), values
+    return found
+
+
+@few(2)
+@given(cases())
+def test_methods_agree_on_mixtures(case):
+    found = answers_of_each_method(case)
+    assert all(one == found["integer search"] for one in found.values()), described(case)
+
+
+@few(2)
+@given(margin_cases())
+def test_methods_agree_on_margins(case):
+    found = answers_of_each_method(case)
+    assert all(one == found["integer search"] for one in found.values()), described(case)
