@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
 
+from cellbounds.certifying import certify
 from cellbounds.constraints import violations
 from cellbounds.contradicting import contradiction
 from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
@@ -104,6 +105,9 @@ def bounds(
         if sharp
         else None,
         worked.attained() if sharp else None,
+        partial(certify, worked, release, question.over, method.name, start is not None)
+        if sharp
+        else None,
     )
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 import cellbounds as cb
+from cellbounds.report.audits import render
 from cellbounds.risk import audit
+from margin_tables import tables_with_margins
 
-PUBLISHED = Path(__file__).parents[2] / "examples" / "published.toml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PUBLISHED = EXAMPLES / "published.toml"
 
 TABLE_8 = [
     [(15, 63), (1, 5), (3, 13), (1, 5)],
@@ -38,3 +44,113 @@ def test_the_owner_finds_it_safe():
 def test_shipped_tables_have_the_totals_of_the_papers(name):
     totals = {"analgesic": 193, "census3": 742, "delinquent": 135, "koch4": 193, "mp3": 50}
     assert cb.example_table(name).total == totals[name]
+
+
+# The sparse table: margins that reveal it together, though none does alone.
+
+SPARSE = cb.read_table(EXAMPLES / "sparse5.csv")
+FOUR = [
+    "[housing,age,travel]",
+    "[housing,work,illness]",
+    "[age,work,travel]",
+    "[age,travel,illness]",
+]
+FIFTH = "[housing,age,work]"
+PAIRS = [f"[{a},{b}]" for a, b in itertools.combinations(SPARSE.domain.names, 2)]
+
+
+def axes_of(statement: str) -> tuple[int, ...]:
+    return tuple(map(SPARSE.domain.axis, statement.strip("[]").split(",")))
+
+
+def exactly_known(*statements: str) -> np.ndarray:
+    answer = cb.bounds(cb.publish(SPARSE, *statements))
+    assert answer.evidence is cb.Evidence.EXACT
+    known = answer.lower == answer.upper
+    assert (answer.lower[known] == SPARSE.counts[known]).all()
+    return known
+
+
+def test_the_sparse_table_is_as_its_page_says():
+    assert SPARSE.total == 93
+    assert SPARSE.domain.size == 72
+    assert np.count_nonzero(SPARSE.counts == 0) == 48
+
+
+@pytest.mark.parametrize("statement", [*FOUR, FIFTH, *PAIRS])
+def test_no_margin_alone_pins_down_a_cell_that_holds_anybody(statement):
+    assert not (exactly_known(statement) & (SPARSE.counts > 0)).any()
+
+
+@pytest.mark.parametrize(
+    ("statements", "tables", "known", "occupied", "small"),
+    [(FOUR, 18, 56, 11, 7), ([*FOUR, FIFTH], 1, 72, 24, 13)],
+    ids=["four margins", "five margins"],
+)
+def test_margins_together_pin_down_most_of_the_sparse_table(
+    statements, tables, known, occupied, small
+):
+    """All tables are listed: a cell is known if and only if it is the same in all of them."""
+    listed = tables_with_margins(SPARSE.counts, map(axes_of, statements))
+    assert len(listed) == tables
+    same = listed.min(axis=0) == listed.max(axis=0)
+    found = exactly_known(*statements)
+    assert (found == same).all()
+    assert np.count_nonzero(found) == known
+    assert np.count_nonzero(found & (SPARSE.counts > 0)) == occupied
+    assert np.count_nonzero(found & (SPARSE.counts > 0) & (SPARSE.counts <= 3)) == small
+    values = cb.attainable(cb.publish(SPARSE, *statements))
+    for (_, held), seen in zip(values.items(), listed.reshape(tables, -1).T, strict=True):
+        assert list(held) == sorted(set(seen.tolist()))
+
+
+def test_four_margins_reveal_everybody_with_an_illness_and_two_are_to_blame():
+    ill = (..., SPARSE.domain.position("illness", "chronic"))
+    assert exactly_known(*FOUR)[ill].all()
+    answer = cb.bounds(cb.publish(SPARSE, *FOUR))
+    blamed = answer.explain("tenant", "18-34", "no", "car", "chronic").lower_blame
+    assert set(blamed.statements) == {"[housing,work,illness]", "[age,travel,illness]"}
+    assert exactly_known("[housing,work,illness]", "[age,travel,illness]")[ill].all()
+
+
+def test_all_two_way_margins_pin_down_one_cell_that_holds_anybody():
+    """Compared with integer programs for the least and the most of every cell."""
+    size = SPARSE.domain.size
+    rows, sides = [], []
+    for axes in map(axes_of, PAIRS):
+        others = tuple(set(range(5)) - set(axes))
+        units = np.eye(size).reshape(size, *SPARSE.domain.shape)
+        summed = units.sum(axis=tuple(other + 1 for other in others))
+        rows.append(summed.reshape(size, -1).T)
+        sides.append(SPARSE.counts.sum(axis=others).ravel())
+    right = np.concatenate(sides)
+    margins = LinearConstraint(np.concatenate(rows), right, right)
+
+    def least(sign: int, cell: int) -> int:
+        weights = np.zeros(size)
+        weights[cell] = sign
+        solved = milp(weights, constraints=margins, integrality=np.ones(size), bounds=Bounds(0))
+        assert solved.success
+        return round(sign * solved.fun)
+
+    found = exactly_known(*PAIRS)
+    again = [least(1, cell) == least(-1, cell) for cell in range(size)]
+    assert found.ravel().tolist() == again
+    alone = np.argwhere(found & (SPARSE.counts > 0))
+    assert [SPARSE.domain.labels(index) for index in alone] == [
+        ("tenant", "65+", "no", "car", "chronic")
+    ]
+
+
+@pytest.mark.parametrize("statements", [FOUR, [*FOUR, FIFTH]], ids=["four", "five"])
+def test_the_page_shows_what_the_audit_says(statements):
+    page = (EXAMPLES / "README.md").read_text("utf-8").splitlines()
+    said = render(audit(SPARSE, cb.publish(SPARSE, *statements)), "table").splitlines()
+    shown = {line for line in page if line.startswith(("72 cells:", "UNSAFE:"))}
+    assert {line for line in said if line.startswith(("72 cells:", "UNSAFE:"))} <= shown
+    if statements == FOUR:
+        cells = [line for line in page if line.endswith(("mark", "UNSAFE"))]
+        assert len(cells) == 2
+        assert set(cells) <= set(said)
+        asked = " ".join(f'"{one}"' for one in FOUR)
+        assert f"$ cellbounds audit examples/sparse5.csv {asked}" in page

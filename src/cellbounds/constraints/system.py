@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.arrays import SAFE, IntArray
+from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.constraints.behind import Behind, cells_behind
 from cellbounds.domain import Domain
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Statement, Total
@@ -32,6 +32,7 @@ class Row:
     upper: int
     statement: int
     figure: int
+    about_sum: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,8 @@ class System:
 
     Row k is the sum of ``coefficients * counts[cells]`` over ``starts[k]:starts[k + 1]``, between
     ``lower[k]`` and ``upper[k]`` (NO_LOWER, NO_UPPER: no limit). `statement` and `figure` say
-    where a row is from. Arrays are of Python integers where int64 would not do.
+    where a row is from; `about_sum` marks rows about the sum of a row of rates (it holds somebody,
+    or nobody). Arrays are of Python integers where int64 would not do.
     """
 
     release: Release
@@ -65,6 +67,7 @@ class System:
     upper: IntArray
     statement: IntArray
     figure: IntArray
+    about_sum: BoolArray
     lists: tuple[ValueList, ...]
 
     @property
@@ -117,6 +120,7 @@ class _Block:
     upper: IntArray
     statement: int
     figure: IntArray
+    about_sum: BoolArray | None = None
 
 
 def _joined(release: Release, blocks: list[_Block], lists: list[ValueList]) -> System:
@@ -133,6 +137,12 @@ def _joined(release: Release, blocks: list[_Block], lists: list[ValueList]) -> S
         column([one.upper for one in blocks]),
         column([np.full(len(one.widths), one.statement) for one in blocks]),
         column([one.figure for one in blocks]),
+        column(
+            [
+                np.zeros(len(one.widths), dtype=bool) if one.about_sum is None else one.about_sum
+                for one in blocks
+            ]
+        ).astype(bool),
         tuple(lists),
     )
 
@@ -159,7 +169,7 @@ def _compile(
                 cells = behind.cells[behind.starts[flat] : behind.starts[flat + 1]]
                 yield ValueList(cells, frozenset(values), place, flat)
         case Linear():
-            yield from _linear(statement, domain, place)
+            yield from _linear(statement, domain, place, closed)
         case Conditional():
             yield from _block_of(list(_rates(statement, domain, place, closed)), place)
 
@@ -199,8 +209,10 @@ def _impossible(place: int, figure: int) -> _Block:
     return _Block(one, zero, one, one, -one, place, np.array([figure]))
 
 
-def _linear(statement: Linear, domain: Domain, place: int) -> Iterator[_Block]:
-    coefficients, lower, upper = statement.terms(domain)
+def _linear(statement: Linear, domain: Domain, place: int, closed: bool) -> Iterator[_Block]:
+    coefficients, lower, upper = (
+        _unrounded(statement, domain) if closed else statement.terms(domain)
+    )
     behind = cells_behind(domain, statement.variables)
     spread = np.repeat(coefficients, np.diff(behind.starts))
     # Derived variables may overlap: a cell behind several groups adds their coefficients.
@@ -217,6 +229,18 @@ def _linear(statement: Linear, domain: Domain, place: int) -> Iterator[_Block]:
     yield from _block_of([Row(cells[kept], summed[kept], low, high, place, 0)], place)
 
 
+def _unrounded(statement: Linear, domain: Domain) -> tuple[IntArray, int | None, int | None]:
+    """Coefficients and limits as integers, without the rounding that whole counts allow."""
+    laid = statement.laid_out(domain)
+    limits = [one for one in (statement.lower, statement.upper) if one is not None]
+    scale = math.lcm(*(one.denominator for one in (*laid, *limits)))
+    coefficients = np.array([int(one * scale) for one in laid], dtype=object)
+    lower, upper = (
+        None if one is None else int(one * scale) for one in (statement.lower, statement.upper)
+    )
+    return coefficients, lower, upper
+
+
 def _rates(statement: Conditional, domain: Domain, place: int, closed: bool) -> Iterator[Row]:
     ends = statement.intervals
     rows, columns = ends.low.shape
@@ -227,9 +251,9 @@ def _rates(statement: Conditional, domain: Domain, place: int, closed: bool) -> 
         ones = np.ones(len(cells), dtype=np.int64)
         # Figures of a row that are about its sum are numbered with its first rate.
         if ends.zero[i]:
-            yield Row(cells, ones, NO_LOWER, 0, place, i * columns)
+            yield Row(cells, ones, NO_LOWER, 0, place, i * columns, about_sum=True)
             continue
-        yield Row(cells, ones, 1, NO_UPPER, place, i * columns)
+        yield Row(cells, ones, 1, NO_UPPER, place, i * columns, about_sum=True)
         scale = int(ends.scale[i])
         edges = edges - edges[0]
         for j in range(columns):
@@ -260,14 +284,23 @@ def _rate(
     figure: int,
 ) -> Row:
     """``scale * cell - end * row sum`` between two limits, in lowest terms."""
-    shared = math.gcd(scale, end)
-    wide = max(scale, abs(end)) // shared >= 2**31
-    coefficients = np.full(len(cells), -(end // shared), dtype=object if wide else np.int64)
-    coefficients[inside] += scale // shared
-    low = lower if lower == NO_LOWER else -(-lower // shared)
-    high = upper if upper == NO_UPPER else upper // shared
+    wide = max(scale, abs(end)) >= 2**31
+    coefficients = np.full(len(cells), -end, dtype=object if wide else np.int64)
+    coefficients[inside] += scale
     kept = np.asarray(coefficients != 0, dtype=bool)
-    return Row(cells[kept], coefficients[kept], low, high, place, figure)
+    return _lowest_terms(Row(cells[kept], coefficients[kept], lower, upper, place, figure))
+
+
+def _lowest_terms(row: Row) -> Row:
+    """Divide by what the coefficients share; limits are rounded inwards, as sums are whole."""
+    shared = math.gcd(*set(row.coefficients.tolist())) if len(row.cells) else 1
+    if shared <= 1:
+        return row
+    low = row.lower if row.lower == NO_LOWER else -(-row.lower // shared)
+    high = row.upper if row.upper == NO_UPPER else row.upper // shared
+    return Row(
+        row.cells, row.coefficients // shared, low, high, row.statement, row.figure
+    )
 
 
 def _block_of(rows: list[Row], place: int) -> Iterator[_Block]:
@@ -288,4 +321,5 @@ def _block_of(rows: list[Row], place: int) -> Iterator[_Block]:
         _limits([row.upper for row in rows]),
         place,
         np.array([row.figure for row in rows]),
+        np.array([row.about_sum for row in rows]),
     )

@@ -209,13 +209,17 @@ class Prior:
         return chosen
 
     def to_dict(self) -> dict[str, Any]:
-        """This statement as plain values."""
+        """This statement as plain values.
+
+        `keyed` names what is written as pairs of labels and value; labels may be numbers, so that
+        such pairs cannot be told from an array of lists otherwise.
+        """
+        said = {"lower": self.lower, "upper": self.upper, "values": self.values}
         return {
             "prior": {
                 "variables": list(self.variables),
-                "lower": _plain(self.lower),
-                "upper": _plain(self.upper),
-                "values": _plain(self.values),
+                **{name: _plain(given) for name, given in said.items()},
+                "keyed": [name for name, given in said.items() if isinstance(given, Mapping)],
             }
         }
 
@@ -286,7 +290,7 @@ def _plain(given: object) -> Any:
         ]
         return sorted(pairs, key=repr)
     if isinstance(given, np.ndarray):
-        return given.tolist()
+        return _plain(given.tolist())  # an array of objects may hold numpy's integers
     if isinstance(given, Sequence | set | frozenset | range) and not isinstance(given, str):
         return [_plain(value) for value in (sorted(given) if isinstance(given, set) else given)]
     if isinstance(given, np.integer | Fraction):

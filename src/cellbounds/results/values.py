@@ -121,8 +121,8 @@ class ValueSet:
     def _check_settled(self) -> None:
         if self.unknown:
             raise Unsettled(
-                "the budget was spent before every value was settled; see .known, .possible and "
-                ".unknown, or give more seconds"
+                "not every value could be settled (the budget was spent, or nothing limits cells "
+                "that this one has to do with); see .known, .possible and .unknown"
             )
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -173,10 +173,9 @@ def label_key(label: object) -> str:
     return json.dumps(label, sort_keys=True)
 
 
-def packed(values: Sequence[int] | Iterator[int]) -> IntArray:
+def packed(values: Sequence[int]) -> IntArray:
     """Whole numbers as int64 if they fit well, as Python integers otherwise."""
-    numbers = list(values)
-    small = all(-SAFE < one < SAFE for one in numbers)
-    made = np.empty(len(numbers), dtype=np.int64 if small else object)
-    made[:] = numbers
+    small = all(-SAFE < one < SAFE for one in values)
+    made: IntArray = np.empty(len(values), dtype=np.int64 if small else object)
+    made[:] = values
     return made

@@ -42,7 +42,7 @@ def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
         if isinstance(statement, Total):
             continue
         about = spoken_of(statement, domain)
-        if about == everything and isinstance(statement, Prior) and not statement.values:
+        if about == everything and isinstance(statement, Prior) and statement.values is None:
             continue
         faces.append(frozenset(domain.axes(sorted(about))))
     faces.append(frozenset())

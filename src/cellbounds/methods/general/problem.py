@@ -51,6 +51,18 @@ class Problem:
             return np.zeros(0, dtype=np.int64)
         return np.asarray(np.add.reduceat(self.coefficients * counts[self.cells], self.starts[:-1]))
 
+    def components(self) -> IntArray:
+        """The smallest cell that each cell is connected with, through rows or lists."""
+        labels = np.arange(len(self.lower))
+        before = labels - 1
+        while not np.array_equal(before, labels):
+            before = labels.copy()
+            if len(self.cells):
+                least = np.minimum.reduceat(labels[self.cells], self.starts[:-1])
+                np.minimum.at(labels, self.cells, least[self.rows])
+            labels = labels[labels]
+        return labels
+
     def holds(self, counts: IntArray) -> bool:
         """Whether counts keep every bound, limit and list."""
         if (counts < self.lower).any() or (counts > self.upper).any():

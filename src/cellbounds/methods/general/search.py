@@ -67,6 +67,7 @@ class Search:
     _integers: IntegerProgram | None = field(init=False, default=None)
     _sendable: bool | None = field(init=False, default=None)
     _rounds: int = field(init=False, default=0)
+    _component: IntArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         domain = self.release.domain
@@ -95,6 +96,7 @@ class Search:
             setattr(self, name, value)
         self._program = self._duals = self._integers = self._sendable = None
         self._rounds = 0
+        self._component = None
 
     # What is settled.
 
@@ -249,7 +251,7 @@ class Search:
             self.pool.add(self.expand(found.cells))
         elif found.final and not self.capped:
             raise InconsistentRelease("no table of counts fits all the published figures")
-        if found.bound is not None and not self.capped:
+        if found.bound is not None and not self.capped_for(place):
             self.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
 
     def by_crossing(self, place: int, side: int, value: int, seconds: float | None) -> None:
@@ -262,7 +264,7 @@ class Search:
         found = self.integers.with_sum(cells, ones, low - constant, high - constant, None, seconds)
         if found.cells is not None:
             self.pool.add(self.expand(found.cells))
-        elif found.final and not self.capped:
+        elif found.final and not self.capped_for(place):
             self.prove(place, side, value, Proof.SOLVER)
 
     @property
@@ -302,6 +304,21 @@ class Search:
     def capped(self) -> bool:
         """Whether some cell has no upper limit."""
         return bool((self.small.upper == NO_UPPER).any())
+
+    def capped_for(self, place: int) -> bool:
+        """Whether a cell without upper limit has to do with one sum.
+
+        If not, what the integer solver proves of the sum holds, though it looks at a part only:
+        the cells that the sum has to do with are all there, and the others have a table.
+        """
+        if not self.capped:
+            return False
+        if self._component is None:
+            self._component = self.small.components()
+        cells, _ = self.objective(place)
+        near = np.isin(self._component, self._component[cells])
+        within = len(self.pool) and int(self.pool.at(0)[self.numbers].max(initial=0)) <= CAP
+        return not within or bool((self.small.upper[near] == NO_UPPER).any())
 
     @property
     def sendable(self) -> bool:

@@ -197,7 +197,7 @@ class _Gaps:
                 self._climb(value)
                 top = max([value, *(run.last for run in self.runs[before:] if run.by == 1)])
                 waiting += [(left, value), (min(top, right - 1), right)]
-            elif not found.final or search.capped:
+            elif not found.final or search.capped_for(self._place):
                 self._unknown.append((left + 1, right - 1))
 
     def values(self) -> ValueSet:

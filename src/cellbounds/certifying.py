@@ -1,0 +1,251 @@
+"""Certificates: bounds with witnesses and proofs that somebody else can check.
+
+A bound is proven by multipliers of the published inequalities wherever a linear program finds
+such; they need nothing but the release to be checked. Where whole numbers do better than any
+multipliers, the certificate says which method proved it, and a verifier has to prove it again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cellbounds.arrays import SAFE, IntArray
+from cellbounds.constraints import NO_LOWER, NO_UPPER, System, compile_release
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.methods.general.asked import asked_about
+from cellbounds.methods.general.problem import Problem, raw_problem
+from cellbounds.methods.general.programs import LinearProgram
+from cellbounds.methods.protocol import Worked
+from cellbounds.releases import Release
+from cellbounds.results import Unbounded
+from cellbounds.version import __version__
+
+__all__ = ["FORMAT", "certify"]
+
+FORMAT = "cellbounds-certificate/1"
+
+DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
+"""Denominators of multipliers that are tried in turn."""
+
+
+def certify(
+    worked: Worked,
+    release: Release,
+    over: tuple[str, ...],
+    method: str,
+    from_table: bool,
+    public: bool | None,
+) -> dict[str, Any]:
+    """The certificate of all bounds as plain values.
+
+    Raises
+    ------
+    InvalidInput
+        If it is to be public, but witnesses were found with the help of the owner's table.
+    """
+    if public and from_table:
+        raise InvalidInput(
+            "a public certificate may not use witnesses that lean on the owner's table; ask "
+            "bounds(release) without start= and certify that"
+        )
+    lower, upper = worked.bounds()
+    attained = worked.attained() or (lower, upper)
+    provers = _Provers(release, over)
+    tables = _Tables(worked)
+    cells = []
+    for labels, index in zip(
+        release.domain.project(over).cells(), np.ndindex(lower.shape), strict=True
+    ):
+        entry: dict[str, Any] = {"labels": [_plain(label) for label in labels]}
+        for side, name in ((0, "lower"), (1, "upper")):
+            proven, reached = (lower, upper)[side][index], attained[side][index]
+            endless = isinstance(proven, Unbounded)
+            missing = reached is None or isinstance(reached, Unbounded)
+            entry[name] = {
+                "proven": None if endless else int(proven),
+                "attained": None if missing else int(reached),
+                "witness": None if missing else tables.number(index, int(reached)),
+                "proof": provers.proof(
+                    index, side, proven, lambda i=index, s=side: worked.proof(i, s)
+                ),
+            }
+        cells.append(entry)
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "public": not from_table if public is None else public,
+        "release": {"digest": release.digest, **release.to_dict()},
+        "over": list(over),
+        "kind": "sharp",
+        "method": method,
+        "evidence": worked.evidence.value,
+        "witnesses": tables.packed,
+        "cells": cells,
+    }
+
+
+def _plain(label: object) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+class _Tables:
+    """Witness tables, each stored once."""
+
+    def __init__(self, worked: Worked) -> None:
+        self._worked = worked
+        self._numbers: dict[bytes, int] = {}
+        self.packed: list[list[list[int]]] = []
+
+    def number(self, index: tuple[int, ...], value: int) -> int:
+        counts = self._worked.witness(index, value).counts.ravel()
+        key = str(counts.tolist()).encode() if counts.dtype == object else counts.tobytes()
+        number = self._numbers.setdefault(key, len(self.packed))
+        if number == len(self.packed):
+            where = np.flatnonzero(counts)
+            self.packed.append([[int(k), int(counts[k])] for k in where])
+        return number
+
+
+class _Provers:
+    """Finds multipliers of the published inequalities."""
+
+    def __init__(self, release: Release, over: tuple[str, ...]) -> None:
+        self._release = release
+        self._shape = tuple(len(release.domain.levels(name)) for name in over)
+        self._asked = asked_about(release.domain, over)
+        self._system: System = compile_release(release)
+        try:
+            self._problem: Problem | None = raw_problem(self._system, release.domain.size)
+        except TooMuchWork:
+            self._problem = None
+        self._program: LinearProgram | None = None
+
+    def proof(self, index: tuple[int, ...], side: int, proven: Any, method: Any) -> dict[str, Any]:
+        if side == 0 and proven == 0:
+            return {"kind": "nonnegative"}
+        place = int(np.ravel_multi_index(index, self._shape)) if self._shape else 0
+        sign = 1 if side == 0 else -1
+        weights = np.zeros(self._release.domain.size, dtype=np.int64)
+        np.add.at(weights, self._asked.members(place), sign)
+        if isinstance(proven, Unbounded):
+            ray = self._ray(weights)
+            if ray is not None:
+                return {"kind": "unbounded", "ray": ray}
+        else:
+            found = self._multipliers(weights, sign * int(proven))
+            if found is not None:
+                return found
+        said: str = method()
+        kind = "closed form" if said.startswith("closed form") else "method"
+        return {"kind": "solver" if said == "solver" else kind, "text": said}
+
+    @property
+    def _solver(self) -> LinearProgram:
+        assert self._problem is not None
+        if self._program is None:
+            self._program = LinearProgram(self._problem)
+        return self._program
+
+    def _multipliers(self, weights: IntArray, proven: int) -> dict[str, Any] | None:
+        """Multipliers that prove ``weights @ cells >= proven``."""
+        problem = self._problem
+        if problem is None or not len(problem.cells):
+            return None
+        cells = np.flatnonzero(weights)
+        proposal = self._solver.minimize(cells, weights[cells])
+        if proposal is None:
+            return None
+        for denominator in DENOMINATORS:
+            multipliers = np.rint(proposal.duals * denominator)
+            if np.abs(multipliers).max(initial=0) * denominator > 2**52:
+                return None
+            whole = _repaired(problem, weights * denominator, multipliers.astype(np.int64))
+            if whole is None:
+                continue
+            limits = np.where(whole > 0, problem.row_lower, problem.row_upper)
+            total = sum(int(m) * int(b) for m, b in zip(whole, limits, strict=True) if m)
+            if -(-total // denominator) >= proven:
+                return {
+                    "kind": "dual",
+                    "denominator": denominator,
+                    "multipliers": [self._named(row, int(whole[row])) for row in np.flatnonzero(whole)],
+                }
+        return None
+
+    def _named(self, row: int, multiplier: int) -> list[Any]:
+        system = self._system
+        end = "lower" if multiplier > 0 else "upper"
+        if system.about_sum[row]:
+            end = "row" if multiplier > 0 else "empty"
+        return [int(system.statement[row]), int(system.figure[row]), end, abs(multiplier)]
+
+    def _ray(self, weights: IntArray) -> list[list[int]] | None:
+        """A direction of whole numbers in which the sum grows and every inequality still holds."""
+        problem = self._problem
+        if problem is None:
+            return None
+        from dataclasses import replace
+
+        cone = replace(
+            problem,
+            upper=np.ones_like(problem.upper),
+            row_lower=np.where(problem.row_lower == NO_LOWER, NO_LOWER, 0),
+            row_upper=np.where(problem.row_upper == NO_UPPER, NO_UPPER, 0),
+        )
+        cells = np.flatnonzero(weights)
+        proposal = LinearProgram(cone, exact=True).minimize(cells, weights[cells])
+        for scale in (1, 2, 3, 4, 5, 6, 10, 12, 60, 100, 1000, 10**6):
+            if proposal is None:
+                return None
+            ray = np.rint(proposal.cells * scale).astype(np.int64)
+            sums = cone.sums(ray)
+            kept = (sums >= cone.row_lower) & (sums <= cone.row_upper)
+            if kept.all() and int(weights @ ray) < 0:
+                return [[int(k), int(ray[k])] for k in np.flatnonzero(ray)]
+        return None
+
+
+def _repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntArray | None:
+    """Multipliers after which no cell is left with a negative coefficient; None if impossible."""
+    limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
+    multipliers = np.where((limits == NO_LOWER) | (limits == NO_UPPER), 0, multipliers)
+    rows = problem.rows
+    terms = problem.coefficients * multipliers[rows]
+    if float(np.abs(terms).astype(float).sum()) >= SAFE:
+        return None
+    rest = weights.copy()
+    np.subtract.at(rest, problem.cells, terms)
+    if (rest >= 0).all():
+        return multipliers
+    covering = _covering(problem)
+    for cell in np.flatnonzero(rest < 0).tolist():
+        if rest[cell] >= 0:
+            continue
+        row = int(covering[cell])
+        if row < 0:
+            return None
+        inside = slice(problem.starts[row], problem.starts[row + 1])
+        own = int(problem.coefficients[inside][problem.cells[inside] == cell][0])
+        more = -(int(rest[cell]) // own)
+        multipliers[row] -= more
+        rest[problem.cells[inside]] += more * problem.coefficients[inside]
+        if multipliers[row] > 0:
+            continue
+        if problem.row_upper[row] == NO_UPPER:
+            return None
+    return multipliers if (rest >= 0).all() else None
+
+
+def _covering(problem: Problem) -> IntArray:
+    """For each cell the row with the smallest upper limit that counts it, -1 if there is none."""
+    starts = problem.starts[:-1]
+    plain = np.minimum.reduceat(problem.coefficients, starts) > 0
+    usable = plain & (problem.row_upper != NO_UPPER)
+    covering = np.full(len(problem.lower), -1)
+    # Largest limits first, so that the smallest is written last.
+    for row in np.argsort(-problem.row_upper, kind="stable"):
+        if usable[row]:
+            covering[problem.cells[problem.starts[row] : problem.starts[row + 1]]] = row
+    return covering

@@ -1,0 +1,199 @@
+"""The structure of a certificate: keys, indices and labels, checked before anything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cellbounds.errors import InvalidInput
+from cellbounds.verification.plain import (
+    IntArray,
+    choice,
+    entries,
+    flag,
+    load,
+    object_with,
+    text,
+    whole,
+)
+from cellbounds.verification.reading import read_statement
+from cellbounds.verification.space import Space
+from cellbounds.verification.statements import Statement
+
+__all__ = ["FORMAT", "Bound", "Cell", "Certificate", "Proof", "Sparse", "read_certificate"]
+
+FORMAT = "cellbounds-certificate/1"
+
+Sparse = tuple[tuple[int, int], ...]
+"""Cells and numbers; every other cell has 0."""
+
+_ENDS = ("lower", "upper", "row", "empty")
+_TOLD = ("closed form", "method", "solver")
+"""Proofs that the certificate only tells of; they are re-proved, not checked."""
+
+_PROOFS = ("nonnegative", "dual", *_TOLD, "unbounded")
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why a bound holds: its kind, and what a dual proof or a ray consists of."""
+
+    kind: str
+    denominator: int = 1
+    multipliers: tuple[tuple[int, int, str, int], ...] = ()
+    ray: Sparse = ()
+
+    @property
+    def told(self) -> bool:
+        """Whether there is nothing to check but the claim itself."""
+        return self.kind in _TOLD
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One side of a cell: what is proven (None: no bound) and what some table attains."""
+
+    side: str
+    proven: int | None
+    attained: int | None
+    witness: int | None
+    proof: Proof
+
+    @property
+    def sign(self) -> int:
+        """The bound speaks of ``sign * q`` from below."""
+        return 1 if self.side == "lower" else -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """A cell of the margin asked about, the cells of the domain behind it, and its bounds."""
+
+    words: str
+    figure: int
+    behind: IntArray
+    bounds: tuple[Bound, Bound]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """Everything that a certificate claims."""
+
+    space: Space
+    statements: tuple[Statement, ...]
+    over: tuple[str, ...]
+    exact: bool
+    digest: str
+    witnesses: tuple[Sparse, ...]
+    cells: tuple[Cell, ...]
+
+
+def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
+    """Read a certificate and check its structure."""
+    keys = ["format", "version", "public", "release", "over", "kind", "method", "evidence"]
+    content = object_with(load(source), "the certificate", [*keys, "witnesses", "cells"])
+    if content["format"] != FORMAT:
+        raise InvalidInput(f"format is {content['format']!r}; this verifier reads {FORMAT!r}")
+    for key in ("version", "method"):
+        text(content[key], key)
+    flag(content["public"], "public")
+    choice(content["kind"], "kind", ("sharp",))
+    evidence = choice(content["evidence"], "evidence", ("exact", "outer"))
+    release = object_with(
+        content["release"], "release", ["digest", "domain", "statements"], only=["groupings"]
+    )
+    digest = text(release["digest"], "release.digest")
+    if not re.fullmatch("[0-9a-f]+", digest):
+        raise InvalidInput("release.digest is not written in hexadecimal digits")
+    space = Space(release["domain"], release.get("groupings", {}))
+    said = entries(release["statements"], "release.statements")
+    over = space.checked_names(content["over"], "over")
+    witnesses = tuple(
+        _sparse(one, f"witness {place}", space, None)
+        for place, one in enumerate(entries(content["witnesses"], "witnesses"))
+    )
+    return Certificate(
+        space,
+        tuple(read_statement(one, place, space) for place, one in enumerate(said)),
+        over,
+        evidence == "exact",
+        digest,
+        witnesses,
+        _cells(content["cells"], over, space, len(witnesses)),
+    )
+
+
+def _sparse(given: object, where: str, space: Space, least: int | None) -> Sparse:
+    pairs = []
+    for pair in entries(given, where):
+        flat, amount = entries(pair, f"an entry of {where}", 2)
+        if whole(flat, f"{where}: a cell") >= space.size:
+            raise InvalidInput(f"{where}: cell {flat} of a domain of {space.size} cells")
+        pairs.append((flat, whole(amount, f"{where}: the number at cell {flat}", least)))
+    if len({flat for flat, _ in pairs}) < len(pairs):
+        raise InvalidInput(f"{where} lists a cell twice; list it once")
+    return tuple(pairs)
+
+
+def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -> tuple[Cell, ...]:
+    behind = space.behind(over)
+    cells: list[Cell] = []
+    seen: set[int] = set()
+    for place, one in enumerate(entries(given, "cells")):
+        where = f"cells[{place}]"
+        content = object_with(one, where, ["labels", "lower", "upper"])
+        figure = space.figure(over, content["labels"], where)
+        words = f"cell {space.words(over, figure)}"
+        if figure in seen:
+            raise InvalidInput(f"{where}: {words} stands there twice; list it once")
+        seen.add(figure)
+        lower = _bound(content["lower"], "lower", f"{where}.lower", space, witnesses)
+        upper = _bound(content["upper"], "upper", f"{where}.upper", space, witnesses)
+        cells.append(Cell(words, figure, behind.of(figure), (lower, upper)))
+    return tuple(cells)
+
+
+def _bound(given: object, side: str, where: str, space: Space, witnesses: int) -> Bound:
+    content = object_with(given, where, ["proven", "attained", "witness", "proof"])
+    proven, attained, witness = (content[key] for key in ("proven", "attained", "witness"))
+    if proven is not None or side == "lower":
+        whole(proven, f"{where}.proven", None)
+    if attained is not None:
+        whole(attained, f"{where}.attained", None)
+    if witness is not None:
+        if attained is None:
+            raise InvalidInput(f"{where} has a witness, but says not what it attains")
+        if whole(witness, f"{where}.witness") >= witnesses:
+            raise InvalidInput(f"{where}.witness is {witness}; there are {witnesses} witnesses")
+    return Bound(side, proven, attained, witness, _proof(content["proof"], where, space))
+
+
+def _proof(given: object, where: str, space: Space) -> Proof:
+    where = f"{where}.proof"
+    content = object_with(given, where, ["kind"])
+    kind = choice(content["kind"], f"{where}.kind", _PROOFS)
+    if kind == "dual":
+        object_with(content, where, ["kind", "denominator", "multipliers"])
+        multipliers = []
+        for one in entries(content["multipliers"], f"{where}.multipliers"):
+            statement, figure, end, factor = entries(one, f"an entry of {where}.multipliers", 4)
+            multipliers.append(
+                (
+                    whole(statement, f"{where}: a statement"),
+                    whole(figure, f"{where}: a figure"),
+                    choice(end, f"{where}: an end", _ENDS),
+                    whole(factor, f"{where}: a multiplier"),
+                )
+            )
+        denominator = whole(content["denominator"], f"{where}.denominator", 1)
+        return Proof(kind, denominator, tuple(multipliers))
+    if kind == "unbounded":
+        object_with(content, where, ["kind", "ray"])
+        return Proof(kind, ray=_sparse(content["ray"], f"{where}.ray", space, 0))
+    if kind in _TOLD:
+        object_with(content, where, ["kind", "text"])
+        text(content["text"], f"{where}.text")
+    return Proof(kind)
