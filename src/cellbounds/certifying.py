@@ -170,7 +170,9 @@ class _Provers:
                 return {
                     "kind": "dual",
                     "denominator": denominator,
-                    "multipliers": [self._named(row, int(whole[row])) for row in np.flatnonzero(whole)],
+                    "multipliers": [
+                        self._named(row, int(whole[row])) for row in np.flatnonzero(whole).tolist()
+                    ],
                 }
         return None
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cellbounds.errors import CellboundsError, TooMuchWork, UnsupportedRelease
+from cellbounds.errors import (
+    CellboundsError,
+    InvalidInput,
+    TooMuchWork,
+    Unsettled,
+    UnsupportedRelease,
+)
 
 __all__ = ["main"]
 
@@ -34,7 +42,7 @@ def main() -> None:
     except click.ClickException as problem:
         problem.show()
         code = BAD_INPUT
-    except (UnsupportedRelease, TooMuchWork) as problem:
+    except (UnsupportedRelease, TooMuchWork, Unsettled) as problem:
         click.echo(f"undecided: {problem}", err=True)
         code = UNDECIDED
     except CellboundsError as problem:
@@ -54,6 +62,44 @@ def main() -> None:
         )
         code = INTERNAL
     sys.exit(code)
+
+
+def _effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    options = [
+        click.option(
+            "--seconds",
+            type=float,
+            default=600.0,
+            show_default=True,
+            help="Budget; what is not settled by then is reported as such.",
+        ),
+        click.option(
+            "--jobs", type=int, default=1, show_default=True, help="Processes for long work."
+        ),
+        click.option(
+            "--certificate",
+            type=click.Path(dir_okay=False),
+            help="Write bounds, witnesses and proofs to this file, for `cellbounds verify`.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[Executor | None]:
+    """Processes for long work, or none."""
+    if jobs < 1:
+        raise InvalidInput(f"--jobs {jobs}; give 1 or more")
+    if jobs == 1:
+        yield None
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as executor:
+        yield executor
 
 
 def _output_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,6 +147,16 @@ def commands() -> None:
 @click.option("--eps", metavar="EPS", help="Tolerance announced with the rates, such as 0.01.")
 @click.option("--strict", is_flag=True, help="True rates are closer than EPS, not just within.")
 @click.option("--no-total", is_flag=True, help="N is not published.")
+@click.option(
+    "--count-rounding",
+    type=click.Choice(["nearest", "half-even", "down", "up", "random"]),
+    help="How margins with ~ are rounded; nearest unless given.",
+)
+@click.option("--seed", type=int, help="Seed for random rounding.")
+@click.option(
+    "--public", is_flag=True, help="Make the certificate without the help of TABLE, to hand on."
+)
+@_effort_options
 @_output_options
 def audit(
     table: str,
@@ -115,6 +171,12 @@ def audit(
     eps: str | None,
     strict: bool,
     no_total: bool,
+    count_rounding: str | None,
+    seed: int | None,
+    public: bool,
+    seconds: float,
+    jobs: int,
+    certificate: str | None,
     style: str,
     output: str | None,
     everything: bool,
@@ -123,9 +185,12 @@ def audit(
     """Show what publishing RELEASE would reveal about TABLE.
 
     TABLE is a tidy CSV file. RELEASE is a statement such as "[education|county]@2" (rates to two
-    decimals), "[Y|A,B]" (exact rates), "[A]" (a margin), or a release file (.toml); several are
-    published together, with N unless --no-total.
+    decimals), "[Y|A,B]" (exact rates), "[A]" (a margin), "[A,B]~5" (rounded to base 5), "[A,B]<5"
+    (counts below 5 hidden), or a release file (.toml); several are published together, with N
+    unless --no-total.
     """
+    if public and certificate is None:
+        raise InvalidInput("--public goes with --certificate FILE")
     from cellbounds.releases.combining import combined_release
     from cellbounds.report.audits import render
     from cellbounds.report.progress import Progress
@@ -142,31 +207,79 @@ def audit(
             delimiter=delimiter.replace("\\t", "\t"),
         )
         made = combined_release(
-            owned, release, total=not no_total, rounding=rounding, eps=eps, strict=strict
+            owned,
+            release,
+            total=not no_total,
+            rounding=rounding,
+            count_rounding=count_rounding,
+            eps=eps,
+            strict=strict,
+            rng=seed,
         )
         progress.say("working out what is attainable")
-        asked = _names(over)
-        found = audit_table(
-            owned, made, over=None if asked is None else tuple(asked), progress=progress.step
-        )
-        text = render(found, style, everything=everything)
+        names = _names(over)
+        asked = None if names is None else tuple(names)
+        with _workers(jobs) as executor:
+            found = audit_table(
+                owned, made, over=asked, seconds=seconds, executor=executor, progress=progress.step
+            )
+            text = render(found, style, everything=everything)
+            if certificate is not None:
+                progress.say("certifying")
+                start = None if public else owned
+                _certify(made, names, certificate, seconds, executor, start, progress.step)
     _write(text, output)
-    return SAFE if found.safe else UNSAFE
+    return {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}[found.verdict]
+
+
+def _certify(
+    release: Any,
+    over: list[str] | None,
+    path: str,
+    seconds: float,
+    executor: Executor | None,
+    start: Any,
+    progress: Callable[[int, int], None],
+) -> None:
+    import json
+
+    from cellbounds.solve import bounds
+
+    answer = bounds(
+        release, over=over, seconds=seconds, executor=executor, start=start, progress=progress
+    )
+    _write(json.dumps(answer.certificate(), ensure_ascii=False) + "\n", path)
 
 
 @commands.command(epilog=EPILOG)
 @click.argument("release", type=click.Path())
+@_effort_options
 @_output_options
-def attack(release: str, style: str, output: str | None, everything: bool, over: str | None) -> int:
+def attack(
+    release: str,
+    seconds: float,
+    jobs: int,
+    certificate: str | None,
+    style: str,
+    output: str | None,
+    everything: bool,
+    over: str | None,
+) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
     from cellbounds.releases.files import read_release
     from cellbounds.report.audits import render
     from cellbounds.report.progress import Progress
     from cellbounds.solve import attainable
 
-    with Progress("working out what is attainable"):
-        answer = attainable(read_release(release), over=_names(over))
+    with Progress("working out what is attainable") as progress, _workers(jobs) as executor:
+        said, names = read_release(release), _names(over)
+        answer = attainable(
+            said, over=names, seconds=seconds, executor=executor, progress=progress.step
+        )
         text = render(answer, style, everything=everything)
+        if certificate is not None:
+            progress.say("certifying")
+            _certify(said, names, certificate, seconds, executor, None, progress.step)
     _write(text, output)
     return SAFE
 

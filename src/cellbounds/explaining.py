@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.domain import Label
-from cellbounds.errors import UnsupportedRelease, Unsettled
+from cellbounds.errors import Unsettled, UnsupportedRelease
 from cellbounds.methods.protocol import Worked
 from cellbounds.releases import Conditional, Margin, Release, Statement
 from cellbounds.results import Blame, Evidence, Explanation, Unbounded
@@ -154,9 +154,7 @@ def _shown_figures(
     return ~hidden, True
 
 
-def _named(
-    statement: Conditional | Margin, shown: np.ndarray, release: Release
-) -> Iterator[str]:
+def _named(statement: Conditional | Margin, shown: np.ndarray, release: Release) -> Iterator[str]:
     margin = release.domain.project(statement.variables)
     for flat in np.flatnonzero(shown).tolist():
         if isinstance(statement, Margin):

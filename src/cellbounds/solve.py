@@ -134,15 +134,15 @@ def attainable(
     9
     """
     begun = time.perf_counter()
-    question = _question(release, "sharp", over, Effort.of(seconds, executor, start, progress, SHARE))
+    question = _question(
+        release, "sharp", over, Effort.of(seconds, executor, start, progress, SHARE)
+    )
     method, worked = _answered(release, question)
     took = time.perf_counter() - begun
     return Attainable(release, question.over, method.name, worked.evidence, took, worked)
 
 
-def _question(
-    release: Release, kind: str, over: Iterable[str] | None, effort: Effort
-) -> Question:
+def _question(release: Release, kind: str, over: Iterable[str] | None, effort: Effort) -> Question:
     start = effort.start
     if start is not None:
         broken = violations(release, start)

@@ -73,8 +73,7 @@ def domains(draw, shapes=SHAPES, groupings: bool = True):
     shape = draw(st.permutations(shape))
     names = draw(st.permutations("abcde"))[: len(shape)]
     levels = {
-        name: [f"{name}{k}" for k in range(count)]
-        for name, count in zip(names, shape, strict=True)
+        name: [f"{name}{k}" for k in range(count)] for name, count in zip(names, shape, strict=True)
     }
     derived = {}
     if groupings and draw(st.integers(0, 2)) == 0:
@@ -90,7 +89,9 @@ def derived_variables(draw, levels: dict):
     parts = levels[of]
     if draw(st.booleans()):
         group = [draw(st.integers(0, 1)) for _ in parts]
-        groups = {f"{of}-{k}": [p for p, g in zip(parts, group, strict=True) if g == k] for k in (0, 1)}
+        groups = {
+            f"{of}-{k}": [p for p, g in zip(parts, group, strict=True) if g == k] for k in (0, 1)
+        }
     else:
         count = draw(st.integers(1, 2))
         groups = {
@@ -300,7 +301,18 @@ KINDS = {
     "zeros": structural_zeros,
 }
 
-OFTEN = ["margin", "margin", "margin", "loose", "loose", "rates", "rates", "linear", "prior", "zeros"]
+OFTEN = [
+    "margin",
+    "margin",
+    "margin",
+    "loose",
+    "loose",
+    "rates",
+    "rates",
+    "linear",
+    "prior",
+    "zeros",
+]
 
 
 @st.composite

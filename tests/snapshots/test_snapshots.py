@@ -145,7 +145,9 @@ def test_error_messages(printed, tmp_path, monkeypatch):
         printed("audit", "nothing.csv", "[a|b]@2", code=2),
         printed("audit", "good.csv", "[a|c]@2", code=2),
         printed("audit", "good.csv", "a given b", code=2),
-        printed("audit", "good.csv", "[a|b]@2", "[b|a]@2", code=3),
+        printed("audit", "good.csv", "[a|b]@18", "[b|a]@18", code=3),
+        printed("audit", "good.csv", "[a]~1", code=2),
+        printed("audit", "good.csv", "[a]", "--seconds", "0", code=2),
         printed("attack", "bad.toml", code=2),
     ]
     compare("errors.txt", "".join(said))

@@ -446,7 +446,6 @@ def test_an_omitted_variable_with_one_level_hides_nothing():
 @pytest.mark.parametrize(
     ("over", "error", "said"),
     [
-        (["col"], cb.UnsupportedRelease, "givens"),
         (["age"], cb.InvalidInput, "'age'"),
         (["row", "row"], cb.InvalidInput, "twice"),
         ("row", cb.InvalidInput, "list"),
@@ -534,8 +533,15 @@ def test_releases_that_no_method_answers():
         [EXACT, EXACT],
         [EXACT, cb.Margin(["col"], [3, 4])],
     ):
-        with pytest.raises(cb.UnsupportedRelease, match="no method answers"):
-            cb.bounds(cb.Release(TWO, statements))
+        with pytest.raises(cb.UnsupportedRelease, match="no method answers improved"):
+            cb.bounds(cb.Release(TWO, statements), kind="improved")
+
+
+def test_what_is_said_twice_changes_nothing():
+    once, twice = (cb.Release(TWO, [*[EXACT] * count, cb.Total(10)]) for count in (1, 2))
+    for over in (["row", "col"], ["col"], ["row"]):
+        left, right = (cb.attainable(release, over=over) for release in (once, twice))
+        assert list(left.items()) == list(right.items())
 
 
 # --- witnesses and explanations ------------------------------------------------------------

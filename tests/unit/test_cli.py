@@ -100,11 +100,19 @@ def test_safe_is_0(run, safe):
 
 
 def test_undecided_is_3(run, safe):
-    code, out, err = run("audit", safe, "[col|row]@1", "[row|col]@1")
+    code, out, err = run("audit", safe, "[col|row]@18", "[row|col]@18")
     assert code == 3
     assert out == ""
     assert err.startswith("undecided: ")
-    assert "2 statements of rates" in err
+    assert "64-bit" in err
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_budget_must_be_positive(run, safe, seconds):
+    code, out, err = run("audit", safe, "[col|row]@1", "--seconds", seconds)
+    assert code == 2
+    assert out == ""
+    assert "seconds" in err
 
 
 def test_an_attack_is_0(run, attacked):

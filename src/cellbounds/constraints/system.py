@@ -152,10 +152,9 @@ def _compile(
 ) -> Iterator[_Block | ValueList]:
     match statement:
         case Total():
-            upper = NO_UPPER if statement.upper is None else statement.upper
+            most = NO_UPPER if statement.upper is None else statement.upper
             whole = Behind(np.array([0, domain.size]), np.arange(domain.size))
-            lower, most = _limits([statement.lower]), _limits([upper])
-            yield from _sums(whole, lower, most, place)
+            yield from _sums(whole, _limits([statement.lower]), _limits([most]), place)
         case Margin() | Prior():
             known = statement.known(domain)
             behind = cells_behind(domain, statement.variables)
@@ -298,9 +297,7 @@ def _lowest_terms(row: Row) -> Row:
         return row
     low = row.lower if row.lower == NO_LOWER else -(-row.lower // shared)
     high = row.upper if row.upper == NO_UPPER else row.upper // shared
-    return Row(
-        row.cells, row.coefficients // shared, low, high, row.statement, row.figure
-    )
+    return Row(row.cells, row.coefficients // shared, low, high, row.statement, row.figure)
 
 
 def _block_of(rows: list[Row], place: int) -> Iterator[_Block]:

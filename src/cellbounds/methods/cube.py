@@ -90,16 +90,14 @@ class CubeAnswers(ExactWork):
                 face.sum(axis=1 - pair.index(name)) for pair, face in faces.items() if name in pair
             ]
             if any((one != sums[0]).any() for one in sums):
-                raise InconsistentRelease(
-                    f"two of the margins give different counts for [{name}]"
-                )
+                raise InconsistentRelease(f"two of the margins give different counts for [{name}]")
         count = int(next(iter(faces.values())).sum())
         said = self._release.total
         if count < said.lower or (said.upper is not None and count > said.upper):
             raise InconsistentRelease(f"the margins add to another total than {said.notation}")
 
     def _cells(self, value: int) -> npt.NDArray[Any]:
-        return self._base + self._sign * value
+        return np.asarray(self._base + self._sign * value)
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""

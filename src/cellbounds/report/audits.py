@@ -28,6 +28,8 @@ def _mark(cell: CellRisk) -> str:
     """A word for the last column."""
     if cell.unsafe:
         return "UNSAFE"
+    if cell.unsafe is None:
+        return "undecided"
     if cell.structural or cell.empty_row:
         return "structural" if cell.structural else "empty row"
     return "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
@@ -51,10 +53,12 @@ def render(source: Audit | Attainable, style: str, *, everything: bool = False) 
 def _summary(cells: Sequence[CellRisk]) -> dict[str, int]:
     return {
         "cells": len(cells),
-        "disclosed": sum(cell.disclosed for cell in cells),
+        "disclosed": sum(cell.disclosed is True for cell in cells),
         "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
         "narrow": sum(cell.narrow for cell in cells),
-        "unsafe": sum(cell.unsafe for cell in cells),
+        "unsafe": sum(cell.unsafe is True for cell in cells),
+        "undecided": sum(cell.unsafe is None for cell in cells),
+        "unsettled": sum(not cell.values.settled for cell in cells),
     }
 
 
@@ -70,7 +74,7 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], owner: bool) -> str:
         if owner:
             entry["count"] = cell.count
         entry |= value_entries(cell.values)
-        entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}
+        entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}  # None: not settled
         if owner:
             entry |= {
                 "unsafe": cell.unsafe,
@@ -90,13 +94,32 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], owner: bool) -> str:
         "summary": {
             key: value
             for key, value in _summary(cells).items()
-            if owner or key not in ("unsafe", "known_empty")
+            if owner or key not in ("unsafe", "undecided", "known_empty")
         },
     }
     if owner:
         content["rule"] = RULE
-        content["verdict"] = "unsafe" if any(cell.unsafe for cell in cells) else "safe"
+        content["verdict"] = _verdict(cells)
     return json.dumps({**content, "cells": entries}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _verdict(cells: Sequence[CellRisk]) -> str:
+    if any(cell.unsafe for cell in cells):
+        return "unsafe"
+    return "undecided" if any(cell.unsafe is None for cell in cells) else "safe"
+
+
+def _size(cell: CellRisk, endless: str) -> str:
+    """How many counts are attainable, as text."""
+    if not cell.values.settled:
+        return "?"
+    size = cell.values.size
+    return endless if isinstance(size, Unbounded) else str(size)
+
+
+def _upper(cell: CellRisk, endless: str) -> str:
+    upper = cell.values.possible.largest
+    return endless if isinstance(upper, Unbounded) else str(upper)
 
 
 def _release(release: Release) -> dict[str, Any]:
@@ -114,14 +137,13 @@ def _csv(domain: Domain, cells: Sequence[CellRisk], owner: bool) -> str:
     writer.writerow(header)
     for cell in cells:
         counts = [cell.count] if owner else []
-        upper, size = cell.values.largest, cell.values.size
         writer.writerow(
             [
                 *cell.labels,
                 *counts,
-                cell.values.smallest,
-                "" if isinstance(upper, Unbounded) else upper,
-                "" if isinstance(size, Unbounded) else size,
+                cell.values.possible.smallest,
+                _upper(cell, ""),
+                _size(cell, ""),
                 cell.values.text(most=1000),
                 _mark(cell),
             ]
@@ -140,17 +162,17 @@ def _table(answer: Attainable, cells: Sequence[CellRisk], owner: bool, everythin
     shown = list(cells)
     if len(cells) > SHOWN and not everything:
         # The cells at risk first; within equal risk the order of the table.
-        rank = {"UNSAFE": 0, "disclosed": 1, "narrow": 2}
-        shown = sorted(cells, key=lambda cell: rank.get(_mark(cell), 3))[:SHOWN]
+        rank = {"UNSAFE": 0, "undecided": 1, "disclosed": 2, "narrow": 3}
+        shown = sorted(cells, key=lambda cell: rank.get(_mark(cell), 4))[:SHOWN]
     numbers = ["count"] if owner else []
     header = [*answer.over, *numbers, "lower", "upper", "values", "attainable", "mark"]
     rows = [
         [
             *map(str, cell.labels),
             *([str(cell.count)] if owner else []),
-            str(cell.values.smallest),
-            "unbounded" if cell.values.unbounded else str(cell.values.largest),
-            "unbounded" if cell.values.unbounded else str(cell.values.size),
+            str(cell.values.possible.smallest),
+            _upper(cell, "unbounded"),
+            _size(cell, "unbounded"),
             cell.values.text(most=4),
             _mark(cell),
         ]
@@ -164,8 +186,16 @@ def _table(answer: Attainable, cells: Sequence[CellRisk], owner: bool, everythin
         f"{counted['cells']} cells: {counted['disclosed']} exactly disclosed (one attainable "
         f"count{_of_which_empty(counted)}), {counted['narrow']} narrow (2 to {NARROW})",
     ]
+    if counted["unsettled"]:
+        lines.append(
+            f"{counted['unsettled']} cells are not settled: what is attainable includes the counts "
+            "shown and perhaps more (--seconds gives more time)"
+        )
     if owner:
+        verdict = _verdict(cells).upper()
         broken = f"{counted['unsafe']} cells break" if counted["unsafe"] else "no cell breaks"
-        lines.append(f"{'UNSAFE' if counted['unsafe'] else 'SAFE'}: {broken} the rule")
+        if verdict == "UNDECIDED":
+            broken = f"{counted['undecided']} cells may break"
+        lines.append(f"{verdict}: {broken} the rule")
         lines.append(f"rule - {RULE}")
     return "\n".join(lines) + "\n"

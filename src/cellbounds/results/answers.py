@@ -232,33 +232,39 @@ class Bounds(_Answer):
 
     def _columns(self) -> dict[str, list[Any]]:
         columns = _label_columns(self.domain)
-        columns["lower"] = [_cell_value(value) for value in self.lower.flat]
-        columns["upper"] = [_cell_value(value) for value in self.upper.flat]
+        for name, values in self._numbers().items():
+            columns[name] = [_cell_value(value) for value in values]
         return columns
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; fractions as text, unbounded as None."""
+        names = self._numbers()
         cells = [
             {
                 **labelled(self.domain, labels),
-                "lower": _json_number(low),
-                "upper": _json_number(high),
+                **{name: _json_number(value) for name, value in zip(names, row, strict=True)},
             }
-            for labels, low, high in zip(
-                self.domain.cells(), self.lower.flat, self.upper.flat, strict=True
-            )
+            for labels, *row in zip(self.domain.cells(), *names.values(), strict=True)
         ]
         return {**self._head(), "kind": self.kind, "cells": cells}
 
+    def _numbers(self) -> dict[str, Any]:
+        """The columns of numbers: what is attained beside what is proven where they differ."""
+        numbers = {"lower": self.lower.flat, "upper": self.upper.flat}
+        if self._attained is not None:
+            numbers["attained_lower"] = self._attained[0].flat
+            numbers["attained_upper"] = self._attained[1].flat
+        return numbers
+
     def _rows(self, most: int) -> list[list[str]]:
-        cells = zip(self.domain.cells(), self.lower.flat, self.upper.flat, strict=True)
+        cells = zip(self.domain.cells(), *self._numbers().values(), strict=True)
         return [
-            [*map(str, labels), _shown(low), _shown(high)]
-            for labels, low, high in itertools.islice(cells, most)
+            [*map(str, labels), *map(_shown, row)] for labels, *row in itertools.islice(cells, most)
         ]
 
     def __str__(self) -> str:
-        return self._text(self._title(), ["lower", "upper"], {"lower", "upper"}, self._rows(LINES))
+        names = list(self._numbers())
+        return self._text(self._title(), names, set(names), self._rows(LINES))
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.domain.size} cells>"
@@ -270,8 +276,8 @@ class Bounds(_Answer):
         return f"{self.kind} bounds{what} given {', '.join(_notations(self.release))}"
 
     def _repr_html_(self) -> str:
-        rows = self._rows(HTML_LINES)
-        return self._html(self._title(), ["lower", "upper"], {"lower", "upper"}, rows)
+        names = list(self._numbers())
+        return self._html(self._title(), names, set(names), self._rows(HTML_LINES))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,7 +285,7 @@ class Attainable(_Answer):
     """Every attainable count of each cell; look cells up by their labels."""
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
-        """The attainable counts of the cell with these labels."""
+        """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
         return self._at(self._index(labels if isinstance(labels, tuple) else (labels,)))
 
     def _at(self, index: tuple[int, ...]) -> ValueSet:
@@ -295,10 +301,10 @@ class Attainable(_Answer):
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""
         index = self._index(labels)
-        if value not in self._at(index):
-            raise InvalidInput(
-                f"{value} is not attainable in the cell {labels}; see attainable(release)"
-            )
+        values = self._at(index)
+        if value not in values.known:
+            how = "not attainable" if values.settled else "not known to be attainable"
+            raise InvalidInput(f"{value} is {how} in the cell {labels}; see attainable(release)")
         assert self._source is not None
         return self._source.witness(index, value)
 
@@ -306,9 +312,9 @@ class Attainable(_Answer):
         """A tidy data frame: labels, lower, upper, the number of values, and the values as text."""
         columns = _label_columns(self.domain)
         sets = [values for _, values in self.items()]
-        columns["lower"] = [values.smallest for values in sets]
-        columns["upper"] = [_cell_value(values.largest) for values in sets]
-        columns["size"] = [_cell_value(values.size) for values in sets]
+        columns["lower"] = [values.possible.smallest for values in sets]
+        columns["upper"] = [_cell_value(values.possible.largest) for values in sets]
+        columns["size"] = [_cell_value(values.size) if values.settled else None for values in sets]
         columns["values"] = [values.text(most=1000) for values in sets]
         return frame_of(columns, backend)
 
@@ -322,7 +328,7 @@ class Attainable(_Answer):
 
     def _rows(self, most: int) -> list[list[str]]:
         return [
-            [*map(str, labels), _shown(values.size), values.text(RUNS)]
+            [*map(str, labels), _shown(values.size) if values.settled else "?", values.text(RUNS)]
             for labels, values in itertools.islice(self.items(), most)
         ]
 
@@ -350,9 +356,12 @@ def _notations(release: Release) -> list[str]:
 
 
 RESERVED = (
+    "unknown",
     "count",
     "lower",
     "upper",
+    "attained_lower",
+    "attained_upper",
     "size",
     "values",
     "runs",
@@ -381,16 +390,23 @@ def labelled(domain: Domain, labels: tuple[Label, ...]) -> dict[str, Any]:
 
 
 def value_entries(values: ValueSet) -> dict[str, Any]:
-    """Attainable counts as plain values: all of them if few, and always as progressions."""
-    size = values.size
-    few = not isinstance(size, Unbounded) and size <= LISTED
-    return {
-        "lower": values.smallest,
-        "upper": _json_number(values.largest),
+    """Attainable counts as plain values: all of them if few, and always as progressions.
+
+    Of a set that is not settled: the numbers known to belong, and those that may.
+    """
+    possible = values.possible
+    size = values.size if values.settled else None
+    few = values.settled and not isinstance(size, Unbounded) and size is not None and size <= LISTED
+    entries: dict[str, Any] = {
+        "lower": possible.smallest,
+        "upper": _json_number(possible.largest),
         "size": _json_number(size),
         "values": list(values) if few else None,
         "runs": values.to_list(),
     }
+    if not values.settled:
+        entries["unknown"] = ValueSet(values.unknown).to_list()
+    return entries
 
 
 def _cell_value(value: Any) -> Any:
@@ -404,6 +420,8 @@ def _json_number(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "?"
     if value is UNBOUNDED:
         return "unbounded"
     if isinstance(value, Fraction) and value.denominator != 1:

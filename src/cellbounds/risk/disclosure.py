@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,22 +41,29 @@ class CellRisk:
     empty_row: bool = False
 
     @property
-    def disclosed(self) -> bool:
-        """Whether only one count is attainable."""
-        return self.values.size == 1
+    def disclosed(self) -> bool | None:
+        """Whether only one count is attainable; None if that is not settled."""
+        if self.values.settled:
+            return self.values.size == 1
+        if self.values.possible.size == 1:
+            return True
+        return None if self.values.known.size in (0, 1) else False
 
     @property
     def narrow(self) -> bool:
         """Whether very few counts are attainable, but more than one."""
-        size = self.values.size
-        return not isinstance(size, Unbounded) and 1 < size <= NARROW
+        size = self.values.possible.size
+        return not isinstance(size, Unbounded) and 1 < size <= NARROW and self.disclosed is False
 
     @property
-    def unsafe(self) -> bool:
-        """Whether a small count is given away; never without knowing the count."""
-        if self.count is None or self.structural or self.empty_row:
+    def unsafe(self) -> bool | None:
+        """Whether a small count is given away; never without knowing the count.
+
+        None if it is not settled how many counts are attainable.
+        """
+        if self.count is None or self.structural or self.empty_row or self.count > SMALL:
             return False
-        return self.disclosed and self.count <= SMALL
+        return self.disclosed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +75,16 @@ class Audit:
     cells: tuple[CellRisk, ...]
 
     @property
+    def verdict(self) -> str:
+        """``"safe"``, ``"unsafe"``, or ``"undecided"`` if the budget did not settle it."""
+        if any(cell.unsafe for cell in self.cells):
+            return "unsafe"
+        return "undecided" if any(cell.unsafe is None for cell in self.cells) else "safe"
+
+    @property
     def safe(self) -> bool:
-        """Whether no cell breaks the rule."""
-        return not any(cell.unsafe for cell in self.cells)
+        """Whether it is certain that no cell breaks the rule."""
+        return self.verdict == "safe"
 
 
 def audit(
@@ -77,9 +92,13 @@ def audit(
     release: Release,
     *,
     over: tuple[str, ...] | None = None,
+    seconds: float | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """Compare a table with everything that could be worked out about it from a release.
+
+    Other arguments as for :func:`cellbounds.bounds`; the table itself is the first witness.
 
     Raises
     ------
@@ -91,7 +110,9 @@ def audit(
         raise InvalidInput(
             f"the table contradicts {', '.join(broken)}; audit a release that was made from it"
         )
-    answer = attainable(release, over=over)
+    answer = attainable(
+        release, over=over, seconds=seconds, executor=executor, start=table, progress=progress
+    )
     margin = table.margin(*answer.over)
     empty = _empty_rows(release, answer.over)
     cells = []

@@ -76,9 +76,11 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
     for statement in release.statements:
         if isinstance(statement, Linear):
             return f"{statement.notation} speaks of several rows at once"
-        derived = [] if isinstance(statement, Total) else [
-            name for name in statement.variables if release.domain.grouping(name)
-        ]
+        derived = (
+            []
+            if isinstance(statement, Total)
+            else [name for name in statement.variables if release.domain.grouping(name)]
+        )
         if derived:
             return f"{statement.notation} merges levels ({', '.join(derived)})"
     named, given = set(conditional.variables), set(conditional.given)

@@ -43,7 +43,7 @@ class Verification:
     duals, rays, trivial
         Bounds proven by dual proofs, cells shown to have no bound, bounds that need no proof.
     reproved, not_reproved, assumed
-        Claims that come without a checkable proof: settled by CP-SAT, not settled, not sampled.
+        Claims that come without a checkable proof: re-proved, not settled, not sampled.
     problems
         Claims found wrong or not supported by what the certificate offers for them.
     unsettled
@@ -116,7 +116,7 @@ _COUNTS = (
     ("duals", "bounds with a dual proof"),
     ("rays", "cells without upper bound, by a ray"),
     ("trivial", "bounds that need no proof"),
-    ("reproved", "claims re-proved by CP-SAT"),
+    ("reproved", "claims re-proved"),
     ("not_reproved", "claims not re-proved"),
     ("assumed", "claims assumed (not sampled)"),
 )

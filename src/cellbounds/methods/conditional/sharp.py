@@ -21,7 +21,6 @@ from cellbounds.methods.conditional.solution import solve_rows
 from cellbounds.methods.conditional.witness import row_sum_for, table_with
 from cellbounds.methods.protocol import Ask, ExactWork, Question
 from cellbounds.releases import Release
-from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.structure import Facts
 from cellbounds.table import Table
@@ -50,7 +49,7 @@ class SharpConditional:
 class SharpAnswers(ExactWork):
     """Answers from the feasible row sums of one conditional."""
 
-    evidence = Evidence.EXACT
+    _proof = "feasible row sums"
 
     def __init__(self, release: Release, layout: Layout) -> None:
         self._release = release

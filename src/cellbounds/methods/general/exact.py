@@ -205,9 +205,7 @@ def _solve(square: IntArray, right: IntArray) -> list[Fraction] | None:
         solved = matrix.solve(column)
     except ZeroDivisionError:
         return None
-    return [
-        Fraction(int(solved[k, 0].p), int(solved[k, 0].q)) for k in range(square.shape[0])
-    ]
+    return [Fraction(int(solved[k, 0].p), int(solved[k, 0].q)) for k in range(square.shape[0])]
 
 
 def _shortfall(problem: Problem) -> Fraction:

@@ -186,9 +186,7 @@ class LinearAnswers(ExactWork):
         self._asked = asked_about(release.domain, question.over)
         self._size = release.domain.size
         self._effort = question.effort
-        self._program = ExactProgram(
-            raw_problem(compile_release(release, closed=True), self._size)
-        )
+        self._program = ExactProgram(raw_problem(compile_release(release, closed=True), self._size))
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds as fractions."""

@@ -80,5 +80,7 @@ def _packed(counts: IntArray) -> tuple[IntArray | None, IntArray]:
     kind = np.int32 if largest < 2**31 else np.int64
     where = np.flatnonzero(counts)
     if 4 * len(where) < len(counts):
-        return where.astype(np.int32 if len(counts) < 2**31 else np.int64), counts[where].astype(kind)
+        return where.astype(np.int32 if len(counts) < 2**31 else np.int64), counts[where].astype(
+            kind
+        )
     return None, counts.astype(kind)

@@ -63,6 +63,14 @@ class Problem:
             labels = labels[labels]
         return labels
 
+    def grows_alone(self, cell: int) -> bool:
+        """Whether a cell may grow without end while all others stay as they are."""
+        here = self.cells == cell
+        rows, factors = self.rows[here], self.coefficients[here]
+        blocked = np.where(factors > 0, self.row_upper[rows], -self.row_lower[rows])
+        listed = any(cell in cells for cells, _ in self.lists)
+        return not listed and bool(self.upper[cell] == NO_UPPER and (blocked == NO_UPPER).all())
+
     def holds(self, counts: IntArray) -> bool:
         """Whether counts keep every bound, limit and list."""
         if (counts < self.lower).any() or (counts > self.upper).any():
@@ -152,9 +160,7 @@ def _propagate(problem: Problem) -> tuple[IntArray, IntArray]:
     return lower, upper
 
 
-def _activity(
-    factors: IntArray, ends: IntArray, starts: IntArray
-) -> tuple[IntArray, IntArray]:
+def _activity(factors: IntArray, ends: IntArray, starts: IntArray) -> tuple[IntArray, IntArray]:
     """The sum of each row at these ends: the finite part, and how many ends are not finite."""
     endless = ends == NO_UPPER
     if endless.any():

@@ -228,9 +228,7 @@ class Search:
         before = int(low.sum() + high.sum())
         return before - sum(int(side.sum()) for side in self.open_bounds())
 
-    def by_walking(
-        self, place: int, side: int, proposals: int, guide: Guide | None = None
-    ) -> None:
+    def by_walking(self, place: int, side: int, proposals: int, guide: Guide | None = None) -> None:
         """Walk from the best table so far towards the proven bound."""
         if not self.walker.possible or not len(self.pool):
             return

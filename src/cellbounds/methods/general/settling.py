@@ -91,7 +91,9 @@ def passes(search: Search, bound: Bound, value: int) -> bool | None:
             return True
         if not len(search.pool):
             return None
-        inside = search.pool.least[place] >= value if side == 0 else search.pool.most[place] <= value
+        inside = (
+            search.pool.least[place] >= value if side == 0 else search.pool.most[place] <= value
+        )
         return None if inside else False
 
     search.by_program(place, side, effort.left)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
+from cellbounds.constraints import NO_UPPER
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.general.search import Search
@@ -22,28 +24,34 @@ MOST_RUNS = 100_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Tables ``table + t * direction`` for t from 0 to `steps`: values from `first` by `by`."""
+    """Tables ``table + t * direction`` for t from 0 to `steps`: values from `first` by `by`.
+
+    Without `steps` there is no end.
+    """
 
     first: int
     by: int
-    steps: int
+    steps: int | None
     table: IntArray
     direction: IntArray | None
 
     @property
     def last(self) -> int:
         """The largest value."""
+        assert self.steps is not None
         return self.first + self.by * self.steps
 
     def holds(self, value: int) -> bool:
         """Whether one of the tables has this value."""
-        return self.first <= value <= self.last and (value - self.first) % max(self.by, 1) == 0
+        if value < self.first or (self.steps is not None and value > self.last):
+            return False
+        return (value - self.first) % max(self.by, 1) == 0
 
     def table_at(self, value: int) -> IntArray:
         """The table with this value."""
         if self.direction is None:
             return self.table
-        return self.table + (value - self.first) // self.by * self.direction
+        return np.asarray(self.table + (value - self.first) // self.by * self.direction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +71,8 @@ def values_of(search: Search, place: int, effort: Effort) -> SumValues:
     for side in (0, 1):
         settle_one(search, place, side, effort)
     if not len(search.pool):
-        nothing = [(int(search.low[place]), _end(search, place), 1)]
+        high = int(search.high[place])
+        nothing = [(int(search.low[place]), None if high == NO_UPPER else high, 1)]
         return SumValues(ValueSet([], unknown=nothing), ())
     if search.endless[place]:
         return _without_end(search, place)
@@ -72,15 +81,20 @@ def values_of(search: Search, place: int, effort: Effort) -> SumValues:
     return SumValues(gaps.values(), tuple(gaps.runs))
 
 
-def _end(search: Search, place: int) -> int | None:
-    return None if search.endless[place] else int(search.high[place])
-
-
 def _without_end(search: Search, place: int) -> SumValues:
-    raise TooMuchWork(
-        f"every attainable value over {list(search.over)}: nothing limits this sum and the "
-        "release is not one statement of rates; give N or an upper limit of it (Total(upper=))"
-    )
+    """Values of a sum that nothing limits: all from the least on if a single cell may grow."""
+    least = int(search.pool.least[place])
+    table = search.pool.nearest(place, 0)
+    low = int(search.low[place])
+    below = [(low, least - 1, 1)] if low < least else []
+    for cell in search.asked.members(place).tolist():
+        if search.full.grows_alone(cell):
+            direction = np.zeros(len(table), dtype=np.int64)
+            direction[cell] = 1
+            values = ValueSet([(least, None, 1)], unknown=below)
+            return SumValues(values, (Run(least, 1, None, table, direction),))
+    values = ValueSet([(least, least, 1)], unknown=[*below, (least + 1, None, 1)])
+    return SumValues(values, (Run(least, 1, 0, table, None),))
 
 
 class _Gaps:
@@ -109,7 +123,7 @@ class _Gaps:
         for value in values:
             self._climb(value)
         known = sorted(self._covered())
-        for left, right in zip(known, known[1:], strict=False):
+        for left, right in itertools.pairwise(known):
             if right[0] > left[1] + 1:
                 self._between(left[1], right[0])
         if high > max(last for _, last in self._covered()):
@@ -151,9 +165,7 @@ class _Gaps:
         shared = math.gcd(*difference[difference != 0].tolist())
         if shared > 1:
             step = (nearest - value) // shared
-            self.runs.append(
-                Run(value, step, shared, self._known[value], difference // shared)
-            )
+            self.runs.append(Run(value, step, shared, self._known[value], difference // shared))
 
     def _covered(self) -> list[tuple[int, int]]:
         """Runs of values known to be attainable."""

@@ -8,6 +8,8 @@ changes. Walks therefore stay among the consistent tables as long as the cells s
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -16,8 +18,8 @@ from cellbounds.arrays import IntArray
 __all__ = ["walk"]
 
 
-@njit(cache=True)  # type: ignore[misc]
-def _below(state: IntArray, limit: int) -> int:
+@njit(cache=True)
+def _below(state: IntArray, limit: Any) -> Any:
     """A random number below `limit` (xorshift64*; numba's own generator is three times slower)."""
     x = state[0]
     x ^= x >> np.uint64(12)
@@ -27,7 +29,7 @@ def _below(state: IntArray, limit: int) -> int:
     return np.int64((x * np.uint64(2685821657736338717)) >> np.uint64(33)) % limit
 
 
-@njit(cache=True)  # type: ignore[misc]
+@njit(cache=True)
 def walk(
     counts: IntArray,
     lower: IntArray,
@@ -90,7 +92,7 @@ def walk(
             if other >= here:
                 other += 1
             step[d] = (other - here) * strides[axis]
-        room = np.int64(1) << 62
+        room: Any = np.int64(1) << 62
         gained = 0
         slope = 0.0
         bend = 0.0
@@ -116,7 +118,7 @@ def walk(
             changes[k] = change
         if room == 0 or gained * sign < 0:
             continue
-        often = room
+        often: Any = room
         if guided:
             # The step that comes nearest to the guide.
             often = np.int64(round(-slope / (2 * bend))) if bend > 0 else room
@@ -149,7 +151,7 @@ def walk(
     return left, kept
 
 
-@njit(cache=True)  # type: ignore[misc]
+@njit(cache=True)
 def longest_move(
     counts: IntArray,
     lower: IntArray,
@@ -162,7 +164,7 @@ def longest_move(
     target: int,
     base: int,
     best: IntArray,
-) -> int:
+) -> Any:
     """The move through `base` that raises the sum `target` by one and can be made most often.
 
     Fills `best` with the corners (even ones first are raised, by parity of their number) and
@@ -170,7 +172,7 @@ def longest_move(
     """
     corner = np.zeros(64, dtype=np.int64)
     other = np.zeros(len(shape), dtype=np.int64)
-    longest = 0
+    longest: Any = 0
     for pick in range(len(axes)):
         size = dimensions[pick]
         choices = 1
@@ -187,7 +189,7 @@ def longest_move(
                 if level >= here:
                     level += 1
                 other[d] = (level - here) * strides[axis]
-            room = np.int64(1) << 62
+            room: Any = np.int64(1) << 62
             gained = 0
             for k in range(1 << size):
                 cell = base

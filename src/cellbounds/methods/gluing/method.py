@@ -116,9 +116,11 @@ class _Builder:
             return None
         statements: list[Statement] = [self._release.statements[k] for k in leaf.statements]
         given = {frozenset(s.variables) for s in statements if isinstance(s, Margin)}
-        for border in leaf.borders:
-            if border.variables not in given or not border.variables:
-                statements.append(self._border(border))
+        statements += [
+            self._border(border)
+            for border in leaf.borders
+            if border.variables not in given or not border.variables
+        ]
         statements += [s for s in self._release.statements if isinstance(s, Total)]
         totals = [s for s in statements if isinstance(s, Total)]
         if len(totals) > 1:
@@ -205,7 +207,7 @@ class GluedAnswers:
         """From the part's variables to those asked for; loose cells may always be empty."""
         low, high = arrays
         if self._loose:
-            low = np.where(np.equal(low, None), None, 0) if low.dtype == object else low * 0
+            low = np.array([one if one is None else 0 for one in low.flat]).reshape(low.shape)
         names = self._part.names
         turned = [name for name in self._over if name in names]
         shape = [
@@ -282,7 +284,9 @@ class GluedAnswers:
         away = self._elsewhere(free, here)
         # Who is not at the position asked for may be anywhere; who is must leave `value` there.
         counts[(..., *away)] = part.array
-        place = tuple(at[name] if name in at else slice(None) for name in part.names)
+        place: tuple[Any, ...] = tuple(
+            at[name] if name in at else slice(None) for name in part.names
+        )
         if self._loose:
             block = part.array[place]
             kept = np.diff(np.minimum(np.cumsum(block.ravel()), value), prepend=0)

@@ -107,15 +107,14 @@ def _corner(rows: IntArray, columns: IntArray) -> IntArray:
     left, above = right - rows, below - columns
     ends = np.minimum(right[:, :, None], below[:, None, :])
     begins = np.maximum(left[:, :, None], above[:, None, :])
-    return np.maximum(ends - begins, 0)
+    return np.asarray(np.maximum(ends - begins, 0))
 
 
-def _with_block(
-    rows: IntArray, columns: IntArray, ours: Any, theirs: Any, value: int
-) -> IntArray:
+def _with_block(rows: IntArray, columns: IntArray, ours: Any, theirs: Any, value: int) -> IntArray:
     """A table with these sums in which the block of chosen rows and columns holds `value`."""
-    inside, inside_columns = _first(np.where(ours, rows, 0), value), _first(
-        np.where(theirs, columns, 0), value
+    inside, inside_columns = (
+        _first(np.where(ours, rows, 0), value),
+        _first(np.where(theirs, columns, 0), value),
     )
     beside = np.where(ours, rows, 0) - inside
     beside_columns = _first(np.where(theirs, 0, columns), int(beside.sum()))

@@ -1,0 +1,1095 @@
+"""The verifier of certificates: what it believes, what it refutes, what it refuses to read."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cellbounds as cb
+from bruteforce import compositions, holds
+from cellbounds.verification import verify_certificate
+from cellbounds.verification.command import verify
+from cellbounds.verification.reading import read_statement
+from cellbounds.verification.solving import Solver, sum_at_least, sum_at_most
+from cellbounds.verification.space import Space
+from listing import listed, sums
+from mixtures import cases
+from strategies import releases
+
+DOMAIN = {"a": ["x", "y"], "b": ["p", "q"]}
+GROUPINGS = {
+    "any": {"of": "a", "levels": {"both": ["x", "y"], "first": ["x"]}},
+    "halves": {"of": "b", "levels": [["P", ["p"]], ["Q", ["q"]]]},
+}
+SECRET = 91827
+
+
+def total(lower, upper):
+    return {"total": {"lower": lower, "upper": upper}}
+
+
+def margin(names, counts, **rule):
+    return {"margin": {"variables": list(names), "counts": counts, **rule}}
+
+
+def prior(names, *, keyed=(), **known):
+    said = {"lower": None, "upper": None, "values": None, "keyed": list(keyed)}
+    return {"prior": {"variables": list(names), **said, **known}}
+
+
+def linear(names, coefficients, lower=None, upper=None):
+    said = {"coefficients": coefficients, "lower": lower, "upper": upper}
+    return {"linear": {"variables": list(names), **said}}
+
+
+def rates(responses, given_names, figures, **how):
+    said = {"digits": None, "rounding": None, "eps": None, "strict": False, "missing": None}
+    said |= {"responses": list(responses), "given": list(given_names), "rates": figures}
+    return {"conditional": said | how}
+
+
+TOLD = {"kind": "closed form", "text": "by hand"}
+ZERO = {"kind": "nonnegative"}
+
+
+def dual(*multipliers, by=1):
+    return {"kind": "dual", "denominator": by, "multipliers": [list(one) for one in multipliers]}
+
+
+def bound(proven, proof, attained=None, witness=None):
+    return {"proven": proven, "attained": attained, "witness": witness, "proof": proof}
+
+
+def certificate(statements, *cells, over="ab", witnesses=(), evidence="outer", domain=None):
+    """A certificate by hand; a cell is (labels, lower, upper)."""
+    return {
+        "format": "cellbounds-certificate/1",
+        "version": "0.1.0",
+        "public": False,
+        "release": {
+            "digest": "0af3",
+            "domain": domain or DOMAIN,
+            "groupings": GROUPINGS if domain is None else {},
+            "statements": list(statements),
+        },
+        "over": list(over),
+        "kind": "sharp",
+        "method": "by hand",
+        "evidence": evidence,
+        "witnesses": [[list(pair) for pair in one] for one in witnesses],
+        "cells": [
+            {"labels": list(labels), "lower": low, "upper": high} for labels, low, high in cells
+        ],
+    }
+
+
+def one_sided(statements, labels, side, proven, proof, over="ab"):
+    """A certificate of one bound; the other side claims nothing."""
+    low, high = bound(0, ZERO), bound(None, TOLD)
+    if side == "lower":
+        low = bound(proven, proof)
+    else:
+        high = bound(proven, proof)
+    return certificate(statements, (labels, low, high), over=over)
+
+
+# Each: statements, the cell, the side, the tightest value proven, denominator, multipliers.
+DUALS = {
+    "total upper": ([total(0, 7)], "xp", "upper", 7, 1, [(0, 0, "upper", 1)]),
+    "margin upper": ([margin("a", [5, None])], "xp", "upper", 5, 1, [(0, 0, "upper", 1)]),
+    "margin and total": (
+        [total(9, 9), margin("ab", [["<3", None], ["0-2", "<=1"]])],
+        "xq",
+        "lower",
+        9 - 2 - 2 - 1,
+        1,
+        [(0, 0, "lower", 1), (1, 0, "upper", 1), (1, 2, "upper", 1), (1, 3, "upper", 1)],
+    ),
+    "order of the names": (
+        [margin("ba", [[1, 2], [3, 4]])],
+        "xq",
+        "lower",
+        3,
+        1,
+        [(0, 2, "lower", 1)],
+    ),
+    "above": (
+        [margin("ab", [[">4", None], [None, None]])],
+        "xp",
+        "lower",
+        5,
+        1,
+        [(0, 0, "lower", 1)],
+    ),
+    "prior for all": ([prior("ab", upper=3)], "yq", "upper", 3, 1, [(0, 3, "upper", 1)]),
+    "prior as an array": (
+        [prior("a", lower=[None, 0], upper=["4", 5])],
+        "xp",
+        "upper",
+        4,
+        1,
+        [(0, 0, "upper", 1)],
+    ),
+    "prior by labels": (
+        [prior("b", keyed=["lower"], lower=[[["q"], 6]]), prior("ab", upper=2)],
+        "xq",
+        "lower",
+        4,
+        1,
+        [(0, 1, "lower", 1), (1, 3, "upper", 1)],
+    ),
+    "values and upper": (
+        [prior("ab", keyed=["values"], values=[[["x", "p"], [2, 5, 9]]], upper=7)],
+        "xp",
+        "upper",
+        7,
+        1,
+        [(0, 0, "upper", 1)],
+    ),
+    "values, least": (
+        [prior("ab", keyed=["values"], values=[[["x", "p"], [5, 2]]])],
+        "xp",
+        "lower",
+        2,
+        1,
+        [(0, 0, "lower", 1)],
+    ),
+    "values as lists": (
+        [prior("ab", values=[[[3, 4], None], [None, [1]]])],
+        "yq",
+        "lower",
+        1,
+        1,
+        [(0, 3, "lower", 1)],
+    ),
+    "linear, divided": (
+        [linear("ab", [["1/2", "0"], ["0", "0"]], lower="7/4")],
+        "xp",
+        "lower",
+        4,
+        1,
+        [(0, 0, "lower", 1)],
+    ),
+    "linear by labels": (
+        [linear("ab", [[["x", "p"], "2"], [["y", "q"], "-1"]], upper="3"), prior("ab", upper=4)],
+        "xp",
+        "upper",
+        3,
+        2,
+        [(0, 0, "upper", 1), (1, 3, "upper", 1)],
+    ),
+    "linear over groups that overlap": (  # x is behind both: 2 xp + 2 xq + yp + yq >= 7
+        [
+            linear(["any"], ["1", "1"], lower="7"),
+            margin("a", [None, 2]),
+            margin("ab", [[None, 1], [None, None]]),
+        ],
+        "xp",
+        "lower",
+        2,
+        2,
+        [(0, 0, "lower", 1), (1, 1, "upper", 1), (2, 1, "upper", 2)],
+    ),
+    "a group": (
+        [margin(["any"], [8, None])],
+        "yq",
+        "upper",
+        8,
+        1,
+        [(0, 0, "upper", 1)],
+    ),
+    "exact rates": (  # xp = 3/5 of row x, which holds 10
+        [rates("b", "a", [["3/5", "2/5"], ["1/2", "1/2"]]), margin("a", [10, None])],
+        "xp",
+        "lower",
+        6,
+        5,
+        [(0, 0, "lower", 1), (1, 0, "lower", 3)],
+    ),
+    "a row holds somebody": (
+        [rates("b", "a", [["1", "0"], ["1/2", "1/2"]])],
+        "xp",
+        "lower",
+        1,
+        1,
+        [(0, 0, "row", 1), (0, 1, "upper", 1)],
+    ),
+    "an empty row": (
+        [rates("b", "a", [[None, None], ["1/2", "1/2"]], missing="zero")],
+        "xp",
+        "upper",
+        0,
+        1,
+        [(0, 0, "empty", 1)],
+    ),
+    "rates of a group": (
+        [rates(["halves"], "a", [["1/4", "3/4"], ["1/2", "1/2"]]), margin("a", [8, None])],
+        "xp",
+        "upper",
+        2,
+        4,
+        [(0, 0, "upper", 1), (1, 0, "upper", 1)],
+    ),
+    "joint rates": (
+        [rates("ab", "", [["1/2", "1/4", "1/4", "0"]]), total(8, 8)],
+        "xq",
+        "lower",
+        2,
+        4,
+        [(0, 1, "lower", 1), (1, 0, "lower", 1)],
+    ),
+    "huge numbers": (
+        [margin("a", [10**40, None]), prior("ab", upper=10**39)],
+        "xp",
+        "lower",
+        9 * 10**39,
+        10**30,
+        [(0, 0, "lower", 10**30), (1, 1, "upper", 10**30)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DUALS)
+def test_dual_proofs_prove_what_they_prove_and_no_more(name):
+    statements, labels, side, proven, by, multipliers = DUALS[name]
+    tighter = proven + (1 if side == "lower" else -1)
+    good = verify_certificate(
+        one_sided(statements, labels, side, proven, dual(*multipliers, by=by))
+    )
+    assert good.problems == ()
+    assert good.duals == 1
+    bad = verify_certificate(
+        one_sided(statements, labels, side, tighter, dual(*multipliers, by=by))
+    )
+    assert bad.problems == (
+        f"the {side} bound of cell (a={labels[0]}, b={labels[1]}): the dual proof proves less",
+    )
+    for place in range(len(multipliers)):
+        fewer = dual(*multipliers[:place], *multipliers[place + 1 :], by=by)
+        assert not verify_certificate(one_sided(statements, labels, side, proven, fewer)).ok
+
+
+# A row of 10 with the figure 0.3 at xp: what the first cell may be, by rule.
+RATE_RULES = [
+    ({"rounding": "nearest", "digits": 1}, 3, 3),  # 2.5 <= x < 3.5
+    ({"rounding": "half-even", "digits": 1}, 3, 3),
+    ({"rounding": "down", "digits": 1}, 3, 3),  # 3 <= x < 4
+    ({"rounding": "up", "digits": 1}, 3, 3),  # 2 < x <= 3
+    ({"rounding": "consistent", "digits": 1}, 2, 4),
+    ({"eps": "0.1"}, 2, 4),
+    ({"eps": "0.1", "strict": True}, 3, 3),
+    ({"eps": ["1/5", "0", "0", "0"], "digits": 1}, 1, 5),
+    ({}, 3, 3),
+]
+
+
+@pytest.mark.parametrize(("how", "low", "high"), RATE_RULES, ids=str)
+@pytest.mark.parametrize("held", [10])
+def test_rounded_rates(how, low, high, held):
+    figures = [["0.3", "0.7"], ["0.5", "0.5"]]
+    statements = [rates("b", "a", figures, **how), margin("a", [held, held])]
+    space = Space(DOMAIN, {})
+    first = read_statement(statements[0], 0, space)
+    allowed = [x for x in range(11) if first.broken(np.array([x, 10 - x, 5, 5])) is None]
+    if how.get("eps") == ["1/5", "0", "0", "0"]:
+        assert allowed == [3]  # the other figure of the row is exact
+    else:
+        assert (allowed[0], allowed[-1]) == (low, high)
+    for side, value in (("lower", low), ("upper", high)):
+        sign = 1 if side == "lower" else -1
+        inequality = first.inequality(0, side)
+        cells, factors = inequality.cells.tolist(), inequality.coefficients.tolist()
+        assert cells == [0, 1]
+
+        def gap(x, factors=factors, inequality=inequality):
+            return factors[0] * x + factors[1] * (10 - x) - inequality.bound
+
+        assert gap(value) >= 0
+        assert gap(value - sign) < 0
+
+
+ENDS = [  # rule, figure, what 20 people may be: halves are told apart
+    ("nearest", "0.3", [5, 6]),
+    ("half-even", "0.3", [5, 6, 7]),
+    ("down", "0.3", [6, 7]),
+    ("up", "0.3", [5, 6]),
+    ("consistent", "0.3", [4, 5, 6, 7, 8]),
+]
+
+
+@pytest.mark.parametrize(("rule", "figure", "allowed"), ENDS)
+def test_open_and_closed_ends_of_rates(rule, figure, allowed):
+    said = rates("b", "", [[figure, None]], missing="suppressed", digits=1, rounding=rule)
+    statement = read_statement(said, 0, Space({"b": ["p", "q"]}, {}))
+    assert [x for x in range(21) if statement.broken(np.array([x, 20 - x])) is None] == allowed
+
+
+COUNT_RULES = [
+    ("nearest", 4, (2, 5)),
+    ("half-even", 4, (2, 6)),
+    ("down", 4, (4, 7)),
+    ("up", 4, (1, 4)),
+    ("random", 4, (1, 7)),
+    ("random", 0, (0, 3)),
+    ("up", 0, (0, 0)),
+    ("nearest", 0, (0, 1)),
+]
+
+
+@pytest.mark.parametrize(("rule", "figure", "ends"), COUNT_RULES)
+def test_rounded_counts(rule, figure, ends):
+    said = margin("a", [figure, "2-3"], base=4, rounding=rule)
+    statement = read_statement(said, 0, Space({"a": ["x", "y"]}, {}))
+    allowed = [x for x in range(12) if statement.broken(np.array([x, 2])) is None]
+    assert (allowed[0], allowed[-1]) == ends
+    assert (statement.least[0], statement.most[0]) == ends
+
+
+# Wrong in every way -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def good():
+    """N = 5 and a margin: everything attained, every kind of check at work."""
+    rows = [total(5, 5), margin("a", [3, 2])]
+    witnesses = [[[0, 3], [2, 2]], [[1, 3], [3, 2]]]
+    up = dual((1, 0, "upper", 1))
+    return certificate(
+        rows,
+        ("xp", bound(0, ZERO, 0, 1), bound(3, up, 3, 0)),
+        ("xq", bound(0, ZERO, 0, 0), bound(3, TOLD, 3, 1)),
+        witnesses=witnesses,
+        evidence="exact",
+    )
+
+
+def changed(made, *path, to):
+    """The certificate with one value replaced (`...` removes the key)."""
+    made = copy.deepcopy(made)
+    inside = made
+    for step in path[:-1]:
+        inside = inside[step]
+    if to is ...:
+        del inside[path[-1]]
+    else:
+        inside[path[-1]] = to
+    return made
+
+
+def test_a_good_certificate(good):
+    found = verify_certificate(good)
+    assert found.ok
+    assert found.settled
+    counts = found.to_dict()["counts"]
+    assert counts == {
+        "cells": 2,
+        "witnesses": 2,
+        "attained": 4,
+        "duals": 1,
+        "rays": 0,
+        "trivial": 2,
+        "reproved": 1,
+        "not_reproved": 0,
+        "assumed": 0,
+    }
+    assert str(found).startswith("verified\nrelease 0af3\n")
+    assert found.to_dict()["format"] == "cellbounds-verification/1"
+    json.dumps(found.to_dict())
+
+
+WRONG = {
+    "another count": (("witnesses", 0, 0, 1), 4, ["witness 0: it contradicts statement 0 (total)"]),
+    "a moved record": (
+        ("witnesses", 0),
+        [[0, 2], [1, 1], [2, 2]],
+        [
+            "upper bound of cell (a=x, b=p): witness 0 has another count",
+            "lower bound of cell (a=x, b=q): witness 0 has another count",
+        ],
+    ),
+    "a margin": (
+        ("witnesses", 1),
+        [[1, 2], [3, 3]],
+        ["witness 1: it contradicts statement 1 (margin) [a] at (a=x)"],
+    ),
+    "a negative count": (
+        ("witnesses", 0),
+        [[0, 4], [1, -1], [2, 2]],
+        ["witness 0: a cell is negative"],
+    ),
+    "attained": (
+        ("cells", 0, "upper", "attained"),
+        2,
+        ["witness 0 has another count", "'exact', but what is proven is not attained"],
+    ),
+    "not attained": (
+        ("cells", 1, "upper"),
+        bound(3, TOLD),
+        ["(a=x, b=q): the evidence is 'exact'"],
+    ),
+    "too tight, refuted by a witness": (
+        ("cells", 1, "upper", "proven"),
+        2,
+        ["'exact'", "REFUTED by witness 1", "REFUTED by CP-SAT"],
+    ),
+    "nothing proves it": (
+        ("cells", 0, "upper", "proof"),
+        ZERO,
+        ["(a=x, b=p): more than counts being 0 or more"],
+    ),
+    "a lower bound out of the air": (
+        ("cells", 0, "lower"),
+        bound(1, ZERO, 1),
+        ["counts being 0 or more", "REFUTED by witness 1"],
+    ),
+    "a dual of another row": (
+        ("cells", 0, "upper", "proof"),
+        dual((1, 1, "upper", 1)),
+        ["negative coefficient at (a=x, b=p)"],
+    ),
+    "a figure that is not there": (
+        ("cells", 0, "upper", "proof"),
+        dual((1, 2, "upper", 1)),
+        ["names figure 2, upper, of statement 1"],
+    ),
+    "a statement that is not there": (
+        ("cells", 0, "upper", "proof"),
+        dual((7, 0, "upper", 1)),
+        ["of statement 7"],
+    ),
+    "an end that is not there": (
+        ("cells", 0, "upper", "proof"),
+        dual((1, 0, "row", 1)),
+        ["names figure 0, row, of statement 1"],
+    ),
+    "a denominator": (
+        ("cells", 0, "upper", "proof", "denominator"),
+        2,
+        ["negative coefficient at (a=x, b=p)"],
+    ),
+    "a huge multiplier": (
+        ("cells", 0, "upper", "proof"),
+        dual((0, 0, "lower", 10**30), (1, 0, "upper", 1)),
+        ["negative coefficient at (a=x, b=p)"],
+    ),
+    "an unbounded cell with a bound": (
+        ("cells", 0, "upper", "proof"),
+        {"kind": "unbounded", "ray": [[0, 1]]},
+        ["there is no bound, but one is claimed"],
+    ),
+    "a ray that leaves": (
+        ("cells", 0, "upper"),
+        bound(None, {"kind": "unbounded", "ray": [[0, 1]]}),
+        ["the ray contradicts statement 0 (total)"],
+    ),
+    "the release": (
+        ("release", "statements", 0),
+        total(6, 6),
+        ["witness 0: it contradicts", "witness 1"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_found(good, name):
+    path, value, expected = WRONG[name]
+    found = verify_certificate(changed(good, *path, to=value))
+    assert not found.ok
+    text = "\n".join(found.problems)
+    for part in expected:
+        assert part in text
+    assert str(found).startswith("NOT verified: ")
+
+
+MALFORMED = {
+    "format": (("format",), "cellbounds-certificate/2", "format is 'cellbounds-certificate/2'"),
+    "no cells": (("cells",), ..., "no 'cells'"),
+    "no release": (("release",), ..., "no 'release'"),
+    "no digest": (("release", "digest"), ..., "no 'digest'"),
+    "digest": (("release", "digest"), "zz", "hexadecimal"),
+    "kind": (("kind",), "linear", "kind is 'linear'"),
+    "evidence": (("evidence",), "inner", "exact, outer"),
+    "public": (("public",), 1, "true or false"),
+    "over": (("over",), ["a", "c"], "over names 'c'"),
+    "over twice": (("over",), ["a", "a"], "twice"),
+    "no domain": (("release", "domain"), {}, "names no variable"),
+    "levels twice": (("release", "domain", "a"), ["x", "x"], "'a' lists a level twice"),
+    "too many cells": (
+        ("release", "domain"),
+        {n: [1, 2, 3, 4, 5] for n in "abcdefghijklmn"},
+        "more than 100000000 cells",
+    ),
+    "a group of nothing": (("release", "groupings", "any", "of"), "c", "variable of the domain"),
+    "a group of strangers": (
+        ("release", "groupings", "any", "levels", "both"),
+        ["z"],
+        "'z' is not a level of 'a'",
+    ),
+    "a group that is a variable": (
+        ("release", "groupings"),
+        {"a": {"of": "b", "levels": {"P": ["p"]}}},
+        "name of a variable",
+    ),
+    "labels": (("cells", 0, "labels"), ["x", "z"], "'z' is not a level of 'b'"),
+    "labels as numbers": (("cells", 0, "labels"), ["x", 1], "1 is not a level of 'b'"),
+    "too few labels": (("cells", 0, "labels"), ["x"], "has 1 entries; it needs 2"),
+    "a cell twice": (("cells", 0, "labels"), ["x", "q"], "cell (a=x, b=q) stands there twice"),
+    "no lower": (("cells", 0, "lower"), ..., "cells[0] has no 'lower'"),
+    "no lower bound": (("cells", 0, "lower", "proven"), None, "cells[0].lower.proven is null"),
+    "a float": (("cells", 0, "upper", "proven"), 3.0, "a number with a point"),
+    "true": (("cells", 0, "upper", "proven"), True, "true or false"),
+    "a witness that is not there": (("cells", 0, "upper", "witness"), 2, "there are 2 witnesses"),
+    "a negative witness": (("cells", 0, "upper", "witness"), -1, "0 or more"),
+    "a witness of nothing": (("cells", 0, "upper", "attained"), None, "says not what it attains"),
+    "a witness cell": (("witnesses", 0, 0, 0), 4, "cell 4 of a domain of 4 cells"),
+    "a witness cell twice": (("witnesses", 0), [[0, 1], [0, 2]], "lists a cell twice"),
+    "a witness with a point": (
+        ("witnesses", 0, 0, 1),
+        2.5,
+        "the number at cell 0 is a number with a point",
+    ),
+    "no proof": (("cells", 0, "upper", "proof"), ..., "no 'proof'"),
+    "a proof of another kind": (("cells", 0, "upper", "proof", "kind"), "magic", "'magic'"),
+    "a proof without words": (("cells", 1, "upper", "proof"), {"kind": "solver"}, "no 'text'"),
+    "no multipliers": (("cells", 0, "upper", "proof", "multipliers"), ..., "no 'multipliers'"),
+    "a negative multiplier": (
+        ("cells", 0, "upper", "proof"),
+        dual((1, 0, "upper", -1)),
+        "a multiplier is too small",
+    ),
+    "a multiplier with a point": (
+        ("cells", 0, "upper", "proof"),
+        dual((1, 0, "upper", 0.5)),
+        "must be a whole number",
+    ),
+    "a negative figure": (
+        ("cells", 0, "upper", "proof"),
+        dual((1, -1, "upper", 1)),
+        "a figure is too small",
+    ),
+    "an unknown end": (("cells", 0, "upper", "proof"), dual((1, 0, "side", 1)), "'side'"),
+    "three parts": (("cells", 0, "upper", "proof"), dual((1, 0, "upper")), "it needs 4"),
+    "denominator": (("cells", 0, "upper", "proof", "denominator"), 0, "1 or more"),
+    "a negative ray": (
+        ("cells", 0, "upper", "proof"),
+        {"kind": "unbounded", "ray": [[0, -1]]},
+        "0 or more",
+    ),
+    "a statement of two kinds": (
+        ("release", "statements", 0),
+        total(1, 1) | margin("a", [1, 2]),
+        "one key",
+    ),
+    "a statement of no kind": (("release", "statements", 0), {"odds": {}}, "one key"),
+    "a key that is not known": (("release", "statements", 0, "total", "unit"), "percent", "'unit'"),
+    "counts of another shape": (
+        ("release", "statements", 1, "margin", "counts"),
+        [1, 2, 3],
+        "3 entries; it needs 2",
+    ),
+    "a count in words": (("release", "statements", 1, "margin", "counts", 0), "few", "no range"),
+    "a rule without a base": (
+        ("release", "statements", 1, "margin", "rounding"),
+        "up",
+        "without a base",
+    ),
+    "a figure off the base": (
+        ("release", "statements", 1),
+        margin("a", [3, 2], base=2, rounding="up"),
+        "no multiple of the base 2",
+    ),
+    "a rule of rates": (
+        ("release", "statements", 1),
+        margin("a", [4, 2], base=2, rounding="consistent"),
+        "'consistent'",
+    ),
+    "rates not said why": (
+        ("release", "statements", 0),
+        rates("b", "a", [[None, "1"], ["1", "0"]]),
+        "does not say why",
+    ),
+    "half an empty row": (
+        ("release", "statements", 0),
+        rates("b", "a", [[None, "1"], ["1", "0"]], missing="zero"),
+        "lacks some rates",
+    ),
+    "rates as floats": (
+        ("release", "statements", 0),
+        rates("b", "a", [[0.5, 0.5], ["1", "0"]]),
+        "must be a text",
+    ),
+    "no number": (
+        ("release", "statements", 0),
+        rates("b", "a", [["half", "1"], ["1", "0"]]),
+        "not an exact number",
+    ),
+    "divided by nothing": (
+        ("release", "statements", 0),
+        rates("b", "a", [["1/0", "1"], ["1", "0"]]),
+        "not an exact number",
+    ),
+    "rounding without digits": (
+        ("release", "statements", 0),
+        rates("b", "a", [["0", "1"], ["1", "0"]], rounding="up"),
+        "digits is null",
+    ),
+    "a rule of counts": (
+        ("release", "statements", 0),
+        rates("b", "a", [["0", "1"], ["1", "0"]], rounding="random", digits=1),
+        "'random'",
+    ),
+    "eps and a rule": (
+        ("release", "statements", 0),
+        rates("b", "a", [["0", "1"], ["1", "0"]], rounding="up", digits=1, eps="1"),
+        "both eps",
+    ),
+    "eps below 0": (
+        ("release", "statements", 0),
+        rates("b", "a", [["0", "1"], ["1", "0"]], eps="-1"),
+        "eps is negative",
+    ),
+    "rates of themselves": (
+        ("release", "statements", 0),
+        rates("a", ["any"], [["0", "1"], ["1", "0"]]),
+        "each variable once",
+    ),
+    "rates of groups that overlap": (
+        ("release", "statements", 0),
+        rates(["any"], "b", [["0", "1"], ["1", "0"]]),
+        "overlap",
+    ),
+    "an empty list": (
+        ("release", "statements", 0),
+        prior("a", keyed=["values"], values=[[["x"], []]]),
+        "empty list",
+    ),
+    "a prior that is not said how": (
+        ("release", "statements", 0),
+        {"prior": {"variables": ["a"], "lower": 1, "upper": None, "values": None}},
+        "no 'keyed'",
+    ),
+    "a cell of a prior twice": (
+        ("release", "statements", 0),
+        prior("a", keyed=["lower"], lower=[[["x"], 1], [["x"], 2]]),
+        "twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_what_is_malformed_is_refused(good, name):
+    path, value, expected = MALFORMED[name]
+    with pytest.raises(cb.InvalidInput) as refused:
+        verify_certificate(changed(good, *path, to=value))
+    assert expected in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("{", "not JSON"),
+        ("[]", "the certificate is a list"),
+        ('{"format": 1, "format": 2}', "'format' twice"),
+        ('{"format": NaN}', "NaN"),
+        ("[" * 100_000, "not JSON"),
+        ("1" * 5000, "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+    ],
+)
+def test_files_that_are_no_certificates(tmp_path, content, expected):
+    file = tmp_path / "made.json"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(cb.InvalidInput, match=expected):
+        verify_certificate(file)
+    with pytest.raises(cb.InvalidInput, match="cannot be read"):
+        verify_certificate(tmp_path / "absent.json")
+
+
+def test_values_that_are_no_json(good):
+    with pytest.raises(cb.InvalidInput, match="not JSON"):
+        verify_certificate(changed(good, "cells", 0, "upper", "proven", to=Fraction(3)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"sample": -1}, {"sample": 1.5}, {"seconds": 0}, {"seconds": float("nan")}, {"seed": -1}],
+)
+def test_options_are_checked(good, options):
+    with pytest.raises(cb.InvalidInput, match=next(iter(options))):
+        verify_certificate(good, **options)
+
+
+def test_counts_of_witnesses_are_never_shown(good):
+    for value in (SECRET, -SECRET, SECRET + 0.5):
+        for path in (("witnesses", 0, 0, 1), ("cells", 0, "upper", "attained")):
+            try:
+                found = verify_certificate(changed(good, *path, to=value))
+                said = f"{found} {found.to_dict()}"
+            except cb.InvalidInput as refused:
+                said = str(refused)
+            assert str(SECRET) not in said
+
+
+def test_huge_counts():
+    most = 10**60
+    made = certificate(
+        [margin("a", [most, None]), prior("ab", lower=1)],
+        ("xp", bound(1, dual((1, 0, "lower", 1)), 1, 1), bound(most - 1, TOLD, most - 1, 0)),
+        witnesses=[
+            [[0, most - 1], [1, 1], [2, 1], [3, 1]],
+            [[0, 1], [1, most - 1], [2, 1], [3, 1]],
+        ],
+        evidence="exact",
+    )
+    found = verify_certificate(made)
+    assert found.problems == ()
+    assert (found.witnesses, found.attained, found.duals) == (2, 2, 1)
+    assert found.unsettled == (
+        "the upper bound of cell (a=x, b=p): its numbers are too large for CP-SAT",
+    )
+    assert not found.settled
+    off = verify_certificate(changed(made, "witnesses", 0, 0, 1, to=most))
+    assert off.problems[0] == "witness 0: it contradicts statement 0 (margin) [a] at (a=x)"
+
+
+# Rays -------------------------------------------------------------------------------------------
+
+
+def endless(ray, statements=None, witnesses=([[0, 1], [1, 1], [2, 1], [3, 1]],), **options):
+    said = [rates("b", "a", [["1/2", "1/2"], ["0.5", "0.5"]]), linear("a", ["1", "-1"], upper="4")]
+    return certificate(
+        statements or said,
+        ("xp", bound(0, ZERO), bound(None, {"kind": "unbounded", "ray": ray})),
+        witnesses=witnesses,
+        **options,
+    )
+
+
+def test_rays():
+    along = [[0, 1], [1, 1], [2, 1], [3, 1]]
+    found = verify_certificate(endless(along))
+    assert found.problems == ()
+    assert found.rays == 1
+    for ray, why in {
+        ((0, 1), (1, 1)): "contradicts statement 1 (linear) [a]",
+        ((0, 1), (2, 1)): "contradicts statement 0 (conditional) [b|a] at (a=x, b=p)",
+        ((2, 1), (3, 1)): "the ray does not increase the cell",
+        (): "the ray does not increase the cell",
+    }.items():
+        (problem,) = verify_certificate(endless([list(pair) for pair in ray])).problems
+        assert why in problem
+    (problem,) = verify_certificate(endless(along, witnesses=())).problems
+    assert "without a consistent witness" in problem
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        prior("ab", keyed=["values"], values=[[["x", "p"], [1, 50]]]),
+        margin("ab", [["<9", None], [None, None]]),
+        rates("b", "a", [[None, None], [None, None]], missing="zero"),
+        linear("ab", [["-1", "0"], ["0", "0"]], lower="-5/2"),
+    ],
+)
+def test_what_stops_a_ray(said):
+    found = verify_certificate(endless([[0, 1], [1, 1]], [said], witnesses=()))
+    assert any("the ray contradicts statement 0" in problem for problem in found.problems)
+
+
+def test_no_bound_needs_a_ray_if_it_is_said_to_be_exact():
+    cells = ("xp", bound(0, ZERO, 0, 0), bound(None, TOLD))
+    outer = verify_certificate(certificate([], cells, witnesses=[[]]))
+    assert outer.settled
+    assert outer.trivial == 2
+    exact = verify_certificate(certificate([], cells, witnesses=[[]], evidence="exact"))
+    assert exact.ok
+    assert exact.unsettled == (
+        "the upper bound of cell (a=x, b=p): that there is no bound needs a ray",
+    )
+
+
+# Re-proof ---------------------------------------------------------------------------------------
+
+
+def many(shown):
+    """Nine cells of two margins, the bounds only told of."""
+    levels = {"r": [1, 2, 3], "s": [1, 2, 3]}
+    cells = [
+        ([i, j], bound(0, TOLD), bound(min(shown[i - 1], shown[j - 1]), TOLD))
+        for i, j in itertools.product([1, 2, 3], repeat=2)
+    ]
+    statements = [margin("r", shown), margin("s", shown)]
+    return certificate(statements, *cells, over="rs", domain=levels)
+
+
+def test_samples():
+    steps = []
+    found = verify_certificate(
+        many([3, 4, 5]), sample=4, progress=lambda done, size: steps.append((done, size))
+    )
+    assert found.ok
+    assert (found.trivial, found.reproved, found.assumed) == (9, 4, 5)
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert "claims assumed (not sampled)" in str(found)
+    every = verify_certificate(many([3, 4, 5]), sample=0, everything=True)
+    assert (every.reproved, every.assumed) == (9, 0)
+    none = verify_certificate(many([3, 4, 5]), sample=0)
+    assert (none.ok, none.reproved, none.assumed) == (True, 0, 9)
+
+
+def test_a_wrong_bound_is_refuted_if_it_is_in_the_sample():
+    made = changed(many([3, 4, 5]), "cells", 8, "upper", "proven", to=4)
+    found = verify_certificate(made, everything=True)
+    assert found.problems == ("the upper bound of cell (r=3, s=3): REFUTED by CP-SAT",)
+    assert found.reproved == 8
+    results = {verify_certificate(made, sample=3, seed=seed).ok for seed in range(10)}
+    assert results == {True, False}
+
+
+def test_refutation_gives_no_table_away():
+    made = changed(many([3, 4, SECRET]), "cells", 8, "upper", "proven", to=SECRET - 1)
+    found = verify_certificate(made, everything=True)
+    assert not found.ok
+    assert str(SECRET) not in f"{found} {found.to_dict()}"
+
+
+def test_an_attained_count_without_a_witness_is_looked_for():
+    low, high = bound(0, ZERO, 0), bound(3, dual((0, 0, "upper", 1)), 3)
+    made = certificate([margin("a", [3, 1])], ("xp", low, high), evidence="exact")
+    found = verify_certificate(made)
+    assert found.ok
+    assert found.reproved == 2
+    never = changed(
+        made,
+        "release",
+        "statements",
+        to=[margin("a", [3, 1]), margin("ab", [["<3", None], [None, None]])],
+    )
+    assert verify_certificate(never).problems == (
+        "the upper bound of cell (a=x, b=p): that it is attained (no witness): REFUTED by CP-SAT",
+    )
+
+
+def test_cells_that_nothing_limits():
+    said = [rates("b", "a", [["1/3", "2/3"], ["1/2", "1/2"]])]
+    low = certificate(said, ("xp", bound(1, TOLD), bound(None, TOLD)))
+    assert verify_certificate(low).reproved == 1
+    two = changed(low, "cells", 0, "lower", "proven", to=2)
+    unsettled = verify_certificate(two)
+    assert unsettled.ok
+    assert "cells that nothing limits" in unsettled.unsettled[0]
+    # With a table to complete it, the smaller table is a refutation.
+    known = changed(two, "witnesses", to=[[[0, 5], [1, 10], [2, 1], [3, 1]]])
+    assert "REFUTED by CP-SAT" in verify_certificate(known).problems[0]
+
+
+def test_a_chain_of_limits_is_followed():
+    said = [
+        margin("ab", [[None, None], [None, "<=4"]]),
+        linear("ab", [[["y", "p"], "1"], [["y", "q"], "-2"]], upper="1"),
+        linear("ab", [[["x", "p"], "3"], [["y", "p"], "-1"]], upper="0"),
+    ]
+    made = one_sided(said, "xp", "upper", 3, TOLD)
+    assert verify_certificate(made).reproved == 1
+    assert not verify_certificate(one_sided(said, "xp", "upper", 2, TOLD)).ok
+
+
+def test_a_margin_cell_that_no_cell_is_behind():
+    made = certificate(
+        [total(4, 4)], (["first", "y"], bound(0, ZERO), bound(0, TOLD)), over=["any", "a"]
+    )
+    assert verify_certificate(made).reproved == 1
+    more = verify_certificate(changed(made, "cells", 0, "lower", to=bound(1, TOLD)))
+    assert more.problems == ("the lower bound of cell (any=first, a=y): REFUTED by CP-SAT",)
+
+
+def test_time_and_solver(monkeypatch):
+    # Sixty market-split rows: no solver settles this in a millisecond.
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 10**6, size=(6, 50)).tolist()
+    levels = {"a": [f"a{k}" for k in range(50)]}
+    said = [prior("a", upper=1)]
+    for row in weights:
+        half = str(sum(row) // 2)
+        said.append(linear("a", [str(one) for one in row], half, half))
+    made = certificate(said, (["a0"], bound(0, ZERO), bound(0, TOLD)), over="a", domain=levels)
+    found = verify_certificate(made, seconds=0.001)
+    assert found.ok
+    assert found.unsettled == (
+        "the upper bound of cell (a=a0): CP-SAT did not settle it in 0.001 s",
+    )
+    assert "not everything could be re-proved" in str(found)
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    assert "pip install ortools" in verify_certificate(made).unsettled[0]
+
+
+def test_values_between_the_ends_are_left_out():
+    said = [prior("ab", keyed=["values"], values=[[["x", "p"], [0, 5, 50]]]), total(20, 20)]
+    assert verify_certificate(one_sided(said, "xp", "upper", 5, TOLD)).reproved == 1
+    assert not verify_certificate(one_sided(said, "xp", "upper", 4, TOLD)).ok
+    alone = [prior("ab", keyed=["values"], values=[[["x", "p"], [30]]]), total(20, 20)]
+    assert verify_certificate(one_sided(alone, "yq", "upper", 0, TOLD)).reproved == 1
+
+
+# Labels -----------------------------------------------------------------------------------------
+
+
+def test_labels_are_told_apart_as_json_does():
+    levels = {"a": [1, "1", True, None]}
+    said = [margin("a", [4, 3, 2, 1])]
+    cells = [
+        ([label], bound(count, dual((0, k, "lower", 1))), bound(count, dual((0, k, "upper", 1))))
+        for k, (label, count) in enumerate(zip(levels["a"], [4, 3, 2, 1], strict=True))
+    ]
+    assert verify_certificate(certificate(said, *cells, over="a", domain=levels)).duals == 8
+
+
+def test_labels_that_are_numbers_in_priors():
+    """Pairs of labels and lists look like an array of lists; `keyed` tells which."""
+    domain = cb.Domain({"a": [0, 1], "b": [0, 1]})
+    by_labels = cb.Prior(["a", "b"], values={(0, 1): [1, 0], (1, 1): [0, 1]})
+    in_lists = cb.Prior(["a", "b"], values=[[[0, 1], [1, 0]], [[1, 1], [0, 1]]])
+    first, second = by_labels.to_dict()["prior"], in_lists.to_dict()["prior"]
+    assert first["values"] == second["values"]
+    assert (first["keyed"], second["keyed"]) == (["values"], [])
+    for statement in (by_labels, in_lists):
+        check_meaning(cb.Release(domain, [statement]), tables_up_to(4, 5))
+
+
+def test_levels_that_are_lists():
+    levels = {"a": [["x", "y"], "z"]}
+    said = prior("a", keyed=["lower"], lower=[[["x", "y"], 4], [["z"], 2]])
+    assert read_statement(said, 0, Space(levels, {})).least == [4, 2]
+    with pytest.raises(cb.InvalidInput, match="either of two levels"):
+        said = prior("a", keyed=["lower"], lower=[[["z"], 2]])
+        read_statement(said, 0, Space({"a": ["z", ["z"]]}, {}))
+
+
+# The meaning of statements, against the slow, obvious way ---------------------------------------
+
+
+def tables_up_to(cells, records):
+    return [np.array(t) for n in range(records + 1) for t in compositions(n, cells)]
+
+
+def meaning(release):
+    said = json.loads(json.dumps(release.to_dict()))
+    space = Space(said["domain"], said.get("groupings", {}))
+    read = [read_statement(one, place, space) for place, one in enumerate(said["statements"])]
+    return space, read
+
+
+def allows(statement, table):
+    """Whether a table satisfies every inequality and list that the statement makes."""
+    for figure, end in statement.ends():
+        row = statement.inequality(figure, end)
+        if (row.coefficients * table[row.cells]).sum() < row.bound:
+            return False
+    return all(int(table[cells].sum()) in values for cells, values in statement.lists())
+
+
+def check_meaning(release, tables):
+    _, read = meaning(release)
+    for mine, theirs in zip(read, release.statements, strict=True):
+        for table in tables:
+            shaped = table.reshape(release.domain.shape)
+            expected = holds(theirs, release, shaped)
+            assert (mine.broken(table) is None) == expected, (theirs.to_dict(), table)
+            assert (mine.broken(table.astype(object)) is None) == expected
+            assert allows(mine, table) == expected, (theirs.to_dict(), table)
+
+
+def near(counts, data):
+    """Tables around one, and a few of any kind."""
+    flat = counts.ravel()
+    for _ in range(12):
+        moved = flat.copy()
+        for _ in range(data.draw(st.integers(0, 3))):
+            place = data.draw(st.integers(0, len(flat) - 1))
+            moved[place] = max(0, moved[place] + data.draw(st.sampled_from([-1, 1, 1, 2])))
+        yield moved
+
+
+@given(releases(), st.data())
+def test_statements_mean_what_the_brute_force_says(release, data):
+    size = release.domain.size
+    sizes = st.lists(st.integers(0, 4), min_size=size, max_size=size)
+    drawn = data.draw(st.lists(sizes, min_size=5, max_size=20))
+    check_meaning(release, [np.array(one) for one in drawn])
+
+
+@given(cases(), st.data())
+def test_every_kind_of_statement_and_derived_variables(case, data):
+    check_meaning(case.release, [case.counts.ravel(), *near(case.counts, data)])
+
+
+@settings(max_examples=max(40, settings.default.max_examples // 20))
+@given(cases())
+def test_cp_sat_agrees_with_the_list_of_all_tables(case):
+    space, read = meaning(case.release)
+    tables = listed(case.release, case.largest)
+    known = tables[0].astype(np.int64) if len(tables) else None
+    solver = Solver(space.size, read, known, seconds=30, seed=0)
+    behind = space.behind(case.over)
+    figure = behind.size - 1
+    cells = behind.of(figure)
+    if not len(tables):
+        assert solver.settle(sum_at_least(cells, 0))[0] is False
+        return
+    column = sums(case.release, tables, case.over)[:, figure]
+    assert solver.settle(sum_at_most(cells, int(column.min()) - 1))[0] is False
+    assert solver.settle(sum_at_least(cells, int(column.max()) + 1))[0] is False
+    assert solver.settle(sum_at_most(cells, int(column.min())))[0] is True
+    assert solver.settle(sum_at_least(cells, int(column.max())))[0] is True
+
+
+# The command ------------------------------------------------------------------------------------
+
+
+def run(made, tmp_path, *options):
+    file = tmp_path / "certificate.json"
+    file.write_text(json.dumps(made), "utf-8")
+    return CliRunner().invoke(verify, [str(file), *options], standalone_mode=False)
+
+
+def test_exit_statuses(good, tmp_path):
+    assert run(good, tmp_path).return_value == 0
+    assert run(changed(good, "cells", 1, "upper", "proven", to=2), tmp_path).return_value == 1
+    said = [margin("a", [2**62, None]), prior("ab", lower=1)]
+    wide = certificate(said, ("xp", bound(0, ZERO), bound(2**62 - 1, TOLD)))
+    assert run(wide, tmp_path).return_value == 3
+    assert run(wide, tmp_path, "--sample", "0").return_value == 0
+    refused = run(changed(good, "cells", to=...), tmp_path)
+    assert isinstance(refused.exception, cb.InvalidInput)
+
+
+def test_output(good, tmp_path):
+    shown = run(good, tmp_path)
+    assert shown.output == f"{verify_certificate(good)}\n"
+    told = json.loads(run(good, tmp_path, "--format", "json", "--all", "--seed", "3").output)
+    assert told == verify_certificate(good).to_dict()
+    target = tmp_path / "out.json"
+    quiet = run(good, tmp_path, "--format", "json", "-o", str(target), "--seconds", "5")
+    assert quiet.output == ""
+    assert json.loads(target.read_text("utf-8")) == told
+
+
+def test_long_lists_of_problems_are_cut_for_people():
+    made = many([3, 4, 5])
+    for place in range(9):
+        made = changed(made, "cells", place, "upper", "proof", to=ZERO)
+        made = changed(made, "cells", place, "lower", to=bound(1, ZERO))
+        made = changed(made, "cells", place, "upper", "attained", to=7)
+    found = verify_certificate(made)
+    assert len(found.problems) > 20
+    assert f"... and {len(found.problems) - 20} more" in str(found)
+    assert len(found.to_dict()["problems"]) == len(found.problems)
