@@ -72,7 +72,8 @@ class CubeAnswers(ExactWork):
         base[1, 0, 1] = ab[1, 0] - base[1, 0, 0]
         base[1, 1, 0] = ac[1, 0] - base[1, 0, 0]
         base[1, 1, 1] = ab[1, 1] - base[1, 1, 0]
-        self._sign = np.array([(-1) ** sum(i) for i in np.ndindex(2, 2, 2)]).reshape(2, 2, 2)
+        signs = [(-1) ** sum(i) for i in np.ndindex(2, 2, 2)]
+        self._sign = np.array(signs, dtype=object).reshape(2, 2, 2)
         self._base = base
         low = max(-int(n) for n in base[self._sign > 0])
         high = min(int(n) for n in base[self._sign < 0])

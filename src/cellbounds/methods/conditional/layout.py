@@ -68,7 +68,7 @@ class Layout:
         domain = self.facts.domain
         shape = [len(domain.levels(name)) for name in self.order]
         turned = values.reshape(shape).transpose([self.order.index(n) for n in self.over])
-        return np.ascontiguousarray(turned)
+        return np.array(turned, order="C")
 
     def place(self, index: Sequence[int]) -> tuple[int, int, int]:
         """Row, column and part behind an index of the margin asked for."""

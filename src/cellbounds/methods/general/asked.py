@@ -48,5 +48,6 @@ def asked_about(domain: Domain, over: tuple[str, ...]) -> Asked:
     if once:
         of = np.empty(size, dtype=np.int64)
         of[behind.cells] = np.repeat(np.arange(behind.size), np.diff(behind.starts))
-    plain = once and behind.size == size and bool((behind.cells == np.arange(size)).all())
+    single = once and bool((np.diff(behind.starts) == 1).all())
+    plain = single and bool((behind.cells == np.arange(size)).all())
     return Asked(behind, of, plain)

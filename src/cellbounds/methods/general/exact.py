@@ -162,7 +162,7 @@ class ExactProgram:
                 ),
                 start=Fraction(0),
             )
-            if not problem.row_lower[row] <= total <= problem.row_upper[row]:
+            if not int(problem.row_lower[row]) <= total <= int(problem.row_upper[row]):
                 return False
         return True
 

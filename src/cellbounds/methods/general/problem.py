@@ -63,6 +63,15 @@ class Problem:
             labels = labels[labels]
         return labels
 
+    def room(self, counts: IntArray, way: IntArray) -> int:
+        """How often a direction can be followed from a table (rows and bounds; not lists)."""
+        rows, change = self.sums(counts), self.sums(way)
+        steps = [
+            _steps(counts, way, self.lower, self.upper),
+            _steps(rows, change, self.row_lower, self.row_upper),
+        ]
+        return min(steps)
+
     def grows_alone(self, cell: int) -> bool:
         """Whether a cell may grow without end while all others stay as they are."""
         here = self.cells == cell
@@ -79,6 +88,12 @@ class Problem:
         if (sums < self.row_lower).any() or (sums > self.row_upper).any():
             return False
         return all(int(counts[cells].sum()) in values for cells, values in self.lists)
+
+
+def _steps(at: IntArray, by: IntArray, lower: IntArray, upper: IntArray) -> int:
+    up, down = by > 0, by < 0
+    ends = [(upper - at)[up] // by[up], (at - lower)[down] // -by[down]]
+    return int(min((side.min() for side in ends if len(side)), default=NO_UPPER))
 
 
 def raw_problem(system: System, size: int) -> Problem:

@@ -18,6 +18,9 @@ from cellbounds.results.values import ValueSet
 
 __all__ = ["Run", "SumValues", "values_of"]
 
+LONG_GAP = 16
+"""In a gap longer than this the next value is asked for first."""
+
 MOST_RUNS = 100_000
 """Runs of values that are listed; a sum with more is refused."""
 
@@ -189,28 +192,54 @@ class _Gaps:
                     f"a sum has more than {MOST_RUNS} runs of attainable values to look at; ask "
                     "for bounds instead"
                 )
-            search, effort = self._search, self._effort
-            if effort.spent or not search.sendable:
+            # In a long gap the next value, if there is one, shows the way to many more.
+            last = left + 1 if right - left > LONG_GAP else right - 1
+            settled, counts = self._ask(left + 1, last)
+            if counts is not None:
+                waiting += self._grown(left, right, counts)
+            elif not settled:
                 self._unknown.append((left + 1, right - 1))
-                continue
-            found = search.integers.with_sum(
-                self._cells,
-                np.ones(len(self._cells), dtype=np.int64),
-                left + 1 - self._constant,
-                right - 1 - self._constant,
-                None,
-                effort.left,
-            )
-            if found.cells is not None:
-                counts = search.expand(found.cells)
-                search.pool.add(counts)
-                value = self._keep(counts)
-                before = len(self.runs)
-                self._climb(value)
-                top = max([value, *(run.last for run in self.runs[before:] if run.by == 1)])
-                waiting += [(left, value), (min(top, right - 1), right)]
-            elif not found.final or search.capped_for(self._place):
-                self._unknown.append((left + 1, right - 1))
+            else:
+                waiting.append((last, right))
+
+    def _ask(self, low: int, high: int) -> tuple[bool, IntArray | None]:
+        """A table with a value in a range; whether it is settled that there is none."""
+        search, effort = self._search, self._effort
+        if effort.spent or not search.sendable:
+            return False, None
+        ones = np.ones(len(self._cells), dtype=np.int64)
+        found = search.integers.with_sum(
+            self._cells, ones, low - self._constant, high - self._constant, None, effort.left
+        )
+        if found.cells is None:
+            return found.final and not search.capped_for(self._place), None
+        counts = search.expand(found.cells)
+        search.pool.add(counts)
+        return True, counts
+
+    def _grown(self, left: int, right: int, counts: IntArray) -> list[tuple[int, int]]:
+        """Follow the way to a new table as far as it goes; gives the gaps that are left."""
+        value = self._keep(counts)
+        before = len(self.runs)
+        self._climb(value)
+        start = next((run.table_at(left) for run in self.runs if run.holds(left)), None)
+        if start is not None and not self._search.full.lists:
+            way = counts - start
+            shared = math.gcd(*way[way != 0].tolist())
+            way, by = way // shared, (value - left) // shared
+            steps = self._search.full.room(counts, way)
+            self.runs.append(Run(left, by, shared + steps, start, way))
+        new = self.runs[before:]
+        tops = [run.last for run in new if run.by == 1 and run.first <= value <= run.last]
+        top = min(max([value, *tops]), right - 1)
+        bottom = min([value, *(run.first for run in new if run.by == 1 and run.last >= value)])
+        gaps = [(left, bottom), (top, right)]
+        strides = [run for run in new if run.by > 1]
+        if not strides:
+            return gaps
+        known = [v for run in strides for v in range(run.first, min(run.last, right) + 1, run.by)]
+        marks = sorted({left, right, top, *(v for v in known if left < v < right)})
+        return [pair for pair in itertools.pairwise(marks) if pair[1] - pair[0] > 1]
 
     def values(self) -> ValueSet:
         """The set found, and what is not settled."""

@@ -115,7 +115,7 @@ class _Builder:
         if not variables:
             return None
         statements: list[Statement] = [self._release.statements[k] for k in leaf.statements]
-        given = {frozenset(s.variables) for s in statements if isinstance(s, Margin)}
+        given = {frozenset(s.variables) for s in statements if isinstance(s, Margin) and s.exact}
         statements += [
             self._border(border)
             for border in leaf.borders
@@ -216,7 +216,7 @@ class GluedAnswers:
         laid = []
         for array in (low, high):
             moved = np.transpose(array, [names.index(name) for name in turned]).reshape(shape)
-            laid.append(np.ascontiguousarray(np.broadcast_to(moved, self._shape)))
+            laid.append(np.array(np.broadcast_to(moved, self._shape), order="C"))
         return laid[0], laid[1]
 
     def _at(self, index: tuple[int, ...]) -> dict[str, int]:
