@@ -1093,3 +1093,56 @@ def test_long_lists_of_problems_are_cut_for_people():
     assert len(found.problems) > 20
     assert f"... and {len(found.problems) - 20} more" in str(found)
     assert len(found.to_dict()["problems"]) == len(found.problems)
+
+
+def test_cells_behind_several_groups_add_up():
+    space = Space(DOMAIN, GROUPINGS)
+    said = read_statement(linear(["any"], ["1", "1/2"], lower="7"), 0, space)
+    assert said.coefficients == [3, 3, 2, 2]
+    assert said.lower == 14
+    row = said.inequality(0, "lower")
+    assert (row.coefficients.tolist(), row.bound) == ([3, 3, 2, 2], 14)
+
+
+def test_rows_are_empty_or_not():
+    said = rates("b", "a", [[None, None], ["1/2", "1/2"]], missing="zero")
+    statement = read_statement(said, 0, Space(DOMAIN, {}))
+    assert statement.inequality(0, "row") is None
+    assert statement.inequality(2, "empty") is None
+    assert statement.inequality(0, "lower") is None
+    assert statement.inequality(3, "row") is None
+    assert statement.inequality(2, "row").bound == 1
+
+
+def test_sums_that_pass_64_bits_are_still_exact():
+    part = 2**61
+    said = [margin("a", [8 * part, None])]
+    levels = {"a": ["x", "y"], "b": [1, 2, 3, 4, 5, 6, 7, 8]}
+    table = [[k, part] for k in range(8)]
+    made = certificate(said, over="ab", domain=levels, witnesses=[table])
+    assert verify_certificate(made).witnesses == 1
+    wrapped = changed(made, "release", "statements", 0, "margin", "counts", 0, to=0)
+    assert not verify_certificate(wrapped).ok
+
+
+def test_what_is_attained_lies_within_what_is_proven():
+    made = certificate([total(5, 5)], ("xp", bound(0, ZERO), bound(5, dual((0, 0, "upper", 1)), 6)))
+    found = verify_certificate(made, sample=0)
+    assert found.problems == (
+        "the upper bound of cell (a=x, b=p): what is attained lies outside what is proven",
+    )
+
+
+def test_limits_are_worked_out_against_the_order_of_the_statements():
+    said = [
+        linear("ab", [[["x", "p"], "3"], [["y", "p"], "-1"]], upper="0"),
+        linear("ab", [[["y", "p"], "1"], [["y", "q"], "-2"]], upper="1"),
+        margin("ab", [[None, None], [None, "<=4"]]),
+    ]
+    assert not verify_certificate(one_sided(said, "xp", "upper", 2, TOLD)).ok
+
+
+def test_a_group_lists_a_level_once(good):
+    path = ("release", "groupings", "any", "levels", "both")
+    with pytest.raises(cb.InvalidInput, match="'both' lists a level twice"):
+        verify_certificate(changed(good, *path, to=["x", "x"]))

@@ -150,7 +150,8 @@ class SharpAnswers(ExactWork):
         table = self._split(cells, (row, column, part, value))
         broken = violations(self._release, table, self._compiled())
         position = tuple(index[layout.over.index(name)] for name in layout.over)
-        held = int(table.margin(*layout.over).counts[position])
+        asked = table.margin(*layout.over).counts[position] if position else table.total
+        held = int(asked)
         if broken or held != value:
             raise CellboundsError(
                 f"a witness failed its check ({', '.join(broken) or 'another count'}); please "

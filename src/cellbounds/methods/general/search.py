@@ -48,6 +48,8 @@ class Search:
         Sums that are proven to have no upper bound.
     pool
         What is attained.
+    history
+        The steps taken: name, seconds since the step before, bounds left open.
     """
 
     release: Release
@@ -62,12 +64,14 @@ class Search:
     high: IntArray = field(init=False)
     endless: BoolArray = field(init=False)
     proofs: IntArray = field(init=False)
+    history: list[tuple[str, float, int]] = field(init=False, default_factory=list)
     _program: LinearProgram | None = field(init=False, default=None)
     _duals: Duals | None = field(init=False, default=None)
     _integers: IntegerProgram | None = field(init=False, default=None)
     _sendable: bool | None = field(init=False, default=None)
     _rounds: int = field(init=False, default=0)
     _component: IntArray | None = field(init=False, default=None)
+    _clock: float = field(init=False, default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         domain = self.release.domain
@@ -87,7 +91,7 @@ class Search:
         """Solvers stay behind when the search travels to another process."""
         names = (
             "release", "over", "full", "small", "numbers", "asked", "pool", "walker", "low",
-            "high", "endless", "proofs",
+            "high", "endless", "proofs", "history",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
@@ -97,6 +101,14 @@ class Search:
         self._program = self._duals = self._integers = self._sendable = None
         self._rounds = 0
         self._component = None
+        self._clock = time.monotonic()
+
+    def note(self, step: str) -> None:
+        """Write a step into the history."""
+        now = time.monotonic()
+        left = sum(int(side.sum()) for side in self.open_bounds())
+        self.history.append((step, now - self._clock, left))
+        self._clock = now
 
     # What is settled.
 

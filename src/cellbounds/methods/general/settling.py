@@ -25,6 +25,9 @@ LONG_WALKS = ((6.0, 5_000_000), (3.0, 5_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
 
+LONGER = 4
+"""How much longer walks are that are tried again in large problems."""
+
 DECIDING = 20.0
 """Seconds for deciding whether some statements force a bound."""
 
@@ -56,7 +59,7 @@ def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
     if not _begun(search, effort):
         search.by_program(place, side, effort.left)
         return
-    for step in _steps(search, effort, share=1):
+    for _, step in _steps(search, effort, share=1):
         if search.settled(place, side) or effort.spent:
             return
         step(search, place, side)
@@ -65,18 +68,21 @@ def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
 def settle_all(search: Search, effort: Effort) -> None:
     """Settle every bound asked for as far as the effort allows."""
     if not _begun(search, effort):
-        _each(search, _by_program(effort), effort)
+        _each(search, _by_program(effort, 1), effort)
         return
+    search.note("propagation and the first table")
     if not search.program_is_dear:
         while search.by_pushing() >= WORTH_A_ROUND and not effort.spent:
             pass
-    for number, step in enumerate(_steps(search, effort, share=None)):
+        search.note("programs for all bounds at once")
+    for number, (name, step) in enumerate(_steps(search, effort, share=None)):
         if effort.spent:
             return
         if effort.executor is not None and number:
             _shared(search, number, effort, effort.executor)
         else:
             _each(search, step, effort)
+        search.note(name)
 
 
 def passes(search: Search, bound: Bound, value: int) -> bool | None:
@@ -119,16 +125,18 @@ def _begun(search: Search, effort: Effort) -> bool:
 Step = Callable[[Search, int, int], None]
 
 
-def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[Step]:
+def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
-    yield _by_walking(QUICK_WALK)
-    yield _by_program(effort)
-    if not search.program_is_dear:
-        yield _by_corners
-    yield _by_integers(effort, share)
+    yield "walks", _by_walking(QUICK_WALK)
+    yield "programs and guided walks", _by_program(effort, 1)
+    if search.program_is_dear:
+        yield "longer guided walks", _by_program(effort, LONGER)
+    else:
+        yield "corners of programs", _by_corners
+    yield "integer programs", _by_integers(effort, share)
 
 
-def _by_program(effort: Effort) -> Step:
+def _by_program(effort: Effort, times: int) -> Step:
     """Prove by a linear program, then walk near its solution to where the proof ends."""
 
     def step(search: Search, place: int, side: int) -> None:
@@ -137,7 +145,7 @@ def _by_program(effort: Effort) -> Step:
         for temperature, proposals in rounds:
             if real is None or search.settled(place, side) or effort.spent:
                 return
-            search.by_walking(place, side, proposals, Guide(real, temperature))
+            search.by_walking(place, side, times * proposals, Guide(real, temperature))
 
     return step
 
@@ -209,7 +217,7 @@ def _worker(search: Search, number: int, bounds: list[Bound], seconds: float | N
     """Run in another process: one step for some bounds."""
     effort = Effort.of(seconds) if seconds is None or seconds > 0 else Effort(0.0)
     known = len(search.pool)
-    step = list(_steps(search, effort, share=len(bounds)))[number]
+    _, step = list(_steps(search, effort, share=len(bounds)))[number]
     for place, side in bounds:
         if effort.spent:
             break

@@ -264,7 +264,8 @@ class GluedAnswers:
         part = self._part.table(Target(at, held))
         table = self._completed(part, dict(zip(self._over, index, strict=True)), at, value)
         broken = violations(self._release, table)
-        if broken or int(table.margin(*self._over).counts[index]) != value:
+        held = table.margin(*self._over).counts[index] if index else table.total
+        if broken or int(held) != value:
             raise CellboundsError(
                 f"a witness failed its check ({', '.join(broken) or 'another count'}); please "
                 "report this with the release"
