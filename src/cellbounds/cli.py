@@ -18,6 +18,7 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
+from cellbounds.verification.command import verify
 
 __all__ = ["main"]
 
@@ -313,6 +314,9 @@ def reproduce(figures: str | None, style: str, output: str | None) -> int:
     if figures is not None:
         click.echo("\n".join(f"drawn: {path}" for path in drawn), err=True)
     return SAFE if all(one.as_expected for one in compared) else UNSAFE
+
+
+commands.add_command(verify)
 
 
 def _names(text: str | None) -> list[str] | None:

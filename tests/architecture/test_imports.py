@@ -43,7 +43,18 @@ ROOMS = (
 FRONT_DOOR = "cellbounds"
 """The package itself: it opens every room, so no room may come in through it."""
 
-HEAVY = ("scipy", "pandas", "polars", "pyarrow", "altair", "ortools", "highspy", "click")
+HEAVY = (
+    "scipy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "altair",
+    "ortools",
+    "highspy",
+    "numba",
+    "flint",
+    "click",
+)
 
 MOST_LINES = 400
 

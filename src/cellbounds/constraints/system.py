@@ -225,7 +225,8 @@ def _linear(statement: Linear, domain: Domain, place: int, closed: bool) -> Iter
         if not low <= 0 <= high:
             yield _impossible(place, 0)
         return
-    yield from _block_of([Row(cells[kept], summed[kept], low, high, place, 0)], place)
+    row = Row(cells[kept], summed[kept], low, high, place, 0)
+    yield from _block_of([row if closed else _lowest_terms(row)], place)
 
 
 def _unrounded(statement: Linear, domain: Domain) -> tuple[IntArray, int | None, int | None]:

@@ -11,7 +11,7 @@ from typing import Any
 from cellbounds.domain import Domain
 from cellbounds.releases import Release
 from cellbounds.results import Attainable, Unbounded
-from cellbounds.results.answers import RESERVED, labelled, value_entries
+from cellbounds.results.entries import RESERVED, labelled, value_entries
 from cellbounds.risk import NARROW, RULE, Audit, CellRisk
 from cellbounds.text import aligned, label_keys
 from cellbounds.version import __version__

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,29 +15,26 @@ from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.frames import frame_of
 from cellbounds.releases import Release
+from cellbounds.results.entries import (
+    cell_value,
+    json_number,
+    label_columns,
+    labelled,
+    plain_number,
+    shown,
+)
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.explanation import Explanation
-from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
+from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.table import Table
-from cellbounds.text import aligned, label_keys
+from cellbounds.text import aligned
 
-__all__ = [
-    "RESERVED",
-    "Attainable",
-    "Bounds",
-    "Source",
-    "labelled",
-    "plain_number",
-    "value_entries",
-]
+__all__ = ["Answer", "Bounds", "Source", "notations"]
 
 FORMAT = "cellbounds-answer/1"
 
 LINES, HTML_LINES, RUNS = 200, 60, 8
 """Cells that are printed in a terminal and in a notebook, and runs of values for each."""
-
-LISTED = 10_000
-"""Attainable counts that are listed one by one; larger sets are given as progressions only."""
 
 
 class Source(Protocol):
@@ -54,7 +50,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
+class Answer:
     """What every answer knows about itself."""
 
     release: Release
@@ -111,7 +107,7 @@ class _Answer:
     def _head(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "release": {"digest": self.digest, "statements": _notations(self.release)},
+            "release": {"digest": self.digest, "statements": notations(self.release)},
             "over": list(self.over),
             "method": self.method,
             "evidence": self.evidence.value,
@@ -120,7 +116,7 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounds(_Answer):
+class Bounds(Answer):
     """The smallest and largest count of every cell.
 
     Attributes
@@ -231,9 +227,9 @@ class Bounds(_Answer):
         return frame_of(self._columns(), backend)
 
     def _columns(self) -> dict[str, list[Any]]:
-        columns = _label_columns(self.domain)
+        columns = label_columns(self.domain)
         for name, values in self._numbers().items():
-            columns[name] = [_cell_value(value) for value in values]
+            columns[name] = [cell_value(value) for value in values]
         return columns
 
     def to_dict(self) -> dict[str, Any]:
@@ -242,7 +238,7 @@ class Bounds(_Answer):
         cells = [
             {
                 **labelled(self.domain, labels),
-                **{name: _json_number(value) for name, value in zip(names, row, strict=True)},
+                **{name: json_number(value) for name, value in zip(names, row, strict=True)},
             }
             for labels, *row in zip(self.domain.cells(), *names.values(), strict=True)
         ]
@@ -259,7 +255,7 @@ class Bounds(_Answer):
     def _rows(self, most: int) -> list[list[str]]:
         cells = zip(self.domain.cells(), *self._numbers().values(), strict=True)
         return [
-            [*map(str, labels), *map(_shown, row)] for labels, *row in itertools.islice(cells, most)
+            [*map(str, labels), *map(shown, row)] for labels, *row in itertools.islice(cells, most)
         ]
 
     def __str__(self) -> str:
@@ -273,157 +269,13 @@ class Bounds(_Answer):
         what = (
             "" if set(self.over) == set(self.release.domain.names) else f" over {list(self.over)}"
         )
-        return f"{self.kind} bounds{what} given {', '.join(_notations(self.release))}"
+        return f"{self.kind} bounds{what} given {', '.join(notations(self.release))}"
 
     def _repr_html_(self) -> str:
         names = list(self._numbers())
         return self._html(self._title(), names, set(names), self._rows(HTML_LINES))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Attainable(_Answer):
-    """Every attainable count of each cell; look cells up by their labels."""
-
-    def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
-        """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
-        return self._at(self._index(labels if isinstance(labels, tuple) else (labels,)))
-
-    def _at(self, index: tuple[int, ...]) -> ValueSet:
-        assert self._source is not None
-        return self._source.values(index)
-
-    def items(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
-        """Labels and attainable counts of every cell, in order."""
-        shape = self.domain.shape
-        for labels, index in zip(self.domain.cells(), np.ndindex(shape), strict=True):
-            yield labels, self._at(index)
-
-    def witness(self, *labels: Label, value: int) -> Table:
-        """A consistent table in which the cell holds `value`, built and checked now."""
-        index = self._index(labels)
-        values = self._at(index)
-        if value not in values.known:
-            how = "not attainable" if values.settled else "not known to be attainable"
-            raise InvalidInput(f"{value} is {how} in the cell {labels}; see attainable(release)")
-        assert self._source is not None
-        return self._source.witness(index, value)
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """A tidy data frame: labels, lower, upper, the number of values, and the values as text."""
-        columns = _label_columns(self.domain)
-        sets = [values for _, values in self.items()]
-        columns["lower"] = [values.possible.smallest for values in sets]
-        columns["upper"] = [_cell_value(values.possible.largest) for values in sets]
-        columns["size"] = [_cell_value(values.size) if values.settled else None for values in sets]
-        columns["values"] = [values.text(most=1000) for values in sets]
-        return frame_of(columns, backend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, versioned; values as progressions [first, last, step]."""
-        cells = [
-            {**labelled(self.domain, labels), **value_entries(values)}
-            for labels, values in self.items()
-        ]
-        return {**self._head(), "cells": cells}
-
-    def _rows(self, most: int) -> list[list[str]]:
-        return [
-            [*map(str, labels), _shown(values.size) if values.settled else "?", values.text(RUNS)]
-            for labels, values in itertools.islice(self.items(), most)
-        ]
-
-    def _title(self) -> str:
-        return f"attainable counts given {', '.join(_notations(self.release))}"
-
-    def __str__(self) -> str:
-        return self._text(self._title(), ["size", "values"], {"size"}, self._rows(LINES))
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}: {self.domain.size} cells>"
-
-    def _repr_html_(self) -> str:
-        rows = self._rows(HTML_LINES)
-        return self._html(self._title(), ["size", "values"], {"size"}, rows)
-
-
-def plain_number(value: Any) -> Any:
-    """A numpy scalar as a Python number; everything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _notations(release: Release) -> list[str]:
+def notations(release: Release) -> list[str]:
+    """The statements of a release in the notation."""
     return [statement.notation for statement in release.statements]
-
-
-RESERVED = (
-    "unknown",
-    "count",
-    "lower",
-    "upper",
-    "attained_lower",
-    "attained_upper",
-    "size",
-    "values",
-    "runs",
-    "disclosed",
-    "narrow",
-    "unsafe",
-    "structural",
-    "empty_row",
-)
-"""Keys of a cell that are not variables."""
-
-
-def _label_columns(domain: Domain) -> dict[str, list[Any]]:
-    keys = label_keys(domain.names, RESERVED)
-    columns: dict[str, list[Any]] = {keys[name]: [] for name in domain.names}
-    for labels in domain.cells():
-        for key, label in zip(columns, labels, strict=True):
-            columns[key].append(label)
-    return columns
-
-
-def labelled(domain: Domain, labels: tuple[Label, ...]) -> dict[str, Any]:
-    """One cell's labels by variable; a variable named like a fixed key gets an underscore."""
-    keys = label_keys(domain.names, RESERVED)
-    return {keys[name]: label for name, label in zip(domain.names, labels, strict=True)}
-
-
-def value_entries(values: ValueSet) -> dict[str, Any]:
-    """Attainable counts as plain values: all of them if few, and always as progressions.
-
-    Of a set that is not settled: the numbers known to belong, and those that may.
-    """
-    possible = values.possible
-    size = values.size if values.settled else None
-    few = values.settled and not isinstance(size, Unbounded) and size is not None and size <= LISTED
-    entries: dict[str, Any] = {
-        "lower": possible.smallest,
-        "upper": _json_number(possible.largest),
-        "size": _json_number(size),
-        "values": list(values) if few else None,
-        "runs": values.to_list(),
-    }
-    if not values.settled:
-        entries["unknown"] = ValueSet(values.unknown).to_list()
-    return entries
-
-
-def _cell_value(value: Any) -> Any:
-    return None if value is UNBOUNDED else plain_number(value)
-
-
-def _json_number(value: Any) -> Any:
-    if value is UNBOUNDED:
-        return None
-    return str(value) if isinstance(value, Fraction) else plain_number(value)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "?"
-    if value is UNBOUNDED:
-        return "unbounded"
-    if isinstance(value, Fraction) and value.denominator != 1:
-        return f"{value} ({float(value):.4g})"
-    return str(value)

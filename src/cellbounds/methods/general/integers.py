@@ -89,10 +89,21 @@ class IntegerProgram:
         high: int,
         hint: IntArray | None,
         seconds: float | None,
+        residues: tuple[int, list[int]] | None = None,
     ) -> Found:
-        """A table in which the weighted sum lies between `low` and `high`."""
+        """A table in which the weighted sum lies between `low` and `high`.
+
+        `residues` is a modulus and the residues that the sum may have.
+        """
         model = self._model.clone()
-        model.add_linear_constraint(self._weighted_in(model, cells, weights), low, high)
+        total = self._weighted_in(model, cells, weights)
+        model.add_linear_constraint(total, low, high)
+        if residues is not None:
+            modulus, allowed = residues
+            turns = model.new_int_var(low // modulus, high // modulus, "")
+            domain = self._cp.Domain.from_values(sorted(allowed))
+            rest = model.new_int_var_from_domain(domain, "")
+            model.add(total == modulus * turns + rest)
         return self._solve(model, hint, seconds)
 
     def minimize(

@@ -17,10 +17,10 @@ from cellbounds.methods.general.search import Search
 
 __all__ = ["Settled", "passes", "settle_all", "settle_one"]
 
-QUICK_WALK = 5_000
+QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
 
-SHORT_WALKS = ((6.0, 10_000), (3.0, 10_000))
+SHORT_WALKS = ((10.0, 20_000), (5.0, 20_000), (2.0, 20_000))
 LONG_WALKS = ((6.0, 5_000_000), (3.0, 5_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""

@@ -21,6 +21,12 @@ __all__ = ["Run", "SumValues", "values_of"]
 LONG_GAP = 16
 """In a gap longer than this the next value is asked for first."""
 
+MOST_TABLES = 20
+"""Tables that are kept to find the way to others."""
+
+MOST_RESIDUES = 1000
+"""The largest step of a run whose other residues are asked for."""
+
 MOST_RUNS = 100_000
 """Runs of values that are listed; a sum with more is refused."""
 
@@ -100,6 +106,30 @@ def _without_end(search: Search, place: int) -> SumValues:
     return SumValues(values, (Run(least, 1, 0, table, None),))
 
 
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Values from `low` to `high` of which nothing is known; of some residues only if `by` > 1.
+
+    `next_first` says that the lowest value is worth a question of its own.
+    """
+
+    low: int
+    high: int
+    by: int = 1
+    residues: frozenset[int] = frozenset([0])
+    next_first: bool = False
+
+    def part(self, low: int, high: int, without: int | None = None) -> _Gap:
+        """The same for a part of the range, perhaps without one residue."""
+        left = self.residues if without is None else self.residues - {without}
+        return _Gap(low, high, self.by, left)
+
+    def progressions(self) -> list[tuple[int, int, int]]:
+        """The values as progressions."""
+        firsts = (self.low + (residue - self.low) % self.by for residue in self.residues)
+        return [(first, self.high, self.by) for first in firsts if first <= self.high]
+
+
 class _Gaps:
     """The values of one sum while they are being found."""
 
@@ -108,47 +138,49 @@ class _Gaps:
         self._members = search.asked.members(place)
         self._cells, self._constant = search.objective(place)
         self.runs: list[Run] = []
-        self._unknown: list[tuple[int, int]] = []
-        self._known: dict[int, IntArray] = {}
-
-    def _value(self, counts: IntArray) -> int:
-        return int(counts[self._members].sum())
+        self._known: list[tuple[int, int, int]] = []
+        self._unknown: list[tuple[int, int, int]] = []
+        self._tables: dict[int, IntArray] = {}
 
     def fill(self) -> None:
-        """Work from the lowest value up."""
+        """Runs from the extremes first, then a question for each gap."""
         search, place = self._search, self._place
         for number in search.pool.extremes(place):
             self._keep(search.pool.at(number))
-        low, high = int(search.low[place]), int(search.high[place])
-        values = sorted(self._known)
-        if low < values[0]:
-            self._between(low - 1, values[0])
-        for value in values:
+        for value in sorted(self._tables):
             self._climb(value)
-        known = sorted(self._covered())
-        for left, right in itertools.pairwise(known):
-            if right[0] > left[1] + 1:
-                self._between(left[1], right[0])
-        if high > max(last for _, last in self._covered()):
-            self._between(max(last for _, last in self._covered()), high + 1)
+        covered = ValueSet.from_intervals((run.first, run.last) for run in self.runs)
+        self._known = [(first, last, 1) for first, last in covered.runs if last is not None]
+        low, high = int(search.low[place]), int(search.high[place])
+        ends = [low - 1, *(e for first, last, _ in self._known for e in (first, last)), high + 1]
+        gaps = [
+            _Gap(left + 1, right - 1, next_first=True)
+            for left, right in zip(ends[::2], ends[1::2], strict=True)
+            if right - left > 1
+        ]
+        while gaps:
+            if len(self.runs) > MOST_RUNS:
+                raise TooMuchWork(
+                    f"a sum has more than {MOST_RUNS} runs of attainable values to look at; ask "
+                    "for bounds instead"
+                )
+            gaps += self._examined(gaps.pop())
 
     def _keep(self, counts: IntArray) -> int:
-        value = self._value(counts)
-        if value not in self._known:
-            self._known[value] = counts
+        value = int(counts[self._members].sum())
+        if value not in self._tables:
+            if len(self._tables) < MOST_TABLES:
+                self._tables[value] = counts
             self.runs.append(Run(value, 1, 0, counts, None))
         return value
 
     def _climb(self, value: int) -> None:
         """Follow moves that raise the sum by one until there is none, or what follows is known."""
         search = self._search
-        if not search.walker.possible:
-            self._straight(value)
-            return
-        counts = self._known[value]
+        counts = self._tables[value]
         top = int(search.high[self._place])
-        while value < top and not self._effort.spent:
-            if any(run.first <= value + 1 <= run.last for run in self.runs if run.by == 1):
+        while search.walker.possible and value < top and not self._effort.spent:
+            if any(run.first <= value + 1 <= run.last for run in self.runs):
                 return
             found = search.walker.longest_run(counts, self._place)
             if found is None:
@@ -156,60 +188,36 @@ class _Gaps:
             direction, steps = found
             self.runs.append(Run(value, 1, steps, counts, direction))
             counts, value = counts + steps * direction, value + steps
-            self._known.setdefault(value, counts)
 
-    def _straight(self, value: int) -> None:
-        """Whole points on the line to the next known table (the relaxation is convex)."""
-        above = [other for other in self._known if other > value]
-        if not above or self._search.full.lists:
-            return
-        nearest = min(above)
-        difference = self._known[nearest] - self._known[value]
-        shared = math.gcd(*difference[difference != 0].tolist())
-        if shared > 1:
-            step = (nearest - value) // shared
-            self.runs.append(Run(value, step, shared, self._known[value], difference // shared))
+    def _examined(self, gap: _Gap) -> list[_Gap]:
+        """Find a table in a gap or prove that there is none; gives the gaps that are left."""
+        if gap.low > gap.high or not gap.residues:
+            return []
+        # In a long gap the next value, if there is one, shows the way to many more.
+        one = gap.next_first and gap.high - gap.low > LONG_GAP
+        settled, counts = self._ask(gap.part(gap.low, gap.low) if one else gap)
+        if counts is not None:
+            return self._grown(gap, counts)
+        if not settled:
+            self._unknown += gap.progressions()
+            return []
+        return [gap.part(gap.low + 1, gap.high)] if one else []
 
-    def _covered(self) -> list[tuple[int, int]]:
-        """Runs of values known to be attainable."""
-        intervals: list[tuple[int, int]] = []
-        for run in self.runs:
-            if run.by == 1:
-                intervals.append((run.first, run.last))
-            else:
-                intervals += [(v, v) for v in range(run.first, run.last + 1, max(run.by, 1))]
-        return [(a, b) for a, b in ValueSet.from_intervals(intervals).runs if b is not None]
-
-    def _between(self, left: int, right: int) -> None:
-        """Values strictly between two: find tables or prove that there are none."""
-        waiting = [(left, right)]
-        while waiting:
-            left, right = waiting.pop()
-            if right - left < 2:
-                continue
-            if len(self.runs) > MOST_RUNS:
-                raise TooMuchWork(
-                    f"a sum has more than {MOST_RUNS} runs of attainable values to look at; ask "
-                    "for bounds instead"
-                )
-            # In a long gap the next value, if there is one, shows the way to many more.
-            last = left + 1 if right - left > LONG_GAP else right - 1
-            settled, counts = self._ask(left + 1, last)
-            if counts is not None:
-                waiting += self._grown(left, right, counts)
-            elif not settled:
-                self._unknown.append((left + 1, right - 1))
-            else:
-                waiting.append((last, right))
-
-    def _ask(self, low: int, high: int) -> tuple[bool, IntArray | None]:
-        """A table with a value in a range; whether it is settled that there is none."""
+    def _ask(self, gap: _Gap) -> tuple[bool, IntArray | None]:
+        """A table with a value in a gap; whether it is settled that there is none."""
         search, effort = self._search, self._effort
         if effort.spent or not search.sendable:
             return False, None
-        ones = np.ones(len(self._cells), dtype=np.int64)
         found = search.integers.with_sum(
-            self._cells, ones, low - self._constant, high - self._constant, None, effort.left
+            self._cells,
+            np.ones(len(self._cells), dtype=np.int64),
+            gap.low - self._constant,
+            gap.high - self._constant,
+            None,
+            effort.left,
+            residues=None
+            if gap.by == 1
+            else (gap.by, [(r - self._constant) % gap.by for r in gap.residues]),
         )
         if found.cells is None:
             return found.final and not search.capped_for(self._place), None
@@ -217,32 +225,50 @@ class _Gaps:
         search.pool.add(counts)
         return True, counts
 
-    def _grown(self, left: int, right: int, counts: IntArray) -> list[tuple[int, int]]:
-        """Follow the way to a new table as far as it goes; gives the gaps that are left."""
-        value = self._keep(counts)
-        before = len(self.runs)
-        self._climb(value)
-        start = next((run.table_at(left) for run in self.runs if run.holds(left)), None)
-        if start is not None and not self._search.full.lists:
-            way = counts - start
-            shared = math.gcd(*way[way != 0].tolist())
-            way, by = way // shared, (value - left) // shared
-            steps = self._search.full.room(counts, way)
-            self.runs.append(Run(left, by, shared + steps, start, way))
-        new = self.runs[before:]
-        tops = [run.last for run in new if run.by == 1 and run.first <= value <= run.last]
-        top = min(max([value, *tops]), right - 1)
-        bottom = min([value, *(run.first for run in new if run.by == 1 and run.last >= value)])
-        gaps = [(left, bottom), (top, right)]
-        strides = [run for run in new if run.by > 1]
-        if not strides:
-            return gaps
-        known = [v for run in strides for v in range(run.first, min(run.last, right) + 1, run.by)]
-        marks = sorted({left, right, top, *(v for v in known if left < v < right)})
-        return [pair for pair in itertools.pairwise(marks) if pair[1] - pair[0] > 1]
+    def _grown(self, gap: _Gap, counts: IntArray) -> list[_Gap]:
+        """Follow the way from a known table to a new one as far as it goes, within the gap."""
+        value = int(counts[self._members].sum())
+        run = self._run_through(gap, value, counts)
+        self._keep(counts)
+        self.runs.append(run)
+        first, last, by = run.first, run.last, max(run.by, 1)
+        self._known.append((first, last, by))
+        outside = [gap.part(gap.low, first - 1), gap.part(last + 1, gap.high)]
+        if by == 1 or first == last:
+            return outside
+        inside = _Gap(first, last, by, frozenset(range(by))) if gap.by == 1 else gap
+        return [*outside, inside.part(first, last, value % by)]
+
+    def _run_through(self, gap: _Gap, value: int, counts: IntArray) -> Run:
+        """The longest useful run through a new table: of step 1, or of the gap's own step."""
+        alone = Run(value, 1, 0, counts, None)
+        if self._search.full.lists:
+            return alone
+        best = alone
+        for start, table in self._tables.items():
+            if start == value:
+                continue
+            way = counts - table
+            shared = math.gcd(*way[way != 0].tolist()) * (1 if value > start else -1)
+            way, by = way // shared, (value - start) // shared
+            if by > MOST_RESIDUES or (gap.by > 1 and by not in (1, gap.by)):
+                continue
+            up = min(self._search.full.room(counts, way), (gap.high - value) // by)
+            down = min(self._search.full.room(counts, -way), (value - gap.low) // by)
+            if gap.by > 1 and by == 1 and up + down:
+                continue  # a run of step 1 would meet values that are known already
+            if up + down == 0 or (best.steps and (by, -(up + down)) >= (best.by, -best.steps)):
+                continue
+            best = Run(value - down * by, by, up + down, counts - down * way, way)
+        return best
 
     def values(self) -> ValueSet:
         """The set found, and what is not settled."""
-        known = ValueSet.from_intervals(self._covered())
-        unknown = ValueSet.from_intervals(self._unknown)
-        return ValueSet(known.progressions, unknown=unknown.progressions)
+        return ValueSet(_joined(self._known), unknown=self._unknown)
+
+
+def _joined(known: list[tuple[int, int, int]]) -> list[tuple[int, int | None, int]]:
+    """Progressions that do not meet; neighbouring runs become one."""
+    steps = [one for one in known if one[2] > 1]
+    runs = ValueSet.from_intervals((first, last) for first, last, by in known if by == 1)
+    return [*runs.progressions, *steps]

@@ -284,7 +284,8 @@ class GluedAnswers:
         here = tuple(asked.get(name, 0) for name in free)
         away = self._elsewhere(free, here)
         # Who is not at the position asked for may be anywhere; who is must leave `value` there.
-        counts[(..., *away)] = part.array
+        everywhere: tuple[Any, ...] = (..., *away)
+        counts[everywhere] = part.array
         place: tuple[Any, ...] = tuple(
             at[name] if name in at else slice(None) for name in part.names
         )
@@ -292,8 +293,10 @@ class GluedAnswers:
             block = part.array[place]
             kept = np.diff(np.minimum(np.cumsum(block.ravel()), value), prepend=0)
             kept = kept.reshape(np.shape(block))
-            counts[(*place, *away)] -= kept
-            counts[(*place, *here)] += kept
+            there: tuple[Any, ...] = (*place, *away)
+            asked_for: tuple[Any, ...] = (*place, *here)
+            counts[there] -= kept
+            counts[asked_for] += kept
         turned = np.transpose(counts, [names.index(name) for name in domain.names])
         return Table(domain, turned)
 

@@ -1,0 +1,106 @@
+"""The parts of the report about large tables under a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.margins.records import Record
+from benchmarks.report import duration, markdown, megabytes
+
+BUDGETED = (
+    "Every cell is bounded from all margins over so many variables, with the owner's table as "
+    "the first witness. *Settled*: a table attains what is proven. *Small counts* are those of "
+    "3 or less; a verdict is decided if two tables differ there, or one value is proven. Peak "
+    "memory is that of the calling process, and of the largest worker."
+)
+
+
+def budgeted(records: Sequence[Record]) -> list[str]:
+    """One line per size of margins, then what each step settled and what proved the bounds."""
+    return [
+        f"{BUDGETED} {records[0]['workers']} workers.",
+        overview(records),
+        "What is open: how far apart what is proven and what is attained are, and how many "
+        "attained values differ from the owner's count, which is where all of them start.",
+        open_bounds(records),
+        "What settled the bounds, step by step:",
+        steps(records),
+        "What proved the bounds: settled, and still open.",
+        proofs(records),
+    ]
+
+
+def overview(records: Sequence[Record]) -> str:
+    """Say how far each question came."""
+    head = ["table", "margins", "cells", "budget", "time", "bounds settled", "cells exact"]
+    head += ["verdicts on small counts decided", "of them disclosed", "peak memory"]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    lines += [
+        [
+            row["table"],
+            f"{row['margins']} {row['ways']}-way",
+            f"{row['cells']:,}",
+            duration(row["budget"]),
+            duration(row["seconds"]),
+            share(row["settled"], row["bounds"]),
+            share(row["exact_cells"], row["cells"]),
+            share(row["small_cells"] - row["small_undecided"], row["small_cells"]),
+            f"{row['small_disclosed']:,}",
+            f"{megabytes(row['memory_self'])} + {megabytes(row['memory_worker'])}",
+        ]
+        for row in records
+    ]
+    return markdown(lines)
+
+
+def open_bounds(records: Sequence[Record]) -> str:
+    """Say what is known of the bounds that are not settled."""
+    head = ["margins", "evidence", "lower settled", "upper settled", "open: OUTER and INNER only"]
+    head += ["of them moved from the owner's count", "median distance", "largest"]
+    lines = [head, ["---", "---", *["---:"] * (len(head) - 2)]]
+    lines += [
+        [
+            f"{row['ways']}-way",
+            row["evidence"].upper(),
+            share(row["settled_lower"], row["cells"]),
+            share(row["settled_upper"], row["cells"]),
+            share(row["bounds"] - row["settled"], row["bounds"]),
+            f"{row['open_moved']:,}",
+            f"{row['open_gap'][0]:,}",
+            f"{row['open_gap'][1]:,}",
+        ]
+        for row in records
+    ]
+    return markdown(lines)
+
+
+def steps(records: Sequence[Record]) -> str:
+    """Say what each step of a search took and settled."""
+    lines = [["margins", "step", "time", "settled", "left open"], ["---", "---", *["---:"] * 3]]
+    for row in records:
+        before = row["bounds"]
+        for step, seconds, left in row["steps"]:
+            settled = before - left
+            lines.append(
+                [f"{row['ways']}-way", step, duration(seconds), f"{settled:,}", f"{left:,}"]
+            )
+            before = left
+    return markdown(lines)
+
+
+def proofs(records: Sequence[Record]) -> str:
+    """Say what proved the bounds, those that are settled and those that are open."""
+    names = {"propagation": "propagation", "dual": "linear program", "solver": "integer program"}
+    lines = [["margins", *names.values()], ["---", *["---:"] * len(names)]]
+    for row in records:
+        found = [row["proofs"].get(name, [0, 0]) for name in names]
+        lines.append([f"{row['ways']}-way", *(f"{one:,} + {two:,}" for one, two in found)])
+    return markdown(lines)
+
+
+def share(part: int, whole: int) -> str:
+    """Write a part of a whole with its percentage, never rounded up to all of it."""
+    if not whole:
+        return "-"
+    percentage = min(100 * part / whole, 100.0 if part == whole else 99.9)
+    return f"{part:,} of {whole:,} ({percentage:.1f}%)"

@@ -1,0 +1,97 @@
+"""Measure the bounds that published margins give, section by section, and write a report.
+
+Equal answers are a condition: a mismatch is printed and the exit code is 1. Raw figures go
+into one JSON file as soon as they are there, and the report is rendered from all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.comparison import Mismatch
+from benchmarks.instances import DATA, REPOSITORY
+from benchmarks.margins import budgeted
+from benchmarks.margins.plan import SEED, Plan, full_plan, quick_plan
+from benchmarks.margins.records import Record, Records
+from benchmarks.margins.report import render
+
+RAW = REPOSITORY / "build" / "benchmarks"
+
+Tasks = dict[str, Callable[[], Record]]
+
+
+def cps8(plan: Plan, records: Records) -> Tasks:  # noqa: ARG001
+    """All margins of one size of the eight-way table, under a budget."""
+
+    def of(ways: int) -> Callable[[], Record]:
+        seconds = plan.budgets[ways]
+        return lambda: budgeted.measure("cps8", ways, seconds, plan.data, plan.seed)
+
+    return {f"{ways}-way": of(ways) for ways in plan.ways}
+
+
+def nltcs16(plan: Plan, records: Records) -> Tasks:  # noqa: ARG001
+    """All two-way margins of the sixteen-way table, under a budget."""
+    seconds = plan.nltcs16_budget
+    return {"2-way": lambda: budgeted.measure("nltcs16", 2, seconds, plan.data, plan.seed)}
+
+
+SECTIONS: dict[str, Callable[[Plan, Records], Tasks]] = {
+    "cps8": cps8,
+    "nltcs16-2way": nltcs16,
+}
+
+
+def run(plan: Plan, records: Records, chosen: Sequence[str], *, missing: bool) -> None:
+    """Measure the chosen sections, one record after the other.
+
+    Raises
+    ------
+    Mismatch
+        If two methods disagree.
+    """
+    for section in chosen:
+        for name, task in SECTIONS[section](plan, records).items():
+            if missing and records.get(section, name) is not None:
+                continue
+            print(f"{section}: {name}", file=sys.stderr, flush=True)
+            records.put(section, name, task())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmarks from the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.margins.run", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="within a minute, figures apart")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=SECTIONS, help="sections")
+    parser.add_argument("--ways", nargs="+", type=int, metavar="K", help="sizes for cps8")
+    parser.add_argument("--seconds", type=float, help="budget for each of cps8 and nltcs16-2way")
+    parser.add_argument("--missing", action="store_true", help="measure what has no figures yet")
+    parser.add_argument("--render", action="store_true", help="only write the report anew")
+    parser.add_argument("--seed", type=int, default=SEED, help="for random tables and samples")
+    parser.add_argument("--data", metavar="FOLDER", type=Path, default=DATA)
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", type=Path, default=REPOSITORY / "docs" / "benchmarks"
+    )
+    options = parser.parse_args(arguments)
+    make = quick_plan if options.quick else full_plan
+    ways = tuple(options.ways) if options.ways else None
+    plan = make(options.data, options.seed, ways, options.seconds)
+    records = Records(RAW / ("margins-quick.json" if options.quick else "margins.json"))
+    if not options.render:
+        try:
+            run(plan, records, options.only or list(SECTIONS), missing=options.missing)
+        except Mismatch as difference:
+            print(f"mismatch: {difference}", file=sys.stderr)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    text = render(records)
+    print(text)
+    (options.output / "margins.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Every attainable count of each cell."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cellbounds.domain import Label
+from cellbounds.errors import InvalidInput
+from cellbounds.frames import frame_of
+from cellbounds.results.answers import HTML_LINES, LINES, RUNS, Answer, notations
+from cellbounds.results.entries import cell_value, label_columns, labelled, shown, value_entries
+from cellbounds.results.values import ValueSet
+from cellbounds.table import Table
+
+__all__ = ["Attainable"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attainable(Answer):
+    """Every attainable count of each cell; look cells up by their labels."""
+
+    def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
+        """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
+        return self._at(self._index(labels if isinstance(labels, tuple) else (labels,)))
+
+    def _at(self, index: tuple[int, ...]) -> ValueSet:
+        assert self._source is not None
+        return self._source.values(index)
+
+    def items(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
+        """Labels and attainable counts of every cell, in order."""
+        shape = self.domain.shape
+        for labels, index in zip(self.domain.cells(), np.ndindex(shape), strict=True):
+            yield labels, self._at(index)
+
+    def witness(self, *labels: Label, value: int) -> Table:
+        """A consistent table in which the cell holds `value`, built and checked now."""
+        index = self._index(labels)
+        values = self._at(index)
+        if value not in values.known:
+            how = "not attainable" if values.settled else "not known to be attainable"
+            raise InvalidInput(f"{value} is {how} in the cell {labels}; see attainable(release)")
+        assert self._source is not None
+        return self._source.witness(index, value)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame: labels, lower, upper, the number of values, and the values as text."""
+        columns = label_columns(self.domain)
+        sets = [values for _, values in self.items()]
+        columns["lower"] = [values.possible.smallest for values in sets]
+        columns["upper"] = [cell_value(values.possible.largest) for values in sets]
+        columns["size"] = [cell_value(values.size) if values.settled else None for values in sets]
+        columns["values"] = [values.text(most=1000) for values in sets]
+        return frame_of(columns, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned; values as progressions [first, last, step]."""
+        cells = [
+            {**labelled(self.domain, labels), **value_entries(values)}
+            for labels, values in self.items()
+        ]
+        return {**self._head(), "cells": cells}
+
+    def _rows(self, most: int) -> list[list[str]]:
+        return [
+            [*map(str, labels), shown(values.size) if values.settled else "?", values.text(RUNS)]
+            for labels, values in itertools.islice(self.items(), most)
+        ]
+
+    def _title(self) -> str:
+        return f"attainable counts given {', '.join(notations(self.release))}"
+
+    def __str__(self) -> str:
+        return self._text(self._title(), ["size", "values"], {"size"}, self._rows(LINES))
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}: {self.domain.size} cells>"
+
+    def _repr_html_(self) -> str:
+        rows = self._rows(HTML_LINES)
+        return self._html(self._title(), ["size", "values"], {"size"}, rows)

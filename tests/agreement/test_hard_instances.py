@@ -1,0 +1,238 @@
+"""Instances where the relaxation misleads: gaps, no whole table at all, holes.
+
+They are looked for with fixed seeds. A circuit is an integer vector with the least support that
+changes no margin. If one of its entries is 2, then its positive and its negative part are tables
+with the same margins, and often there is none between them: a hole. A table of halves with whole
+margins often has no table of whole numbers beside it. Zeros that are known beforehand keep other
+tables away, so that tables of three variables show all of it as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from ortools.sat.python import cp_model
+from scipy.optimize import linprog
+
+import cellbounds as cb
+
+PAIRS = tuple(itertools.combinations(range(4), 2))
+CYCLE = ((0, 1), (1, 2), (2, 3), (0, 3))
+THREE = ((0, 1), (0, 2), (1, 2))
+
+
+def margin_matrix(shape, faces) -> np.ndarray:
+    """One row for each published count, one column for each cell."""
+    place = np.indices(shape).reshape(len(shape), -1)
+    rows = []
+    for face in faces:
+        levels = [shape[axis] for axis in face]
+        number = np.ravel_multi_index([place[axis] for axis in face], levels)
+        rows.append(np.arange(math.prod(levels))[:, None] == number)
+    return np.vstack(rows).astype(np.int64)
+
+
+def circuits(matrix: np.ndarray, rng):
+    """Circuits of a random basis: what the other columns are in terms of its columns."""
+    order = rng.permutation(matrix.shape[1])
+    rows = [[Fraction(int(v)) for v in row] for row in matrix[:, order]]
+    basic: list[int] = []
+    for column in range(len(order)):
+        at = next((k for k in range(len(basic), len(rows)) if rows[k][column]), None)
+        if at is None:
+            continue
+        top = len(basic)
+        rows[top], rows[at] = rows[at], rows[top]
+        rows[top] = [value / rows[top][column] for value in rows[top]]
+        for k, row in enumerate(rows):
+            if k != top and row[column]:
+                rows[k] = [a - row[column] * b for a, b in zip(row, rows[top], strict=True)]
+        basic.append(column)
+    for column in sorted(set(range(len(order))) - set(basic)):
+        vector = np.zeros(len(order), dtype=object)
+        vector[order[column]] = Fraction(1)
+        for k, own in enumerate(basic):
+            vector[order[own]] = -rows[k][column]
+        whole = vector * math.lcm(*(Fraction(v).denominator for v in vector))
+        assert not (matrix @ whole).any()
+        yield whole.astype(np.int64)
+
+
+def halves(matrix: np.ndarray, rng) -> np.ndarray:
+    """A random vector of zeros and ones whose margins are all even."""
+    order = rng.permutation(matrix.shape[1])
+    rows = matrix[:, order] % 2
+    basic: list[int] = []
+    for column in range(len(order)):
+        found = np.flatnonzero(rows[len(basic) :, column])
+        if not len(found):
+            continue
+        top = len(basic)
+        rows[[top, top + found[0]]] = rows[[top + found[0], top]]
+        others = np.flatnonzero(rows[:, column])
+        rows[others[others != top]] ^= rows[top]
+        basic.append(column)
+    free = np.setdiff1d(np.arange(len(order)), basic)
+    turned = np.zeros(len(order), dtype=np.int64)
+    turned[free] = rng.random(len(free)) < rng.choice([0.2, 0.5])
+    turned[basic] = rows[: len(basic), free] @ turned[free] % 2
+    vector = np.zeros(len(order), dtype=np.int64)
+    vector[order] = turned
+    assert not (matrix @ vector % 2).any()
+    return vector
+
+
+class Listing(cp_model.CpSolverSolutionCallback):
+    """Keeps every solution."""
+
+    def __init__(self, cells):
+        super().__init__()
+        self._cells, self.tables = cells, []
+
+    def on_solution_callback(self):
+        self.tables.append([self.value(cell) for cell in self._cells])
+
+
+def every_table(rows, limits, most: int) -> np.ndarray:
+    """All tables of counts up to `most` with ``low <= row @ cells <= high``."""
+    model = cp_model.CpModel()
+    cells = [model.new_int_var(0, most, "") for _ in rows[0]]
+    for row, (low, high) in zip(rows, limits, strict=True):
+        expression = cp_model.LinearExpr.weighted_sum(cells, [int(v) for v in row])
+        model.add_linear_constraint(expression, int(low), int(high))
+    solver, listing = cp_model.CpSolver(), Listing(cells)
+    solver.parameters.enumerate_all_solutions = True
+    solver.parameters.num_workers = 1
+    status = solver.solve(model, listing)
+    assert status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
+    return np.array(listing.tables, dtype=np.int64).reshape(-1, len(cells))
+
+
+def domain_of(shape) -> cb.Domain:
+    return cb.Domain(
+        {name: [f"{name}{k}" for k in range(n)] for name, n in zip("abcd", shape, strict=False)}
+    )
+
+
+def release_of(shape, faces, sums, zeros=()) -> cb.Release:
+    """Exact margins, and cells that nobody can be in."""
+    domain = domain_of(shape)
+    statements: list = []
+    at = 0
+    for face in faces:
+        levels = [shape[axis] for axis in face]
+        counts = sums[at : at + math.prod(levels)].reshape(levels)
+        statements.append(cb.Margin([domain.names[axis] for axis in face], counts))
+        at += math.prod(levels)
+    cells = list(domain.cells())
+    if len(zeros):
+        statements.append(cb.Prior(domain.names, upper={cells[k]: 0 for k in zeros}))
+    return cb.Release(domain, statements)
+
+
+def check(release, tables):
+    """Bounds and every value of every cell, or that nothing fits."""
+    if not len(tables):
+        with pytest.raises(cb.InconsistentRelease):
+            cb.bounds(release)
+        with pytest.raises(cb.InconsistentRelease):
+            cb.attainable(release)
+        return
+    answer, values = cb.bounds(release), cb.attainable(release)
+    assert answer.evidence is cb.Evidence.EXACT
+    assert answer.lower.ravel().tolist() == tables.min(axis=0).tolist()
+    assert answer.upper.ravel().tolist() == tables.max(axis=0).tolist()
+    for place, labels in enumerate(release.domain.cells()):
+        assert set(values[labels]) == set(tables[:, place].tolist())
+
+
+def has_hole(tables) -> bool:
+    return any(
+        len(set(column)) <= max(column) - min(column) for column in tables.T.tolist() if column
+    )
+
+
+def rounding_misleads(release, tables) -> bool:
+    """Whether a linear bound, rounded to whole numbers, is not attained."""
+    answer = cb.bounds(release, kind="linear")
+    low = [math.ceil(value) for value in answer.lower.flat]
+    high = [math.floor(value) for value in answer.upper.flat]
+    return low != tables.min(axis=0).tolist() or high != tables.max(axis=0).tolist()
+
+
+def real_numbers_fit(matrix, sums, zeros=()) -> bool:
+    limits = [(0, 0 if k in set(zeros) else None) for k in range(matrix.shape[1])]
+    found = linprog(np.zeros(matrix.shape[1]), A_eq=matrix, b_eq=sums, bounds=limits)
+    return found.status == 0
+
+
+def answered(shape, faces, sums, zeros=()):
+    """Check an instance; gives its tables and its release."""
+    matrix = margin_matrix(shape, faces)
+    release = release_of(shape, faces, sums, zeros)
+    rows = [*matrix, *np.eye(matrix.shape[1], dtype=np.int64)[list(zeros)]]
+    limits = [(n, n) for n in sums] + [(0, 0)] * len(zeros)
+    tables = every_table(rows, limits, int(sums.max()))
+    check(release, tables)
+    return release, tables
+
+
+@pytest.mark.parametrize(
+    ("shape", "faces", "forbidding"),
+    [
+        ((2, 2, 2, 2), PAIRS, False),
+        ((2, 2, 2, 3), PAIRS, False),
+        ((3, 3, 3), THREE, True),
+        ((2, 3, 2, 2), CYCLE, True),
+        ((3, 3, 3), THREE, False),
+    ],
+)
+def test_holes(shape, faces, forbidding):
+    """A cell can have 0 or 2 records, and not 1."""
+    matrix = margin_matrix(shape, faces)
+    rng = np.random.default_rng(7)
+    wanted = 4
+    found = 0
+    for _ in range(12):
+        for circuit in circuits(matrix, rng):
+            if np.abs(circuit).max() != 2 or wanted == 0:
+                continue
+            wanted -= 1
+            zeros = np.flatnonzero(circuit == 0) if forbidding else ()
+            release, tables = answered(shape, faces, matrix @ np.maximum(circuit, 0), zeros)
+            assert len(tables) >= 2
+            found += has_hole(tables)
+            if has_hole(tables):
+                assert cb.bounds(release, kind="linear").upper.max() >= 2
+    # Three variables without forbidden cells: other tables fill the holes of such small margins.
+    assert wanted == 0
+    assert found == 4 if forbidding or faces == PAIRS else found == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "faces", "forbidding"),
+    [((2, 2, 2, 2), PAIRS, False), ((3, 3, 3), THREE, True), ((2, 2, 2, 3), PAIRS, False)],
+)
+def test_real_numbers_fit_and_no_counts_do(shape, faces, forbidding):
+    matrix = margin_matrix(shape, faces)
+    rng = np.random.default_rng(11)
+    empty = misled = 0
+    for _ in range(40):
+        table = halves(matrix, rng)
+        sums = matrix @ table // 2
+        if not sums.any() or empty == 6:
+            continue
+        zeros = np.flatnonzero(table == 0) if forbidding else ()
+        _, tables = answered(shape, faces, sums, zeros)
+        assert real_numbers_fit(matrix, sums, zeros)
+        empty += not len(tables)
+        if not len(tables):
+            # One more record in a cell of the halves: tables again, and bounds that mislead.
+            more = sums + matrix[:, rng.choice(np.flatnonzero(table))]
+            release, tables = answered(shape, faces, more, zeros)
+            misled += bool(len(tables)) and rounding_misleads(release, tables)
+    assert empty == 6
