@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := src/cellbounds/papers/data/delinquent.csv
 
-.PHONY: demo test test-long check lint bench bench-quick clean
+.PHONY: demo test test-long check lint bench bench-margins bench-quick clean
 
 demo: .venv/.base
 	@echo '$$ cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent'
@@ -25,8 +25,12 @@ check: lint test
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks.run
 
+bench-margins: .venv/.bench
+	$(BIN)/python -m benchmarks.margins.run
+
 bench-quick: .venv/.bench
 	$(BIN)/python -m benchmarks.run --quick -o build/benchmarks
+	$(BIN)/python -m benchmarks.margins.run --quick -o build/benchmarks
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,7 +9,6 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,7 @@ def in_this_process(name: str, ways: int, seconds: float, data: Path, seed: int)
             progress=said_now_and_then(f"{source.label}, {ways}-way"),
         )
         took = monotonic() - started
-    # Children count once they have ended, that is, from here on.
+    # Children count once they have ended. On Linux a child's peak starts from its parent's.
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return {
         "table": source.label,
@@ -87,7 +86,7 @@ def said_now_and_then(title: str) -> Callable[[int, int], None]:
 
     def say(done: int, total: int) -> None:
         nonlocal last
-        now: Any = monotonic()
+        now = monotonic()
         if now - last >= SAY_EVERY:
             last = now
             print(f"{title}: {now - begun:.0f} s, {done} of {total}", file=sys.stderr, flush=True)

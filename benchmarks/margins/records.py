@@ -17,11 +17,15 @@ class Records:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._sections: dict[str, dict[str, Record]] = {}
-        if path.exists():
-            self._sections = json.loads(path.read_text(encoding="utf-8"))
+        self._read()
+
+    def _read(self) -> None:
+        if self._path.exists():
+            self._sections = json.loads(self._path.read_text(encoding="utf-8"))
 
     def put(self, section: str, name: str, record: Record) -> None:
         """Keep a record, with the machine it was measured on, and write the file."""
+        self._read()  # another run may have written other parts meanwhile
         self._sections.setdefault(section, {})[name] = {**record, "machine": machine.describe()}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Written beside and moved, so that an interrupted run leaves a whole file.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.margins.records import Record
+from benchmarks.margins.solvers import CPSAT_SETTINGS, HIGHS_SETTINGS
 from benchmarks.report import duration, markdown, megabytes
 
 BUDGETED = (
     "Every cell is bounded from all margins over so many variables, with the owner's table as "
     "the first witness. *Settled*: a table attains what is proven. *Small counts* are those of "
     "3 or less; a verdict is decided if two tables differ there, or one value is proven. Peak "
-    "memory is that of the calling process, and of the largest worker."
+    "memory is that of the calling process, and at most that of the largest worker."
 )
 
 
@@ -104,3 +105,37 @@ def share(part: int, whole: int) -> str:
         return "-"
     percentage = min(100 * part / whole, 100.0 if part == whole else 99.9)
     return f"{part:,} of {whole:,} ({percentage:.1f}%)"
+
+
+def asked(records: Sequence[Record]) -> list[str]:
+    """One line per bound: what each solver settled within its limit."""
+    head = ["margins", "table", "bound", "solver", "time", "settled", "best table", "proven"]
+    head += ["ours: proven, attained"]
+    lines = [head, ["---"] * 4 + ["---:"] * 5]
+    settled: dict[str, list[bool]] = {}
+    for row in records:
+        for claim in row["claims"]:
+            settled.setdefault(claim["solver"], []).append(claim["optimum"] is not None)
+            place = ", ".join(str(level + 1) for level in claim["cell"])
+            verdict = "no" if claim["optimum"] is None else str(claim["optimum"])
+            lines.append(
+                [
+                    f"{row['ways']}-way",
+                    row["table"],
+                    f"{claim['side']} ({place})",
+                    claim["solver"],
+                    duration(claim["seconds"]),
+                    f"*{verdict}, wrong*" if claim["wrong"] else verdict,
+                    "-" if claim["best"] is None else str(claim["best"]),
+                    "-" if claim["limit"] is None else f"{claim['limit']:g}",
+                    "-" if claim["ours"] is None else "{}, {}".format(*claim["ours"]),
+                ]
+            )
+    said = [f"{solver} settled {sum(one)} of {len(one)} bounds." for solver, one in settled.items()]
+    return [
+        f"Three cells with small counts, at most {duration(records[0]['limit'])} for each bound. "
+        f"HiGHS: {HIGHS_SETTINGS}; CP-SAT: {CPSAT_SETTINGS}; otherwise defaults. Their tables are "
+        "checked in integers. *wrong*: claimed as proven, refuted by a table of ours.",
+        markdown(lines),
+        " ".join(said),
+    ]

@@ -8,41 +8,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.comparison import Mismatch
 from benchmarks.instances import DATA, REPOSITORY
-from benchmarks.margins import budgeted
 from benchmarks.margins.plan import SEED, Plan, full_plan, quick_plan
-from benchmarks.margins.records import Record, Records
+from benchmarks.margins.records import Records
 from benchmarks.margins.report import render
+from benchmarks.margins.sections import SECTIONS
 
 RAW = REPOSITORY / "build" / "benchmarks"
-
-Tasks = dict[str, Callable[[], Record]]
-
-
-def cps8(plan: Plan, records: Records) -> Tasks:  # noqa: ARG001
-    """All margins of one size of the eight-way table, under a budget."""
-
-    def of(ways: int) -> Callable[[], Record]:
-        seconds = plan.budgets[ways]
-        return lambda: budgeted.measure("cps8", ways, seconds, plan.data, plan.seed)
-
-    return {f"{ways}-way": of(ways) for ways in plan.ways}
-
-
-def nltcs16(plan: Plan, records: Records) -> Tasks:  # noqa: ARG001
-    """All two-way margins of the sixteen-way table, under a budget."""
-    seconds = plan.nltcs16_budget
-    return {"2-way": lambda: budgeted.measure("nltcs16", 2, seconds, plan.data, plan.seed)}
-
-
-SECTIONS: dict[str, Callable[[Plan, Records], Tasks]] = {
-    "cps8": cps8,
-    "nltcs16-2way": nltcs16,
-}
 
 
 def run(plan: Plan, records: Records, chosen: Sequence[str], *, missing: bool) -> None:
@@ -72,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--render", action="store_true", help="only write the report anew")
     parser.add_argument("--seed", type=int, default=SEED, help="for random tables and samples")
     parser.add_argument("--data", metavar="FOLDER", type=Path, default=DATA)
+    parser.add_argument("--raw", metavar="FILE", type=Path, help="JSON of raw figures")
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", type=Path, default=REPOSITORY / "docs" / "benchmarks"
     )
@@ -79,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     make = quick_plan if options.quick else full_plan
     ways = tuple(options.ways) if options.ways else None
     plan = make(options.data, options.seed, ways, options.seconds)
-    records = Records(RAW / ("margins-quick.json" if options.quick else "margins.json"))
+    usual = RAW / ("margins-quick.json" if options.quick else "margins.json")
+    records = Records(options.raw or usual)
     if not options.render:
         try:
             run(plan, records, options.only or list(SECTIONS), missing=options.missing)

@@ -13,8 +13,6 @@ from benchmarks.margins.records import Record
 from cellbounds.methods.general.search import Proof
 from cellbounds.risk.disclosure import SMALL
 
-INTEGER_PROGRAMS = "integer programs"
-
 
 def searches(answer: cb.Bounds) -> list[Any]:
     """Return the searches behind an answer: one, or those of its parts, or none."""
@@ -31,14 +29,8 @@ def searches(answer: cb.Bounds) -> list[Any]:
 
 
 def used_integer_programs(answer: cb.Bounds) -> bool:
-    """Whether any search behind an answer came to its last resort with bounds open."""
-    for search in searches(answer):
-        left_before = 2 * search.asked.size
-        for step, _, left in search.history:
-            if step == INTEGER_PROGRAMS and left_before:
-                return True
-            left_before = left
-    return False
+    """Whether any search behind an answer made an integer program (without workers)."""
+    return any(search._integers is not None for search in searches(answer))
 
 
 def outcome(answer: cb.Bounds, counts: IntArray) -> Record:

@@ -144,6 +144,13 @@ def attainable(
 
 def _question(release: Release, kind: str, over: Iterable[str] | None, effort: Effort) -> Question:
     start = effort.start
+    if start is not None and not isinstance(start, Table):
+        raise InvalidInput(f"start={start!r}; give a Table that the release was made from")
+    if effort.executor is not None and not isinstance(effort.executor, Executor):
+        raise InvalidInput(
+            f"executor={effort.executor!r}; give a concurrent.futures.Executor, such as a "
+            "ProcessPoolExecutor, or None"
+        )
     if start is not None:
         broken = violations(release, start)
         if broken:

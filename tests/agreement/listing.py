@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -126,8 +127,6 @@ def weighted_fits(statement: Linear, release: Release, margin: np.ndarray) -> np
 
 
 def rates_fit(statement: Conditional, margin: np.ndarray) -> np.ndarray:
-    from fractions import Fraction
-
     rows = math.prod(statement.shape[: len(statement.given)])
     rates = statement.rates.reshape(rows, -1)
     margin = margin.reshape(len(margin), rows, rates.shape[1])

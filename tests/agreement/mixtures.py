@@ -174,7 +174,7 @@ def is_partition(domain: Domain, name: str) -> bool:
 
 @st.composite
 def rates(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
-    """Rates of a real table: exact, rounded or within a tolerance; joint ones if nothing is given."""
+    """Rates of a real table: exact, rounded or within a tolerance; joint ones without givens."""
     names = list(draw(some_names(domain)))
     bases = [domain.groupings[n].of if n in domain.groupings else n for n in names]
     names = [n for k, n in enumerate(names) if bases[k] not in bases[:k]]

@@ -124,25 +124,26 @@ def crossed(release) -> bool:
     return opened or (lists and len(conditionals) == 1)
 
 
+@few(4)
 @given(cases(closed=False))
 def test_mixtures(case):
     assume(not crossed(case.release))
     check(case)
 
 
-@few(4)
+@few(8)
 @given(cases(closed=False, kinds=("linear", "loose", "prior", "zeros")))
 def test_without_rates(case):
     check(case)
 
 
-@few(4)
+@few(8)
 @given(cases(kinds=("margin",), shapes=MARGIN_SHAPES))
 def test_margins(case):
     check(case)
 
 
-@few(2)
+@few(5)
 @given(cases())
 def test_linear_bounds_enclose_the_sharp_ones(case):
     tables = listed(case.release, case.largest)

@@ -57,6 +57,13 @@ class Worked(Protocol):
         """One bound (side 0: lower, 1: upper), or None if it could not be settled."""
         ...
 
+    def possible(self) -> bool | None:
+        """Whether there is a consistent table; None if that was not settled.
+
+        Raises InconsistentRelease if there is none.
+        """
+        ...
+
     def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
         """Whether nothing below (side 0) or above (side 1) a value is attainable.
 
@@ -90,6 +97,10 @@ class ExactWork:
 
     def attained(self) -> None:
         """Every bound is attained."""
+
+    def possible(self) -> bool:
+        """There is a table: these methods find out at once."""
+        return True
 
     def bound(self, index: tuple[int, ...], side: int) -> Any:
         """One bound."""

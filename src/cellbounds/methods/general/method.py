@@ -14,7 +14,7 @@ from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.exact import ExactProgram
 from cellbounds.methods.general.problem import raw_problem
 from cellbounds.methods.general.search import Proof, Search
-from cellbounds.methods.general.settling import passes, settle_all, settle_one
+from cellbounds.methods.general.settling import begun, passes, settle_all, settle_one
 from cellbounds.methods.general.values import SumValues, values_of
 from cellbounds.methods.protocol import Arrays, Ask, ExactWork, Question
 from cellbounds.releases import Release
@@ -115,6 +115,10 @@ class GeneralAnswers:
         if side == 1 and self._search.endless[place]:
             return UNBOUNDED
         return int((self._search.high if side else self._search.low)[place])
+
+    def possible(self) -> bool | None:
+        """Whether a table was found."""
+        return begun(self._search, self._question.effort) or None
 
     def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
         """Whether nothing beyond a value is attainable, by the cheapest proof or table."""

@@ -19,7 +19,8 @@ __all__ = ["Guide", "Walker", "moves_of"]
 MOST_AXES = 6
 """Larger hypercubes have more than 64 corners, and hardly ever all of them are free."""
 
-SNAPSHOTS = 64
+SNAPSHOTS, MOST_KEPT = 64, 500_000
+"""Tables that a walk brings home at once, and cells of all of them together."""
 
 AIMED, AIMED_BLINDLY = 15, 30
 """Proposals of 100 that go through the target, with and without a guide."""
@@ -42,7 +43,8 @@ def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
         if isinstance(statement, Total):
             continue
         about = spoken_of(statement, domain)
-        if about == everything and isinstance(statement, Prior) and statement.values is None:
+        on_cells = isinstance(statement, Prior) and frozenset(statement.variables) == everything
+        if on_cells and statement.values is None:
             continue
         faces.append(frozenset(domain.axes(sorted(about))))
     faces.append(frozenset())
@@ -139,7 +141,8 @@ class Walker:
         sums = self.asked.sums(counts).copy()
         least = np.where(pool.least > goals[0], goals[0], -1)
         most = np.where(pool.most < goals[1], goals[1], OUT_OF_REACH)
-        snapshots = np.empty((SNAPSHOTS, len(counts)), dtype=np.int64)
+        room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
+        snapshots = np.empty((room, len(counts)), dtype=np.int64)
         near, weights, temperature = _guidance(guide, len(counts), self.asked.members(place))
         left = proposals
         while left > 0:
@@ -151,7 +154,7 @@ class Walker:
             )  # fmt: skip
             for table in snapshots[:kept]:
                 pool.add(table)
-            if kept < SNAPSHOTS:
+            if kept < room:
                 break
         pool.add(counts)
 

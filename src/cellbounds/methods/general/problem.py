@@ -51,6 +51,20 @@ class Problem:
             return np.zeros(0, dtype=np.int64)
         return np.asarray(np.add.reduceat(self.coefficients * counts[self.cells], self.starts[:-1]))
 
+    def with_rows(self, kept: BoolArray) -> Problem:
+        """The same cells with some of the rows."""
+        widths = np.diff(self.starts)
+        entries = np.repeat(kept, widths)
+        return replace(
+            self,
+            starts=np.concatenate([[0], np.cumsum(widths[kept])]),
+            cells=self.cells[entries],
+            coefficients=self.coefficients[entries],
+            row_lower=self.row_lower[kept],
+            row_upper=self.row_upper[kept],
+            origin=self.origin[kept],
+        )
+
     def components(self) -> IntArray:
         """The smallest cell that each cell is connected with, through rows or lists."""
         labels = np.arange(len(self.lower))
@@ -287,18 +301,4 @@ def _without_twins(problem: Problem) -> Problem:
         first = seen.setdefault(key, row)
         if first != row and lower[row] <= lower[first] and upper[row] >= upper[first]:
             kept[row] = False
-    if kept.all():
-        return problem
-    widths = np.diff(problem.starts)
-    entries = np.repeat(kept, widths)
-    return Problem(
-        problem.lower,
-        problem.upper,
-        np.concatenate([[0], np.cumsum(widths[kept])]),
-        problem.cells[entries],
-        problem.coefficients[entries],
-        lower[kept],
-        upper[kept],
-        problem.origin[kept],
-        problem.lists,
-    )
+    return problem if kept.all() else problem.with_rows(kept)

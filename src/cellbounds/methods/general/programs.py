@@ -7,14 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.constraints import NO_LOWER, NO_UPPER
 from cellbounds.methods.general.problem import Problem
+from cellbounds.methods.general.redundancy import independent_rows
 
 __all__ = ["INTERIOR", "LinearProgram", "Proposal"]
 
 INTERIOR = 60_000
 """From so many entries on, interior points without crossover beat the simplex method."""
+
+
+RANK_PAYS = 1_000_000
+"""From so many entries on, leaving out dependent rows first gains more than it costs; below, the
+solver's own presolve does it in passing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +38,11 @@ class LinearProgram:
     def __init__(self, problem: Problem, *, exact: bool = False) -> None:
         """Take a problem; `exact` asks for a basis, which only the simplex method gives."""
         import highspy
+
+        self._kept: BoolArray | None = None
+        if len(problem.cells) >= RANK_PAYS and not exact:
+            self._kept = independent_rows(problem)
+            problem = problem.with_rows(self._kept)
 
         self._highspy = highspy
         self._size = len(problem.lower)
@@ -78,9 +89,14 @@ class LinearProgram:
         if solver.getModelStatus() != self._highspy.HighsModelStatus.kOptimal:
             return None
         solution = solver.getSolution()
+        duals = np.array(solution.row_dual)
+        if self._kept is not None:
+            spread = np.zeros(len(self._kept))
+            spread[self._kept] = duals
+            duals = spread
         return Proposal(
             np.array(solution.col_value),
-            np.array(solution.row_dual),
+            duals,
             float(solver.getInfo().objective_function_value),
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from cellbounds.methods.general.moves import Guide
 from cellbounds.methods.general.rays import grows_without_end
 from cellbounds.methods.general.search import Search
 
-__all__ = ["Settled", "passes", "settle_all", "settle_one"]
+__all__ = ["Settled", "begun", "passes", "settle_all", "settle_one"]
 
 QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
@@ -56,7 +58,7 @@ class Settled:
 
 def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
     """Settle one bound as far as the effort allows."""
-    if not _begun(search, effort):
+    if not begun(search, effort):
         search.by_program(place, side, effort.left)
         return
     for _, step in _steps(search, effort, share=1):
@@ -67,7 +69,7 @@ def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
 
 def settle_all(search: Search, effort: Effort) -> None:
     """Settle every bound asked for as far as the effort allows."""
-    if not _begun(search, effort):
+    if not begun(search, effort):
         _each(search, _by_program(effort, 1), effort)
         return
     search.note("propagation and the first table")
@@ -110,7 +112,7 @@ def passes(search: Search, bound: Bound, value: int) -> bool | None:
     return decided()
 
 
-def _begun(search: Search, effort: Effort) -> bool:
+def begun(search: Search, effort: Effort) -> bool:
     """Have a first table, and know which sums have no end."""
     if effort.start is not None and not len(search.pool):
         search.start_from(effort.start.counts.ravel().astype(np.int64))
@@ -200,8 +202,10 @@ def _shared(search: Search, number: int, effort: Effort, executor: Executor) -> 
     if not bounds:
         return
     parts = [bounds[k::CHUNKS] for k in range(CHUNKS) if bounds[k::CHUNKS]]
-    left = effort.left
-    waiting = [executor.submit(_worker, search, number, part, left) for part in parts]
+    # A copy for each, since workers may be threads; the clock is the same for all processes.
+    copies = pickle.dumps(search)
+    end = None if effort.left is None else time.time() + effort.left
+    waiting = [executor.submit(_worker, copies, number, part, end) for part in parts]
     done = 0
     try:
         for future in as_completed(waiting):
@@ -213,9 +217,10 @@ def _shared(search: Search, number: int, effort: Effort, executor: Executor) -> 
             future.cancel()
 
 
-def _worker(search: Search, number: int, bounds: list[Bound], seconds: float | None) -> Settled:
-    """Run in another process: one step for some bounds."""
-    effort = Effort.of(seconds) if seconds is None or seconds > 0 else Effort(0.0)
+def _worker(copy: bytes, number: int, bounds: list[Bound], end: float | None) -> Settled:
+    """Run by a helper: one step for some bounds, until `end` (of the wall clock)."""
+    search: Search = pickle.loads(copy)
+    effort = Effort(None if end is None else time.monotonic() + end - time.time())
     known = len(search.pool)
     _, step = list(_steps(search, effort, share=len(bounds)))[number]
     for place, side in bounds:

@@ -182,6 +182,7 @@ class GluedAnswers:
         asked_free = [n for n in question.over if n in self._free]
         self._loose = any(len(release.domain.levels(n)) > 1 for n in asked_free)
         self._found: Arrays | None = None
+        self._part.possible()
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
@@ -230,6 +231,10 @@ class GluedAnswers:
             return 0
         proven, attained = (self._part.bound(at, side, attained=one) for one in (False, True))
         return proven if proven == attained else None
+
+    def possible(self) -> bool | None:
+        """Whether every part has a table."""
+        return self._part.possible()
 
     def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
         """Compare with the bound if it is settled."""

@@ -47,6 +47,13 @@ class Part(Protocol):
         """A table over `variables`, with the target's count if there is one."""
         ...
 
+    def possible(self) -> bool | None:
+        """Whether there is a table; None if that was not settled.
+
+        Raises InconsistentRelease if there is none.
+        """
+        ...
+
     def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
         """What the bounds of a cell rest on."""
         ...
@@ -77,6 +84,10 @@ class KnownPart:
     def table(self, target: Target | None) -> Named:  # noqa: ARG002
         """The published table."""
         return self._table
+
+    def possible(self) -> bool:
+        """There is the published one."""
+        return True
 
     def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:  # noqa: ARG002
         """Nothing but the published counts."""
@@ -126,6 +137,10 @@ class Answered:
             raise CellboundsError("a part of the release has no table yet; give more seconds")
         return Named(self.variables, self._worked.witness(index, int(value)).counts)
 
+    def possible(self) -> bool | None:
+        """Whether the other method has a table."""
+        return self._worked.possible()
+
     def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
         """The other method's proof."""
         yield self._worked.proof(tuple(at[name] for name in self.names), side)
@@ -138,8 +153,22 @@ class OneSide:
         self._asked, self._other = asked, other
         self.names = asked.names
         self.variables = _ordered(order, asked.variables, other.variables)
-        self.bounds, self.attained = asked.bounds, asked.attained
-        self.bound, self.values, self.proofs = asked.bound, asked.values, asked.proofs
+        self.bounds, self.proofs = asked.bounds, asked.proofs
+        self.bound, self.values = asked.bound, asked.values
+        # Nothing holds of a release of which one part is impossible.
+        self._completes = other.possible()
+
+    def possible(self) -> bool | None:
+        """Whether both parts have a table."""
+        asked = self._asked.possible()
+        return self._completes and asked
+
+    def attained(self) -> Arrays:
+        """What the asked part attains, if the other is known to have a table."""
+        if self._completes:
+            return self._asked.attained()
+        nothing = np.full(self.bounds()[0].shape, None, dtype=object)
+        return nothing, nothing.copy()
 
     def table(self, target: Target | None) -> Named:
         """The asked part's table, completed."""
@@ -226,6 +255,11 @@ class Both:
             if max(0, a + c - count) <= value <= min(b, d):
                 return max(a, value), max(c, value)
         raise CellboundsError("a count that was found attainable has no parts; please report this")
+
+    def possible(self) -> bool | None:
+        """Whether both parts have a table."""
+        ours, theirs = self._left.possible(), self._right.possible()
+        return ours and theirs
 
     def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
         """What both parts rest on."""
