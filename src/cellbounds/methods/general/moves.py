@@ -43,8 +43,8 @@ def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
         if isinstance(statement, Total):
             continue
         about = spoken_of(statement, domain)
-        on_cells = isinstance(statement, Prior) and frozenset(statement.variables) == everything
-        if on_cells and statement.values is None:
+        plain = isinstance(statement, Prior) and statement.values is None
+        if plain and frozenset(statement.variables) == everything:
             continue
         faces.append(frozenset(domain.axes(sorted(about))))
     faces.append(frozenset())
