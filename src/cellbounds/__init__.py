@@ -7,6 +7,7 @@ from cellbounds.errors import (
     InconsistentRelease,
     InvalidInput,
     TooMuchWork,
+    Unsettled,
     UnsupportedRelease,
 )
 from cellbounds.papers import example_path, example_table
@@ -24,6 +25,7 @@ from cellbounds.results import (
 from cellbounds.solve import attainable, bounds
 from cellbounds.table import Table
 from cellbounds.table_reading import read_table
+from cellbounds.verification import verify_certificate
 from cellbounds.version import __version__
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Table",
     "TooMuchWork",
     "Total",
+    "Unsettled",
     "UnsupportedRelease",
     "ValueSet",
     "__version__",
@@ -55,6 +58,7 @@ __all__ = [
     "publish",
     "read_release",
     "read_table",
+    "verify_certificate",
     "violations",
     "write_release",
 ]
