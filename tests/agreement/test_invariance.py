@@ -262,3 +262,18 @@ def test_an_empty_budget_is_refused():
     for seconds in (0, -1, float("inf"), float("nan"), True, "1"):
         with pytest.raises(cb.InvalidInput):
             cb.bounds(release, seconds=seconds)
+
+
+def test_a_budget_that_ends_anywhere():
+    """A solver that is stopped before it began has no bound to offer."""
+    domain = cb.Domain({"c": ["0", "1", "2"], "d": ["0", "1", "2", "3"]})
+    weights = [["1/4", 0, 1], [0, -2, "1/2"], [3, 3, -1], [-1, 2, 1]]
+    linear = cb.Linear(["d", "c"], weights, lower=-3, upper=0)
+    release = cb.Release(domain, [linear, cb.Total(upper=6)])
+    exact = cb.bounds(release)
+    for seconds in np.geomspace(1e-5, 3e-2, 120).tolist():
+        answer = cb.bounds(release, seconds=seconds)
+        assert (answer.lower <= exact.lower).all()
+        assert (answer.upper >= exact.upper).all()
+        if answer.evidence is cb.Evidence.EXACT:
+            assert np.array_equal(answer.upper, exact.upper)

@@ -12,7 +12,7 @@ from cellbounds.methods.registry import METHODS
 from cellbounds.solve import _ask
 from cellbounds.structure import gather
 from listing import listed, sums
-from mixtures import cases, margin_cases
+from mixtures import Case, cases, margin_cases
 
 
 def few(share: int):
@@ -131,3 +131,68 @@ def test_methods_agree_on_mixtures(case):
 def test_methods_agree_on_margins(case):
     found = answers_of_each_method(case)
     assert all(one == found["integer search"] for one in found.values()), described(case)
+
+
+TWO = ("0", "1")
+GROUPED = cb.Domain(
+    {"e": ["0", "1", "2"], "a": TWO, "c": TWO},
+    groupings={"g": cb.Grouping("e", {"x": ["0", "1"], "y": ["2"]})},
+)
+LISTS = [
+    cb.Total(3),
+    cb.Prior(["a"], values={"0": [0, 3]}),
+    cb.Prior(["a", "b"], values={TWO: [0, 4], ("0", "0"): [1, 2]}),
+    cb.Margin(["x"], [2, 1]),
+]
+ONCE_WRONG = {
+    "as many sums as cells, but other ones": (
+        cb.Release(GROUPED, [cb.Margin(["e"], [1, 2, 3])]),
+        ("g", "e", "a"),
+    ),
+    "sums of no cells": (cb.Release(GROUPED, [cb.Total(upper=3)]), ("g", "e")),
+    "a variable beside its groups": (cb.Release(GROUPED, [cb.Total(6)]), ("e", "a", "c", "g")),
+    "a prior about groups only": (
+        cb.Release(GROUPED, [cb.Margin(["a"], [3, 3]), cb.Prior(["g"], lower={"x": 2, "y": 3})]),
+        ("e",),
+    ),
+    "a loose margin over the border": (
+        cb.Release(
+            cb.Domain({"a": TWO, "c": TWO, "b": TWO}),
+            [
+                cb.Margin(["a", "c"], [[1, 0], [1, 2]]),
+                cb.Margin(["a"], [None, "3-5"]),
+                cb.Margin(["a", "b"], [["<1", "1-2"], ["1-2", "1-2"]]),
+            ],
+        ),
+        ("b",),
+    ),
+    "a question beside every statement": (
+        cb.Release(
+            cb.Domain({"a": TWO, "e": TWO, "b": TWO}),
+            [cb.Margin(["b"], [2, "<6"]), cb.Margin(["a"], ["4-5", "1-3"]), cb.Total(6)],
+        ),
+        ("e",),
+    ),
+    "nothing fits a part that is not asked about": (
+        cb.Release(cb.Domain(dict.fromkeys("abx", TWO)), LISTS),
+        ("x",),
+    ),
+    "nothing fits, and no statement is about the question": (
+        cb.Release(cb.Domain(dict.fromkeys("abxc", TWO)), LISTS),
+        ("c",),
+    ),
+    "lists as an array": (
+        cb.Release(
+            cb.Domain({"a": TWO, "b": TWO}),
+            [cb.Prior(["a", "b"], values=np.array([[[0, 3], [1, 2]], [[1, 2], [0, 1]]]))],
+        ),
+        ("a", "b"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONCE_WRONG)
+def test_once_wrong(name):
+    release, over = ONCE_WRONG[name]
+    largest = 8 if release.domain.size < 9 else 6 if release.domain.size < 13 else 3
+    check(Case(release, np.zeros(release.domain.shape, dtype=np.int64), largest, over))

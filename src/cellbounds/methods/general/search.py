@@ -11,9 +11,9 @@ from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.constraints import NO_UPPER, compile_release
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.methods.general.asked import Asked, asked_about
-from cellbounds.methods.general.closing import closed_beyond, exact_bound
+from cellbounds.methods.general.closing import exact_bound
 from cellbounds.methods.general.duals import Duals
-from cellbounds.methods.general.integers import Found, IntegerProgram, fits_solver
+from cellbounds.methods.general.integers import IntegerProgram, fits_solver
 from cellbounds.methods.general.moves import Guide, Walker, moves_of
 from cellbounds.methods.general.pool import Pool
 from cellbounds.methods.general.problem import Problem, make_problem, reduced
@@ -250,62 +250,6 @@ class Search:
         counts = self.pool.nearest(place, side)
         goals = self.low, self.high
         self.walker.push(self.pool, counts, (place, side), goals, proposals, guide)
-
-    def by_integers(self, place: int, side: int, seconds: float | None) -> None:
-        """Settle a bound by an integer program."""
-        if not self.sendable:
-            return
-        cells, constant = self.objective(place)
-        sign = 1 if side == 0 else -1
-        weights = np.full(len(cells), sign)
-        hint = self.pool.nearest(place, side)[self.numbers] if len(self.pool) else None
-        if len(self.pool) and self.capped_for(place):
-            reached = int((self.pool.least if side == 0 else self.pool.most)[place])
-            if self._by_closing(place, side, reached, seconds):
-                return
-        found: Found = self.integers.minimize(cells, weights, hint, seconds)
-        if found.cells is not None:
-            self.pool.add(self.expand(found.cells))
-        elif found.final and not self.capped:
-            raise InconsistentRelease("no table of counts fits all the published figures")
-        if found.bound is not None and not self.capped_for(place):
-            self.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
-
-    def _by_closing(self, place: int, side: int, value: int, seconds: float | None) -> bool:
-        """Go beyond a value though some cells have no limit; says whether that was decided."""
-        cells, constant = self.objective(place)
-        try:
-            beyond = closed_beyond(self.small, cells, value - constant, side)
-        except InconsistentRelease:
-            self.prove(place, side, value, Proof.DUAL)
-            return True
-        if beyond is None or not fits_solver(beyond):
-            return False
-        sign = 1 if side == 0 else -1
-        solver = IntegerProgram(beyond, offset=self.full.lower, numbers=self.numbers)
-        found = solver.minimize(cells, np.full(len(cells), sign), None, seconds)
-        if found.cells is not None:
-            self.pool.add(self.expand(found.cells))
-            if found.bound is not None:
-                self.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
-        elif found.final:
-            self.prove(place, side, value, Proof.SOLVER)
-        return found.final
-
-    def by_crossing(self, place: int, side: int, value: int, seconds: float | None) -> None:
-        """Find a table beyond a value, or prove that there is none."""
-        if not self.sendable:
-            return
-        if self.capped_for(place) and self._by_closing(place, side, value, seconds):
-            return
-        cells, constant = self.objective(place)
-        low, high = (0, value - 1) if side == 0 else (value + 1, self.reach)
-        ones = np.ones(len(cells), dtype=np.int64)
-        found = self.integers.with_sum(cells, ones, low - constant, high - constant, None, seconds)
-        if found.cells is not None:
-            self.pool.add(self.expand(found.cells))
-        elif found.final and not self.capped_for(place):
-            self.prove(place, side, value, Proof.SOLVER)
 
     @property
     def reach(self) -> int:

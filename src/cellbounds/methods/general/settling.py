@@ -14,6 +14,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.constraints import NO_UPPER
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.general.moves import Guide
+from cellbounds.methods.general.proving import by_crossing, by_integers
 from cellbounds.methods.general.rays import grows_without_end
 from cellbounds.methods.general.search import Search
 
@@ -22,7 +23,7 @@ __all__ = ["Settled", "begun", "passes", "settle_all", "settle_one"]
 QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
 
-SHORT_WALKS = ((10.0, 20_000), (5.0, 20_000), (2.0, 20_000))
+SHORT_WALKS = ((8.0, 15_000), (3.0, 15_000))
 LONG_WALKS = ((6.0, 5_000_000), (3.0, 5_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
@@ -108,7 +109,7 @@ def passes(search: Search, bound: Bound, value: int) -> bool | None:
     if decided() is None and search.first_table(effort.left) and decided() is None:
         search.by_walking(place, side, QUICK_WALK)
     if decided() is None:
-        search.by_crossing(place, side, value, effort.left)
+        by_crossing(search, place, side, value, effort.left)
     return decided()
 
 
@@ -174,7 +175,7 @@ def _by_integers(effort: Effort, share: int | None) -> Step:
             count = share or int(open_low.sum() + open_high.sum())
             # Twice an equal share: many need less.
             left = max(min(left, 1.0), 2 * left / max(1, count))
-        search.by_integers(place, side, left)
+        by_integers(search, place, side, left)
 
     return step
 
