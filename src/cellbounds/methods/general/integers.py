@@ -25,7 +25,7 @@ MOST_ENTRIES = 3_000_000
 class Found:
     """What a search says: a table if it found one, and whether its answer is final.
 
-    `bound` is what the search proved of the objective, if there was one.
+    `bound` is what the search proved of the objective, if it got to the end.
     """
 
     cells: IntArray | None
@@ -130,11 +130,11 @@ class IntegerProgram:
         status = solver.solve(model)
         if status == self._cp.MODEL_INVALID:
             raise CellboundsError("the integer solver refused a model; please report this")
-        answer = solver.response_proto
-        bound = int(answer.inner_objective_lower_bound) if model.has_objective() else None
         if status in (self._cp.OPTIMAL, self._cp.FEASIBLE):
+            answer = solver.response_proto
             cells = np.array(list(answer.solution), dtype=np.int64)[: len(self._cells)]
-            return Found(cells, status == self._cp.OPTIMAL, bound)
-        if status == self._cp.INFEASIBLE:
-            return Found(None, final=True)
-        return Found(None, final=False, bound=bound)
+            best = status == self._cp.OPTIMAL
+            # A search that was stopped may report the default 0 for what it proved.
+            proven = best and model.has_objective()
+            return Found(cells, best, int(answer.inner_objective_lower_bound) if proven else None)
+        return Found(None, final=status == self._cp.INFEASIBLE)

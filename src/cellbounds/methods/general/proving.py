@@ -1,4 +1,4 @@
-"""Integer programs for single bounds: a table at the proven bound, an optimum, or beyond a value."""
+"""Integer programs for single bounds: a table at the proven bound, an optimum, beyond a value."""
 
 from __future__ import annotations
 

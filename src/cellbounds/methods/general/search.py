@@ -9,7 +9,7 @@ import numpy as np
 
 from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.constraints import NO_UPPER, compile_release
-from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
 from cellbounds.methods.general.asked import Asked, asked_about
 from cellbounds.methods.general.closing import exact_bound
 from cellbounds.methods.general.duals import Duals
@@ -135,6 +135,13 @@ class Search:
             self.high[place], self.proofs[1, place] = value, proof
         if self.low[place] > self.high[place]:
             raise InconsistentRelease("the published figures contradict each other")
+        attained = len(self.pool) and not (
+            self.low[place] <= self.pool.least[place] and self.pool.most[place] <= self.high[place]
+        )
+        if attained:
+            raise CellboundsError(
+                "a bound was proven that a table goes beyond; please report this with the release"
+            )
 
     # Tables.
 
