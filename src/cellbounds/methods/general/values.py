@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,9 @@ __all__ = ["Run", "SumValues", "values_of"]
 
 LONG_GAP = 16
 """In a gap longer than this the next value is asked for first."""
+
+NEXT_VALUE = 5_000
+"""Proposals of a walk to the next value."""
 
 MOST_TABLES = 20
 """Tables that are kept to find the way to others."""
@@ -192,6 +195,10 @@ class _Gaps:
         """Find a table in a gap or prove that there is none; gives the gaps that are left."""
         if gap.low > gap.high or not gap.residues:
             return []
+        if gap.next_first:
+            counts = self._walked(gap.low)
+            if counts is not None:
+                return self._grown(gap, counts)
         # In a long gap the next value, if there is one, shows the way to many more.
         one = gap.next_first and gap.high - gap.low > LONG_GAP
         settled, counts = self._ask(gap.part(gap.low, gap.low) if one else gap)
@@ -201,6 +208,17 @@ class _Gaps:
             self._unknown += gap.progressions()
             return []
         return [gap.part(gap.low + 1, gap.high)] if one else []
+
+    def _walked(self, value: int) -> IntArray | None:
+        """A table with a value, by a short walk from one with a little less."""
+        search, place = self._search, self._place
+        start = next((run.table_at(value - 1) for run in self.runs if run.holds(value - 1)), None)
+        if start is None or not search.walker.possible or self._effort.spent:
+            return None
+        counts, high = start.copy(), search.high.copy()
+        high[place] = value
+        search.walker.push(search.pool, counts, (place, 1), (search.low, high), NEXT_VALUE)
+        return counts if int(counts[self._members].sum()) == value else None
 
     def _ask(self, gap: _Gap) -> tuple[bool, IntArray | None]:
         """A table with a value in a gap; whether it is settled that there is none."""
@@ -232,7 +250,8 @@ class _Gaps:
         self.runs.append(run)
         first, last, by = run.first, run.last, max(run.by, 1)
         self._known.append((first, last, by))
-        outside = [gap.part(gap.low, first - 1), gap.part(last + 1, gap.high)]
+        above = gap.part(last + 1, gap.high)
+        outside = [gap.part(gap.low, first - 1), replace(above, next_first=by == 1)]
         if by == 1 or first == last:
             return outside
         inside = _Gap(first, last, by, frozenset(range(by))) if gap.by == 1 else gap
@@ -240,10 +259,13 @@ class _Gaps:
 
     def _run_through(self, gap: _Gap, value: int, counts: IntArray) -> Run:
         """The longest useful run through a new table: of step 1, or of the gap's own step."""
-        alone = Run(value, 1, 0, counts, None)
+        best = Run(value, 1, 0, counts, None)
+        if gap.by == 1 and self._search.walker.possible:
+            found = self._search.walker.longest_run(counts, self._place)
+            if found is not None:
+                best = Run(value, 1, min(found[1], gap.high - value), counts, found[0])
         if self._search.full.lists:
-            return alone
-        best = alone
+            return best
         for start, table in self._tables.items():
             if start == value:
                 continue
