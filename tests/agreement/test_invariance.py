@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 
@@ -274,8 +274,18 @@ class Stopped(cp_model.CpSolver):
         return super().solve(model, callback)
 
 
+def needs_the_solver() -> Case:
+    """Most bounds of this release are settled by integer programs only."""
+    domain = cb.Domain({"c": ["0", "1", "2"], "d": ["0", "1", "2", "3"]})
+    weights = [["1/4", 0, 1], [0, -2, "1/2"], [3, 3, -1], [-1, 2, 1]]
+    linear = cb.Linear(["d", "c"], weights, lower=-3, upper=0)
+    release = cb.Release(domain, [linear, cb.Total(upper=6)])
+    return Case(release, np.zeros((3, 4), dtype=np.int64), 6, ("d", "c"))
+
+
 @few(3)
 @given(st.one_of(cases(), margin_cases()))
+@example(needs_the_solver())
 def test_a_solver_that_was_stopped_proves_nothing(case):
     tables = listed(case.release, case.largest)
     assume(len(tables))

@@ -39,6 +39,9 @@ class SharpConditional:
         """Needs one conditional; margins and priors over its rows or cells only."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
+        one = facts.conditional
+        if one is not None and one.on_parts and one.omitted and one.total.upper is None:
+            return "knowledge about parts of summed cells needs an upper limit of N here"
         return refusal_of(facts, question.over)
 
     def work(self, facts: Facts, question: Question, ask: Ask) -> SharpAnswers:  # noqa: ARG002

@@ -65,8 +65,17 @@ class Problem:
             origin=self.origin[kept],
         )
 
+    def restricted(self, kept: BoolArray) -> Problem:
+        """Some of the cells, renumbered, with the rows about them; no row may be cut."""
+        number = np.cumsum(kept) - 1
+        rows = np.minimum.reduceat(kept[self.cells], self.starts[:-1])
+        fewer = self.with_rows(rows)
+        return replace(
+            fewer, lower=self.lower[kept], upper=self.upper[kept], cells=number[fewer.cells]
+        )
+
     def components(self) -> IntArray:
-        """The smallest cell that each cell is connected with, through rows or lists."""
+        """The smallest cell that each cell is connected with, through rows."""
         labels = np.arange(len(self.lower))
         before = labels - 1
         while not np.array_equal(before, labels):

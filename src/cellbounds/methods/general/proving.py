@@ -58,18 +58,24 @@ def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) 
 def _by_closing(search: Search, place: int, side: int, value: int, seconds: float | None) -> bool:
     """Go beyond a value though some cells have no limit; says whether that was decided."""
     cells, constant = search.objective(place)
+    near = search.near(place)
+    part = search.small if near.all() else search.small.restricted(near)
+    cells = np.searchsorted(np.flatnonzero(near), cells)
     try:
-        beyond = closed_beyond(search.small, cells, value - constant, side)
+        beyond = closed_beyond(part, cells, value - constant, side)
     except InconsistentRelease:
         search.prove(place, side, value, Proof.DUAL)
         return True
     if beyond is None or not fits_solver(beyond):
         return False
     sign = 1 if side == 0 else -1
-    solver = IntegerProgram(beyond, offset=search.full.lower, numbers=search.numbers)
+    solver = IntegerProgram(beyond, offset=search.full.lower, numbers=search.numbers[near])
     found = solver.minimize(cells, np.full(len(cells), sign), None, seconds)
     if found.cells is not None:
-        search.pool.add(search.expand(found.cells))
+        # What has nothing to do with the sum may stay as in any table.
+        counts = search.pool.at(0)
+        counts[search.numbers[near]] = found.cells
+        search.pool.add(counts)
         if found.bound is not None:
             search.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
     elif found.final:

@@ -304,12 +304,17 @@ class Search:
         """
         if not self.capped:
             return False
+        within = len(self.pool) and int(self.pool.at(0)[self.numbers].max(initial=0)) <= CAP
+        return not within or bool((self.small.upper[self.near(place)] == NO_UPPER).any())
+
+    def near(self, place: int) -> BoolArray:
+        """Which of the cells left have to do with one sum; all of them if there are lists."""
+        if self.small.lists or not len(self.small.cells):
+            return np.ones(len(self.numbers), dtype=bool)
         if self._component is None:
             self._component = self.small.components()
         cells, _ = self.objective(place)
-        near = np.isin(self._component, self._component[cells])
-        within = len(self.pool) and int(self.pool.at(0)[self.numbers].max(initial=0)) <= CAP
-        return not within or bool((self.small.upper[near] == NO_UPPER).any())
+        return np.isin(self._component, self._component[cells])
 
     @property
     def sendable(self) -> bool:

@@ -1,0 +1,573 @@
+"""Budgets: what is proven encloses, what is attained is shown, and the rest is said to be open."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+
+import cellbounds as cb
+from cellbounds import cli
+from cellbounds.methods.effort import Effort
+from cellbounds.methods.general import settling
+from cellbounds.methods.general.search import Search
+from cellbounds.report.audits import render
+from cellbounds.risk import Audit, CellRisk, audit
+
+DOMAIN = cb.Domain({"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
+TABLE = cb.Table(DOMAIN, np.random.default_rng(8).integers(0, 5, size=(3, 3, 3)))
+RELEASE = cb.publish(TABLE, "[a,b]", "[b,c]", "[a,c]")
+SECRET = "91827"
+
+
+@pytest.fixture
+def spent(monkeypatch):
+    """Every budget is spent as soon as there is one table."""
+    monkeypatch.setattr(Effort, "spent", property(lambda self: True))
+    monkeypatch.setattr(Search, "by_pushing", lambda self, place=None, side=0: 0)
+
+
+def enclosed(answer, truth):
+    low, high = answer.settled
+    assert (answer.lower <= truth.lower).all()
+    assert (answer.upper >= truth.upper).all()
+    assert (answer.attained_lower >= truth.lower).all()
+    assert (answer.attained_upper <= truth.upper).all()
+    assert (answer.attained_lower <= answer.attained_upper).all()
+    assert np.array_equal(low, answer.lower == answer.attained_lower)
+    assert np.array_equal(high, answer.upper == answer.attained_upper)
+    everything = low.all() and high.all()
+    assert answer.evidence is (cb.Evidence.EXACT if everything else cb.Evidence.OUTER)
+
+
+# Bounds ------------------------------------------------------------------------------------------
+
+
+def test_a_spent_budget_leaves_outer_and_inner_bounds(spent):
+    answer = cb.bounds(RELEASE, seconds=5)
+    assert answer.evidence is cb.Evidence.OUTER
+    low, high = answer.settled
+    assert not low.all()
+    assert not high.all()
+    for labels in DOMAIN.cells():
+        for at, attained in (("lower", answer.attained_lower), ("upper", answer.attained_upper)):
+            witness = answer.witness(*labels, at=at)
+            assert not cb.violations(RELEASE, witness)
+            assert witness[labels] == attained[DOMAIN.index(labels)]
+    text = str(answer)
+    assert "attained_lower" in text
+    assert answer.to_frame()["attained_upper"].tolist() == answer.attained_upper.ravel().tolist()
+    said = answer.to_dict()
+    assert said["evidence"] == "outer"
+    assert said["cells"][0]["attained_upper"] == answer.attained_upper[0, 0, 0]
+
+
+def test_a_spent_budget_encloses_the_truth(monkeypatch):
+    truth = cb.bounds(RELEASE)
+    assert truth.evidence is cb.Evidence.EXACT
+    assert "attained_lower" not in str(truth)
+    with monkeypatch.context() as patched:
+        patched.setattr(Effort, "spent", property(lambda self: True))
+        patched.setattr(Search, "by_pushing", lambda self, place=None, side=0: 0)
+        enclosed(cb.bounds(RELEASE, seconds=5), truth)
+        enclosed(cb.bounds(RELEASE, seconds=5, start=TABLE), truth)
+    for seconds in (1e-6, 1e-3, 0.02):
+        answer = cb.bounds(RELEASE, seconds=seconds, start=TABLE)
+        enclosed(answer, truth)
+        assert (answer.attained_lower <= TABLE.counts).all()
+        assert (answer.attained_upper >= TABLE.counts).all()
+
+
+def test_without_any_table_nothing_is_attained(monkeypatch):
+    monkeypatch.setattr(Search, "first_table", lambda self, seconds: False)
+    answer = cb.bounds(RELEASE, seconds=1)
+    truth = np.minimum(
+        np.minimum(TABLE.margin("a", "b").counts[:, :, None], TABLE.margin("b", "c").counts),
+        TABLE.margin("a", "c").counts[:, None, :],
+    )
+    assert answer.evidence is cb.Evidence.OUTER
+    assert all(one is None for one in answer.attained_lower.flat)
+    assert all(one is None for one in answer.attained_upper.flat)
+    assert not answer.settled[0].any()
+    assert (answer.upper <= truth).all()
+    assert (answer.upper >= TABLE.counts).all()
+    assert "?" in str(answer)
+    with pytest.raises(cb.Unsettled, match="more seconds"):
+        answer.witness("a0", "b0", "c0")
+    with pytest.raises(cb.Unsettled, match="more seconds"):
+        answer.explain("a0", "b0", "c0")
+    values = cb.attainable(RELEASE, seconds=1)["a0", "b0", "c0"]
+    assert not values.known
+    assert values.possible.size > 1
+
+
+def test_parts_that_are_not_settled_make_the_whole_unsettled(spent):
+    """A pendant margin is glued to a triangle that stays open."""
+    domain = cb.Domain(
+        {**{name: DOMAIN.levels(name) for name in "abc"}, "d": ["d0", "d1"]},
+    )
+    counts = np.stack([TABLE.counts, TABLE.counts + 1], axis=-1)
+    table = cb.Table(domain, counts)
+    release = cb.publish(table, "[a,b]", "[b,c]", "[a,c]", "[c,d]")
+    answer = cb.bounds(release, seconds=5)
+    assert answer.method == "parts glued at exact margins"
+    assert answer.evidence is cb.Evidence.OUTER
+    assert (answer.lower <= counts).all()
+    assert (answer.upper >= counts).all()
+    found = cb.attainable(release, seconds=5)
+    for labels, values in found.items():
+        assert int(table[labels]) in values.possible
+        if not values.settled:
+            for value in values.known:
+                assert found.witness(*labels, value=value)[labels] == value
+    assert not all(values.settled for _, values in found.items())
+    free = cb.Release(
+        cb.Domain({**{name: domain.levels(name) for name in "abcd"}, "e": ["e0", "e1"]}),
+        release.statements,
+    )
+    loose = cb.attainable(free, seconds=5)
+    for labels, values in loose.items():
+        whole = found[labels[:4]]
+        assert values.smallest == 0
+        assert values.possible.largest == whole.possible.largest
+        assert values.known == set(range(whole.known.largest + 1))
+
+
+def test_a_budget_is_kept():
+    began = time.monotonic()
+    domain = cb.Domain({name: [str(k) for k in range(5)] for name in "abcd"})
+    table = cb.Table(domain, np.random.default_rng(1).integers(0, 4, size=domain.shape))
+    release = cb.publish(table, "[a,b,c]", "[b,c,d]", "[a,c,d]", "[a,b,d]")
+    answer = cb.bounds(release, seconds=0.3)
+    assert time.monotonic() - began < 20
+    assert (answer.lower <= table.counts).all()
+    assert (answer.upper >= table.counts).all()
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "3"])
+def test_budgets_are_numbers_above_zero(seconds):
+    for ask in (cb.bounds, cb.attainable):
+        with pytest.raises(cb.InvalidInput, match="seconds="):
+            ask(RELEASE, seconds=seconds)
+
+
+def test_efforts():
+    assert Effort.of().left is None
+    assert not Effort.of().spent
+    assert Effort.of().for_bounds.left is None
+    effort = Effort.of(100, share=0.5)
+    assert 99 < effort.left <= 100
+    assert 49 < effort.for_bounds.left <= 50
+    assert not effort.spent
+    past = Effort(deadline=time.monotonic() - 1)
+    assert past.spent
+    assert past.left == 0
+    part = effort.for_part(TABLE.margin("a"))
+    assert part.start.domain.names == ("a",)
+    assert part.deadline == effort.deadline
+    assert part.early == effort.early
+
+
+# Helpers, listeners, tables to start from --------------------------------------------------------
+
+
+class Counted(ThreadPoolExecutor):
+    def __init__(self):
+        super().__init__(2)
+        self.asked = 0
+
+    def submit(self, *arguments, **options):
+        self.asked += 1
+        return super().submit(*arguments, **options)
+
+
+def test_threads_share_the_work(monkeypatch):
+    truth = cb.bounds(RELEASE)
+    monkeypatch.setattr(settling, "QUICK_WALK", 0)
+    monkeypatch.setattr(Search, "by_pushing", lambda self, place=None, side=0: 0)
+    steps = []
+    with Counted() as executor:
+        answer = cb.bounds(
+            RELEASE, executor=executor, progress=lambda done, total: steps.append((done, total))
+        )
+    assert executor.asked > 1
+    assert answer.evidence is cb.Evidence.EXACT
+    assert np.array_equal(answer.lower, truth.lower)
+    assert np.array_equal(answer.upper, truth.upper)
+    assert (executor.asked, executor.asked) in steps or any(d == t for d, t in steps)
+
+
+def test_workers_that_begin_after_the_end_do_nothing():
+    search = Search(RELEASE, DOMAIN.names)
+    search.first_table(None)
+    import pickle
+
+    copy = pickle.dumps(search)
+    late = settling._worker(copy, 3, [(0, 0), (5, 1)], time.time() - 1)
+    assert not late.tables
+    assert np.array_equal(late.low, search.low[[0, 5]])
+    assert np.array_equal(late.high, search.high[[0, 5]])
+    in_time = settling._worker(copy, 3, [(0, 0), (5, 1)], None)
+    truth = cb.bounds(RELEASE)
+    assert in_time.low[0] == truth.lower.flat[0]
+    assert in_time.high[1] == truth.upper.flat[5]
+    settling._bring_home(search, in_time)
+    assert search.settled(0, 0)
+    assert search.settled(5, 1)
+
+
+@pytest.mark.parametrize("ask", [cb.bounds, cb.attainable])
+def test_listeners_hear_how_far_the_work_is(ask):
+    heard = []
+    ask(RELEASE, progress=lambda done, total: heard.append((done, total)))
+    assert heard
+    assert all(0 < done <= total for done, total in heard)
+    assert any(done == total for done, total in heard)
+
+
+def test_listeners_of_linear_bounds_and_audits():
+    heard = []
+    cb.bounds(RELEASE, kind="linear", progress=lambda done, total: heard.append((done, total)))
+    assert heard == [(k + 1, 27) for k in range(27)]
+    heard.clear()
+    audit(TABLE, RELEASE, progress=lambda done, total: heard.append((done, total)))
+    assert (26, 27) in heard
+
+
+def test_the_owners_table_is_the_first_witness(monkeypatch):
+    seen = []
+    original = Search.start_from
+
+    def start_from(self, counts):
+        seen.append(counts.copy())
+        original(self, counts)
+
+    monkeypatch.setattr(Search, "start_from", start_from)
+    cb.bounds(RELEASE, start=TABLE)
+    assert np.array_equal(seen[0], TABLE.counts.ravel())
+
+
+def test_tables_that_cannot_be_started_from():
+    counts = TABLE.counts.copy()
+    counts[0, 0, 0] += 1
+    with pytest.raises(cb.InvalidInput, match=r"contradicts \[a,b\], \[b,c\], \[a,c\]") as caught:
+        cb.bounds(RELEASE, start=cb.Table(DOMAIN, counts))
+    assert not any(c.isdigit() for c in str(caught.value).partition("N=")[0])
+    with pytest.raises(cb.InvalidInput, match="same variables and levels"):
+        cb.bounds(RELEASE, start=TABLE.margin("a", "b"))
+    for wrong in (3, TABLE.counts, "table"):
+        with pytest.raises(cb.InvalidInput, match="start="):
+            cb.attainable(RELEASE, start=wrong)
+    with pytest.raises(cb.InvalidInput, match="contradicts the release"):
+        Search(RELEASE, DOMAIN.names).start_from(counts.ravel())
+
+
+def test_executors_must_be_executors():
+    for wrong in (3, "processes", ThreadPoolExecutor):
+        with pytest.raises(cb.InvalidInput, match="executor="):
+            cb.bounds(RELEASE, executor=wrong)
+
+
+# Sets with unknown numbers -----------------------------------------------------------------------
+
+SOME = cb.ValueSet([(3, 5, 1)], unknown=[(7, 9, 2)])
+NONE = cb.ValueSet([], unknown=[(2, 4, 1)])
+ENDLESS = cb.ValueSet([(3, 3, 1)], unknown=[(4, None, 1)])
+
+
+def test_membership_needs_only_the_number_asked_for():
+    assert 4 in SOME
+    assert 6 not in SOME
+    assert 8 not in SOME
+    assert "4" not in SOME
+    for value in (7, 9):
+        with pytest.raises(cb.Unsettled):
+            assert value in SOME
+    with pytest.raises(cb.Unsettled):
+        assert 10**9 in ENDLESS
+    assert 2 not in ENDLESS
+
+
+@pytest.mark.parametrize("use", [len, list, set, lambda s: s.size, lambda s: s == {3, 4, 5}])
+def test_what_needs_every_number(use):
+    for values in (SOME, NONE, ENDLESS):
+        with pytest.raises(cb.Unsettled, match="known, .possible and .unknown"):
+            use(values)
+
+
+def test_equality_needs_both_sides():
+    settled = cb.ValueSet([(3, 5, 1)])
+    for one, other in ((SOME, settled), (settled, SOME), (SOME, SOME)):
+        with pytest.raises(cb.Unsettled):
+            assert one == other
+    assert SOME != "text"
+
+
+def test_ends():
+    assert SOME.smallest == 3
+    with pytest.raises(cb.Unsettled):
+        assert SOME.largest
+    below = cb.ValueSet([(3, 5, 1)], unknown=[(1, 2, 1)])
+    assert below.largest == 5
+    with pytest.raises(cb.Unsettled):
+        assert below.smallest
+    inside = cb.ValueSet([(3, 9, 3)], unknown=[(4, 4, 1)])
+    assert (inside.smallest, inside.largest) == (3, 9)
+    with pytest.raises(cb.Unsettled):
+        assert NONE.smallest
+    with pytest.raises(cb.Unsettled):
+        assert ENDLESS.largest
+
+
+def test_known_and_possible():
+    assert not SOME.settled
+    assert SOME.known == {3, 4, 5}
+    assert SOME.known.settled
+    assert SOME.possible == {3, 4, 5, 7, 9}
+    assert SOME.unknown == ((7, 9, 2),)
+    assert NONE.possible == {2, 3, 4}
+    assert ENDLESS.possible.unbounded
+    assert not ENDLESS.known.unbounded
+    settled = cb.ValueSet([(3, 5, 1)])
+    assert settled.settled
+    assert settled.possible is settled
+
+
+def test_unknown_numbers_as_text_and_lists():
+    assert SOME.text() == "3-5; perhaps 7, 9"
+    assert NONE.text() == "perhaps 2-4"
+    assert ENDLESS.text() == "3; perhaps 4-"
+    assert repr(SOME) == "ValueSet(3-5; perhaps 7, 9)"
+    assert cb.ValueSet([(0, 8, 2)], unknown=[(1, 7, 2)]).text(2) == "0, 2, ...; perhaps 1, 3, ..."
+    assert SOME.to_list() == [[3, 5, 1]]
+    assert cb.ValueSet([], unknown=[(2, 8, 4)]).unknown == ((2, 6, 4),)
+
+
+def test_attainable_values_under_a_spent_budget(spent):
+    found = cb.attainable(RELEASE, seconds=5)
+    open_cells = [(labels, v) for labels, v in found.items() if not v.settled]
+    assert open_cells
+    labels, values = open_cells[0]
+    assert values.known
+    unknown = values.unknown[0][0]
+    with pytest.raises(cb.InvalidInput, match="not known to be attainable"):
+        found.witness(*labels, value=unknown)
+    frame = found.to_frame()
+    row = list(DOMAIN.cells()).index(labels)
+    assert frame["lower"][row] == values.possible.smallest
+    assert frame["upper"][row] == values.possible.largest
+    assert np.isnan(frame["size"][row]) or frame["size"][row] is None
+    assert "perhaps" in frame["values"][row]
+    assert "perhaps" in str(found)
+    entry = found.to_dict()["cells"][row]
+    assert entry["size"] is None
+    assert entry["values"] is None
+    assert entry["unknown"] == [list(one) for one in values.unknown]
+    json.dumps(found.to_dict())
+
+
+# Verdicts ----------------------------------------------------------------------------------------
+
+
+def risk(values, count=2, **known):
+    return CellRisk(("x",), values, count, **known)
+
+
+def test_cells_that_are_not_settled():
+    two = cb.ValueSet([(2, 3, 1)], unknown=[(4, 9, 1)])
+    assert risk(two).disclosed is False
+    assert risk(two).unsafe is False
+    one = cb.ValueSet([(2, 2, 1)], unknown=[(4, 9, 1)])
+    assert risk(one).disclosed is None
+    assert risk(one).unsafe is None
+    assert risk(NONE).unsafe is None
+    only = cb.ValueSet([], unknown=[(2, 2, 1)])
+    assert risk(only).disclosed is True
+    assert risk(only).unsafe is True
+    # What is not at stake is not undecided.
+    assert risk(one, count=4).unsafe is False
+    assert risk(one, count=4).disclosed is None
+    assert risk(one, structural=True).unsafe is False
+    assert risk(one, empty_row=True).unsafe is False
+    assert risk(one, count=None).unsafe is False
+
+
+def test_narrow_cells_that_are_not_settled():
+    assert risk(cb.ValueSet([(2, 3, 1)], unknown=[(4, 4, 1)])).narrow
+    assert not risk(cb.ValueSet([(2, 3, 1)], unknown=[(4, 5, 1)])).narrow
+    assert not risk(cb.ValueSet([(2, 2, 1)], unknown=[(3, 3, 1)])).narrow
+
+
+@pytest.mark.parametrize(
+    ("sets", "verdict"),
+    [
+        ([cb.ValueSet([(1, 2, 1)])], "safe"),
+        ([cb.ValueSet([(2, 2, 1)])], "unsafe"),
+        ([cb.ValueSet([(1, 2, 1)]), cb.ValueSet([(2, 2, 1)], unknown=[(3, 3, 1)])], "undecided"),
+        (
+            [cb.ValueSet([(2, 2, 1)]), cb.ValueSet([(2, 2, 1)], unknown=[(3, 3, 1)])],
+            "unsafe",
+        ),
+        ([cb.ValueSet([(1, 2, 1)], unknown=[(3, 3, 1)])], "safe"),
+    ],
+)
+def test_verdicts(sets, verdict):
+    found = Audit(RELEASE, None, tuple(risk(one) for one in sets))
+    assert found.verdict == verdict
+    assert found.safe is (verdict == "safe")
+
+
+# Reports and the command line --------------------------------------------------------------------
+
+
+def validated(text):
+    file = resources.files("cellbounds.report") / "schemas" / "audit-1.schema.json"
+    schema = json.loads(file.read_text("utf-8"))
+    content = json.loads(text)
+    jsonschema.Draft202012Validator(schema).validate(content)
+    return content
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def runs(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        caught = capsys.readouterr()
+        return left.value.code, caught.out, caught.err
+
+    return runs
+
+
+@pytest.fixture
+def table(tmp_path):
+    lines = [",".join([*map(str, labels), str(int(TABLE[labels]))]) for labels in DOMAIN.cells()]
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c,count\n" + "\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+MARGINS = ("[a,b]", "[b,c]", "[a,c]")
+
+
+def test_an_undecided_audit_is_3(run, table, spent):
+    code, out, err = run("audit", table, *MARGINS)
+    assert (code, err) == (3, "")
+    assert "\nUNDECIDED: " in out
+    assert "cells may break the rule" in out
+    assert "cells are not settled" in out
+    assert "perhaps" in out
+    assert " ? " in out
+    assert "undecided\n" in out
+
+
+def test_json_of_an_undecided_audit_fits_its_schema(run, table, spent):
+    code, out, _ = run("audit", table, *MARGINS, "--format", "json")
+    content = validated(out)
+    assert code == 3
+    assert content["verdict"] == "undecided"
+    assert content["evidence"] == "outer"
+    open_cells = [one for one in content["cells"] if "unknown" in one]
+    assert content["summary"]["unsettled"] == len(open_cells) > 0
+    undecided = [one for one in content["cells"] if one["unsafe"] is None]
+    assert content["summary"]["undecided"] == len(undecided) > 0
+    for one in open_cells:
+        assert one["size"] is None
+        assert one["values"] is None
+        assert one["lower"] <= one["count"] <= one["upper"]
+        assert any(first <= one["count"] <= last for first, last, _ in one["runs"])
+    for one in undecided:
+        assert one["disclosed"] is None
+        assert one["count"] <= 3
+    settled = [one for one in content["cells"] if "unknown" not in one]
+    assert all(one["size"] == len(one["values"]) for one in settled)
+
+
+def test_csv_of_an_undecided_audit(run, table, spent):
+    code, out, _ = run("audit", table, *MARGINS, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 3
+    marks = {row["mark"] for row in rows}
+    assert "undecided" in marks
+    for row in rows:
+        if row["mark"] == "undecided":
+            assert row["size"] == "?"
+            assert "perhaps" in row["values"]
+            assert int(row["lower"]) <= int(row["count"]) <= int(row["upper"])
+
+
+def test_an_attack_that_settled_nothing(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Search, "first_table", lambda self, seconds: False)
+    path = tmp_path / "release.toml"
+    cb.write_release(RELEASE, path)
+    code, out, _ = run("attack", path, "--format", "json", "--seconds", "1")
+    content = validated(out)
+    assert code == 0
+    assert content["summary"]["unsettled"] == 27
+    assert all(one["runs"] == [] and one["unknown"] for one in content["cells"])
+    assert run("attack", path, "--seconds", "1")[0] == 0
+
+
+def test_undecided_cells_come_first_when_there_are_many():
+    domain = cb.Domain({"a": [f"x{k}" for k in range(80)]})
+    settled, open_set = cb.ValueSet([(0, 9, 1)]), cb.ValueSet([(2, 2, 1)], unknown=[(3, 9, 1)])
+    release = cb.Release(domain, [cb.Total(200)])
+    answer = cb.attainable(release)
+    cells = tuple(CellRisk((f"x{k}",), open_set if k == 77 else settled, 2) for k in range(80))
+    text = render(Audit(release, answer, cells), "table")
+    lines = text.splitlines()
+    assert lines[4].startswith("x77")
+    assert "20 more cells" in text
+    assert "UNDECIDED: 1 cells may break the rule" in text
+
+
+@pytest.mark.parametrize("command", ["audit", "attack"])
+def test_seconds_reach_the_search(run, table, tmp_path, monkeypatch, command):
+    given = []
+    original = Effort.of.__func__
+
+    def of(cls, seconds=None, *rest, **options):
+        given.append(seconds)
+        return original(cls, seconds, *rest, **options)
+
+    monkeypatch.setattr(Effort, "of", classmethod(of))
+    path = tmp_path / "release.toml"
+    cb.write_release(RELEASE, path)
+    arguments = ("audit", table, *MARGINS) if command == "audit" else ("attack", path)
+    run(*arguments, "--seconds", "77")
+    assert given[0] == 77
+    given.clear()
+    run(*arguments)
+    assert given[0] == 600
+
+
+def test_jobs_change_nothing(run, table, tmp_path, monkeypatch):
+    alone = run("audit", table, *MARGINS, "--format", "csv")
+    used = []
+    original = settling._shared
+
+    def shared(search, number, effort, executor):
+        used.append(type(executor).__name__)
+        original(search, number, effort, executor)
+
+    monkeypatch.setattr(settling, "QUICK_WALK", 0)
+    monkeypatch.setattr(settling, "_shared", shared)
+    monkeypatch.setattr(Search, "by_pushing", lambda self, place=None, side=0: 0)
+    assert run("audit", table, *MARGINS, "--format", "csv", "--jobs", "2") == alone
+    assert "ProcessPoolExecutor" in used
+
+
+@pytest.mark.parametrize("jobs", ["0", "-2", "many"])
+def test_jobs_are_one_or_more(run, table, jobs):
+    code, out, err = run("audit", table, *MARGINS, "--jobs", jobs)
+    assert (code, out) == (2, "")
+    assert "--jobs" in err
