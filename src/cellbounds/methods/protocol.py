@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy.typing as npt
 
+from cellbounds.errors import InvalidInput
 from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
@@ -15,7 +16,7 @@ from cellbounds.results.values import ValueSet
 from cellbounds.structure import Facts
 from cellbounds.table import Table
 
-__all__ = ["Ask", "ExactWork", "Method", "Question", "Worked"]
+__all__ = ["Arrays", "Ask", "ExactWork", "Method", "Question", "RelaxedWork", "Worked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,22 @@ class ExactWork:
         """The method's own argument."""
         return self._proof
 
+
+class RelaxedWork(ExactWork):
+    """What methods share whose bounds are not of whole numbers: OUTER for tables of counts."""
+
+    evidence = Evidence.OUTER
+
+    def values(self, index: tuple[int, ...]) -> NoReturn:  # noqa: ARG002
+        """The relaxation has no attainable counts."""
+        raise InvalidInput(NO_TABLES)
+
+    def witness(self, index: tuple[int, ...], value: int) -> NoReturn:  # noqa: ARG002
+        """The relaxation has no tables of counts."""
+        raise InvalidInput(NO_TABLES)
+
+
+NO_TABLES = "these bounds need not be attained by tables of counts; ask for kind='sharp'"
 
 Ask = Callable[[Release, Question], Worked]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.errors import InconsistentRelease
 from cellbounds.methods.conditional.layout import (
     About,
     Layout,
@@ -18,11 +18,8 @@ from cellbounds.methods.conditional.layout import (
     narrowed,
     refusal_of,
 )
-from cellbounds.methods.protocol import Ask, ExactWork, Question
-from cellbounds.results.evidence import Evidence
-from cellbounds.results.values import ValueSet
+from cellbounds.methods.protocol import Ask, Question, RelaxedWork
 from cellbounds.structure import Facts
-from cellbounds.table import Table
 
 __all__ = ["ImprovedConditional"]
 
@@ -57,10 +54,8 @@ class ImprovedConditional:
         )
 
 
-class ImprovedAnswers(ExactWork):
+class ImprovedAnswers(RelaxedWork):
     """Bounds rounded inward to whole numbers."""
-
-    evidence = Evidence.OUTER
 
     def __init__(self, layout: Layout, *, verbal: bool) -> None:
         self._layout, self._verbal = layout, verbal
@@ -100,14 +95,3 @@ class ImprovedAnswers(ExactWork):
                 layout.shaped(narrowed(np.repeat(upper.ravel(), count))),
             )
         return layout.shaped(narrowed(lower)), layout.shaped(narrowed(upper))
-
-    def values(self, index: tuple[int, ...]) -> ValueSet:
-        """These bounds have no attainable counts."""
-        self._no_tables(index)
-
-    def witness(self, index: tuple[int, ...], value: int) -> Table:
-        """These bounds have no tables."""
-        self._no_tables(index, value)
-
-    def _no_tables(self, *_: object) -> NoReturn:
-        raise InvalidInput("improved bounds need not be attained; ask for kind='sharp'")

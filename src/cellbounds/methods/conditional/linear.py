@@ -10,20 +10,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.errors import InconsistentRelease
 from cellbounds.methods.conditional.continuous import RealRow, real_row
 from cellbounds.methods.conditional.layout import About, Layout, layout_of, refusal_of
 from cellbounds.methods.conditional.shape import row_shapes
-from cellbounds.methods.protocol import Ask, ExactWork, Question
-from cellbounds.results.evidence import Evidence
-from cellbounds.results.values import UNBOUNDED, ValueSet
+from cellbounds.methods.protocol import Ask, Question, RelaxedWork
+from cellbounds.results.values import UNBOUNDED
 from cellbounds.structure import Facts
-from cellbounds.table import Table
 
 __all__ = ["LinearConditional"]
 
@@ -44,10 +42,8 @@ class LinearConditional:
         return LinearAnswers(layout_of(facts, question))
 
 
-class LinearAnswers(ExactWork):
+class LinearAnswers(RelaxedWork):
     """Bounds of the relaxation."""
-
-    evidence = Evidence.OUTER
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -79,17 +75,6 @@ class LinearAnswers(ExactWork):
         if layout.about is About.PARTS:
             lower, upper = self._part_bounds(lower, upper)
         return layout.shaped(lower), layout.shaped(upper)
-
-    def values(self, index: tuple[int, ...]) -> ValueSet:
-        """The relaxation has no attainable counts."""
-        self._no_tables(index)
-
-    def witness(self, index: tuple[int, ...], value: int) -> Table:
-        """The relaxation has no tables of counts."""
-        self._no_tables(index, value)
-
-    def _no_tables(self, *_: object) -> NoReturn:
-        raise InvalidInput("the linear relaxation has no tables of counts; ask for kind='sharp'")
 
     def _part_bounds(
         self, lower: npt.NDArray[Any], upper: npt.NDArray[Any]

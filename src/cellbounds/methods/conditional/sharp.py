@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.constraints import System, compile_release, violations
+from cellbounds.constraints import System, compile_release
 from cellbounds.errors import CellboundsError
 from cellbounds.methods.conditional.cells import CellCounts
 from cellbounds.methods.conditional.layout import (
@@ -20,6 +20,7 @@ from cellbounds.methods.conditional.layout import (
 from cellbounds.methods.conditional.solution import solve_rows
 from cellbounds.methods.conditional.witness import row_sum_for, table_with
 from cellbounds.methods.protocol import Ask, ExactWork, Question
+from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Release
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.structure import Facts
@@ -151,16 +152,7 @@ class SharpAnswers(ExactWork):
         cells = np.zeros((layout.row_count, layout.column_count), dtype=object)
         cells[problem.rows] = table_with(self._solution, place, total, at, summed)
         table = self._split(cells, (row, column, part, value))
-        broken = violations(self._release, table, self._compiled())
-        position = tuple(index[layout.over.index(name)] for name in layout.over)
-        asked = table.margin(*layout.over).counts[position] if position else table.total
-        held = int(asked)
-        if broken or held != value:
-            raise CellboundsError(
-                f"a witness failed its check ({', '.join(broken) or 'another count'}); please "
-                "report this with the release"
-            )
-        return table
+        return checked(self._release, table, layout.over, index, value, self._compiled())
 
     def _compiled(self) -> System:
         if self._system is None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.constraints import NO_UPPER, compile_release, violations
-from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork
+from cellbounds.constraints import NO_UPPER, compile_release
+from cellbounds.errors import TooMuchWork
 from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.exact import ExactProgram
 from cellbounds.methods.general.problem import raw_problem
 from cellbounds.methods.general.search import Proof, Search
 from cellbounds.methods.general.settling import begun, passes, settle_all, settle_one
 from cellbounds.methods.general.values import SumValues, values_of
-from cellbounds.methods.protocol import Arrays, Ask, ExactWork, Question
+from cellbounds.methods.protocol import Arrays, Ask, Question, RelaxedWork
+from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import UNBOUNDED, ValueSet
@@ -138,13 +139,7 @@ class GeneralAnswers:
         place = self._place(index)
         counts = self._counts_with(place, value)
         table = Table(self._release.domain, counts.reshape(self._release.domain.shape))
-        broken = violations(self._release, table)
-        if broken or int(counts[self._search.asked.members(place)].sum()) != value:
-            raise CellboundsError(
-                f"a witness failed its check ({', '.join(broken) or 'another count'}); please "
-                "report this with the release"
-            )
-        return table
+        return checked(self._release, table, self._question.over, index, value)
 
     def _counts_with(self, place: int, value: int) -> npt.NDArray[Any]:
         search = self._search
@@ -180,10 +175,8 @@ class GeneralLinear:
         return LinearAnswers(facts.release, question)
 
 
-class LinearAnswers(ExactWork):
-    """Exact optima of the relaxation; OUTER evidence for tables of counts."""
-
-    evidence = Evidence.OUTER
+class LinearAnswers(RelaxedWork):
+    """Exact optima of the relaxation."""
 
     def __init__(self, release: Release, question: Question) -> None:
         self._shape = tuple(len(release.domain.levels(name)) for name in question.over)
@@ -204,14 +197,3 @@ class LinearAnswers(ExactWork):
             upper[place] = UNBOUNDED if high is None else -high
             self._effort.say(place + 1, self._asked.size)
         return lower.reshape(self._shape), upper.reshape(self._shape)
-
-    def values(self, index: tuple[int, ...]) -> ValueSet:
-        """The relaxation has no attainable counts."""
-        self._no_tables(index)
-
-    def witness(self, index: tuple[int, ...], value: int) -> Table:
-        """The relaxation has no tables of counts."""
-        self._no_tables(index, value)
-
-    def _no_tables(self, *_: object) -> NoReturn:
-        raise InvalidInput("the linear relaxation has no tables of counts; ask for kind='sharp'")

@@ -15,10 +15,18 @@ from numba import njit
 
 from cellbounds.arrays import IntArray
 
-__all__ = ["walk"]
+__all__ = ["longest_move", "walk"]
 
 
-@njit(cache=True)
+def _compiled(function: Any) -> Any:
+    """Compile when first called, and keep the result on disk if there is a place for it."""
+    try:
+        return njit(cache=True)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        return njit(function)
+
+
+@_compiled
 def _below(state: IntArray, limit: Any) -> Any:
     """A random number below `limit` (xorshift64*; numba's own generator is three times slower)."""
     x = state[0]
@@ -29,7 +37,7 @@ def _below(state: IntArray, limit: Any) -> Any:
     return np.int64((x * np.uint64(2685821657736338717)) >> np.uint64(33)) % limit
 
 
-@njit(cache=True)
+@_compiled
 def walk(
     counts: IntArray,
     lower: IntArray,
@@ -151,7 +159,7 @@ def walk(
     return left, kept
 
 
-@njit(cache=True)
+@_compiled
 def longest_move(
     counts: IntArray,
     lower: IntArray,

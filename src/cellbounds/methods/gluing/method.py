@@ -8,10 +8,11 @@ import numpy as np
 
 from cellbounds.constraints import violations
 from cellbounds.domain import Domain
-from cellbounds.errors import CellboundsError, InconsistentRelease
+from cellbounds.errors import InconsistentRelease
 from cellbounds.methods.gluing.parts import Answered, Both, KnownPart, OneSide, Part
 from cellbounds.methods.gluing.tables import Named, Target, summed
 from cellbounds.methods.protocol import Arrays, Ask, Question
+from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Margin, Release, Statement, Total
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import Unbounded, ValueSet
@@ -268,14 +269,7 @@ class GluedAnswers:
             held = next(count for count in known if count >= value)
         part = self._part.table(Target(at, held))
         table = self._completed(part, dict(zip(self._over, index, strict=True)), at, value)
-        broken = violations(self._release, table)
-        held = table.margin(*self._over).counts[index] if index else table.total
-        if broken or int(held) != value:
-            raise CellboundsError(
-                f"a witness failed its check ({', '.join(broken) or 'another count'}); please "
-                "report this with the release"
-            )
-        return table
+        return checked(self._release, table, self._over, index, value)
 
     def _completed(
         self, part: Named, asked: dict[str, int], at: dict[str, int], value: int
