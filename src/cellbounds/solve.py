@@ -151,6 +151,10 @@ def _question(release: Release, kind: str, over: Iterable[str] | None, effort: E
             f"executor={effort.executor!r}; give a concurrent.futures.Executor, such as a "
             "ProcessPoolExecutor, or None"
         )
+    if effort.progress is not None and not callable(effort.progress):
+        raise InvalidInput(
+            f"progress={effort.progress!r}; give a function of the steps done and the steps in all"
+        )
     if start is not None:
         broken = violations(release, start)
         if broken:

@@ -149,7 +149,11 @@ class ValueSet:
     @property
     def unbounded(self) -> bool:
         """Whether the set has no largest member."""
-        return any(last is None for _, last, _ in self.progressions)
+        if any(last is None for _, last, _ in self.progressions):
+            return True
+        if any(last is None for _, last, _ in self.unknown):
+            self._check_settled()
+        return False
 
     @property
     def size(self) -> int | Unbounded:
@@ -203,6 +207,7 @@ class ValueSet:
             yield from itertools.count(first) if last is None else range(first, last + 1)
 
     def __reversed__(self) -> Iterator[int]:
+        self._check_settled()
         if self.unbounded:
             raise InvalidInput("the set has no largest member; iterate upwards")
         down = [
@@ -239,6 +244,8 @@ class ValueSet:
         return size
 
     def __bool__(self) -> bool:
+        if not self.progressions:
+            self._check_settled()
         return bool(self.progressions)
 
     def __eq__(self, other: object) -> bool:
