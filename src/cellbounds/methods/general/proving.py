@@ -47,7 +47,9 @@ def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) 
     cells, constant = search.objective(place)
     ones = np.ones(len(cells), dtype=np.int64)
     at = goal - constant
-    found = search.integers.with_sum(cells, ones, at, at, None, seconds)
+    found = search.integers.with_sum(cells, ones, at, at, None, seconds, quick=True)
+    if found.cells is None and not found.final:
+        found = search.integers.with_sum(cells, ones, at, at, None, seconds)
     if found.cells is not None:
         search.pool.add(search.expand(found.cells))
     elif found.final and not search.capped_for(place):

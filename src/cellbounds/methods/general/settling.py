@@ -23,7 +23,7 @@ __all__ = ["Settled", "begun", "passes", "settle_all", "settle_one"]
 QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
 
-SHORT_WALKS = ((8.0, 15_000), (3.0, 15_000))
+SHORT_WALKS = ((8.0, 15_000),)
 LONG_WALKS = ((8.0, 3_000_000), (4.0, 3_000_000), (2.0, 3_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
@@ -34,7 +34,7 @@ LONGER = 4
 DECIDING = 20.0
 """Seconds for deciding whether some statements force a bound."""
 
-CORNERS = 4
+CORNERS = 3
 """Corners of the relaxation that are tried for one bound."""
 
 WORTH_A_ROUND = 3
