@@ -7,6 +7,7 @@ multipliers, the certificate says which method proved it, and a verifier has to 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -188,8 +189,6 @@ class _Provers:
         problem = self._problem
         if problem is None:
             return None
-        from dataclasses import replace
-
         cone = replace(
             problem,
             upper=np.ones_like(problem.upper),

@@ -169,7 +169,7 @@ def _answered(release: Release, question: Question) -> tuple[Method, Worked]:
     """Method and answer; a contradiction is named by the statements that make it."""
     try:
         method, worked = _set_to_work(release, question)
-        worked.bounds()
+        worked.settle()
     except InconsistentRelease as problem:
         if question.kind != "sharp" or gather(release).conditional is not None:
             raise

@@ -43,6 +43,10 @@ class Worked(Protocol):
         """What stands behind the bounds: EXACT if all are attained, else OUTER."""
         ...
 
+    def settle(self) -> None:
+        """Do the work that all cells share, as far as the effort allows."""
+        ...
+
     def bounds(self) -> Arrays:
         """Proven lower and upper bounds in the shape of the cells asked for."""
         ...
@@ -91,6 +95,9 @@ class ExactWork:
     evidence = Evidence.EXACT
     _proof = "closed form"
     _found: Arrays | None = None
+
+    def settle(self) -> None:
+        """It was done at once."""
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""

@@ -69,11 +69,15 @@ class GeneralAnswers:
         """The search, for those who want to know how it went."""
         return self._search
 
-    def bounds(self) -> Arrays:
-        """Proven bounds in the shape of the cells asked for."""
+    def settle(self) -> None:
+        """Settle every bound as far as the effort goes."""
         if not self._all:
             settle_all(self._search, self._question.effort.for_bounds)
             self._all = True
+
+    def bounds(self) -> Arrays:
+        """Proven bounds in the shape of the cells asked for."""
+        self.settle()
         search = self._search
         high = self._plain(np.where(search.endless, NO_UPPER, search.high))
         return search.low.reshape(self._shape).copy(), high
@@ -190,6 +194,11 @@ class LinearAnswers(RelaxedWork):
         lower = np.empty(self._asked.size, dtype=object)
         upper = np.empty(self._asked.size, dtype=object)
         for place in range(self._asked.size):
+            if self._effort.spent:
+                raise TooMuchWork(
+                    f"exact linear bounds of {place} of {self._asked.size} cells were found within "
+                    "the budget; give more seconds, or ask for kind='sharp'"
+                )
             weights = np.zeros(self._size, dtype=np.int64)
             np.add.at(weights, self._asked.members(place), 1)
             low, high = self._program.least(weights), self._program.least(-weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,7 +24,6 @@ __all__ = ["Proof", "Search"]
 
 CAP = 10**6
 """Cells that nothing limits are searched up to here; beyond, only proofs count."""
-
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -135,10 +134,10 @@ class Search:
             self.high[place], self.proofs[1, place] = value, proof
         if self.low[place] > self.high[place]:
             raise InconsistentRelease("the published figures contradict each other")
-        attained = len(self.pool) and not (
-            self.low[place] <= self.pool.least[place] and self.pool.most[place] <= self.high[place]
+        beyond = len(self.pool) and (
+            self.pool.least[place] < self.low[place] or self.pool.most[place] > self.high[place]
         )
-        if attained:
+        if beyond:
             raise CellboundsError(
                 "a bound was proven that a table goes beyond; please report this with the release"
             )
@@ -335,6 +334,4 @@ class Search:
     def _for_integers(self) -> Problem:
         if not self.capped:
             return self.small
-        from dataclasses import replace
-
         return replace(self.small, upper=np.minimum(self.small.upper, CAP))

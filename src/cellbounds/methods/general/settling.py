@@ -40,8 +40,8 @@ CORNERS = 3
 WORTH_A_ROUND = 3
 """Bounds that a program for all of them must settle to be asked again."""
 
-CHUNKS = 16
-"""Parts that the open bounds are cut into for each round of several workers."""
+CHUNKS = 48
+"""Parts that the open bounds are cut into for several workers, the most urgent ones first."""
 
 Bound = tuple[int, int]
 
@@ -202,7 +202,8 @@ def _shared(search: Search, number: int, effort: Effort, executor: Executor) -> 
     bounds = _open(search)
     if not bounds:
         return
-    parts = [bounds[k::CHUNKS] for k in range(CHUNKS) if bounds[k::CHUNKS]]
+    size = -(-len(bounds) // CHUNKS)
+    parts = [bounds[k : k + size] for k in range(0, len(bounds), size)]
     # A copy for each, since workers may be threads; the clock is the same for all processes.
     copies = pickle.dumps(search)
     end = None if effort.left is None else time.time() + effort.left

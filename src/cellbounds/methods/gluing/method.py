@@ -185,6 +185,10 @@ class GluedAnswers:
         self._found: Arrays | None = None
         self._part.possible()
 
+    def settle(self) -> None:
+        """Settle what the parts leave open."""
+        self.bounds()
+
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
         if self._found is None:

@@ -1,0 +1,264 @@
+"""What is blamed for a bound of margins and mixtures forces it, and all of it is needed."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import cellbounds as cb
+from cellbounds import explaining
+from listing import listed
+from mixtures import cases, margin_cases
+
+TWO = ["0", "1"]
+SMALL = [((3,), 7), ((2, 2), 8), ((2, 3), 6), ((2, 2, 2), 5)]
+
+
+def few(share):
+    return settings(max_examples=max(20, settings.default.max_examples // share))
+
+
+def bound(release, statements, over, labels, side):
+    return cb.bounds(cb.Release(release.domain, statements), over=over)[labels][side]
+
+
+def check(release, over, labels):
+    answer = cb.bounds(release, over=over)
+    explained = answer.explain(*labels)
+    assert explained.evidence is cb.Evidence.EXACT
+    assert explained.method == answer.method
+    assert (explained.lower, explained.upper) == answer[labels]
+    for value, witness in (
+        (explained.lower, explained.lower_witness),
+        (explained.upper, explained.upper_witness),
+    ):
+        if value is cb.UNBOUNDED:
+            assert witness is None
+            continue
+        assert not cb.violations(release, witness)
+        assert cb.attainable(cb.Release(release.domain, [exactly(witness)]), over=over)[labels] == {
+            value
+        }
+    for side, value, blame in (
+        (0, explained.lower, explained.lower_blame),
+        (1, explained.upper, explained.upper_blame),
+    ):
+        if (side == 0 and value == 0) or value is cb.UNBOUNDED:
+            assert blame.statements == blame.figures == ()
+            assert blame.smallest
+            continue
+        chosen = named(release, blame)
+        assert bound(release, chosen, over, labels, side) == value
+        if not blame.smallest:
+            continue  # not decided, which may be where nothing limits the sums
+        assert blame.irreducible
+        if chosen:
+            for fewer in itertools.combinations(release.statements, len(chosen) - 1):
+                assert bound(release, fewer, over, labels, side) != value
+        check_figures(release, chosen, blame, over, labels, side, value)
+
+
+def exactly(table):
+    return cb.Margin(list(table.domain.names), table.counts)
+
+
+def named(release, blame):
+    left = list(blame.statements)
+    chosen = []
+    for statement in release.statements:
+        if statement.notation in left:
+            left.remove(statement.notation)
+            chosen.append(statement)
+    assert not left
+    return chosen
+
+
+def check_figures(release, chosen, blame, over, labels, side, value):
+    """With the named figures alone the bound stays; without one of them it goes."""
+    shown = [figures_of(release, statement, blame) for statement in chosen]
+    kept = [
+        statement if here is None else withheld(statement, ~here)
+        for statement, here in zip(chosen, shown, strict=True)
+    ]
+    assert bound(release, kept, over, labels, side) == value
+    for place, here in enumerate(shown):
+        if here is None:
+            assert chosen[place].notation in blame.figures
+            continue
+        for index in np.argwhere(here):
+            if says_nothing(chosen[place], tuple(index)):
+                continue
+            fewer = here.copy()
+            fewer[tuple(index)] = False
+            weaker = [*kept[:place], withheld(chosen[place], ~fewer), *kept[place + 1 :]]
+            assert bound(release, weaker, over, labels, side) != value
+
+
+def says_nothing(statement, index):
+    """A row that holds nobody is one figure and stays; an entry may be at least 0."""
+    if isinstance(statement, cb.Conditional):
+        return statement.intervals.zero[index[0]]
+    return statement.lower[index] <= 0 and statement.upper[index] < 0
+
+
+def withheld(statement, hidden):
+    if isinstance(statement, cb.Conditional):
+        hidden = hidden & ~statement.intervals.zero[:, None]
+    return statement.withheld(hidden)
+
+
+def figures_of(release, statement, blame):
+    if not isinstance(statement, cb.Conditional | cb.Margin):
+        return None
+    margin = release.domain.project(statement.variables)
+    rates = isinstance(statement, cb.Conditional)
+    shape = statement.intervals.low.shape if rates else statement.lower.shape
+    shown = np.zeros(shape, dtype=bool)
+    for flat, cell in enumerate(margin.cells()):
+        figure = f"{statement.notation} at {', '.join(map(str, cell))}: "
+        shown.flat[flat] = any(text.startswith(figure) for text in blame.figures)
+    return shown
+
+
+def told_apart(release):
+    notations = [one.notation for one in release.statements]
+    return len(set(notations)) == len(notations)
+
+
+@few(6)
+@given(cases(shapes=SMALL))
+def test_mixtures(case):
+    assume(told_apart(case.release))
+    assume(len(listed(case.release, case.largest)))
+    labels = tuple(case.release.domain.project(case.over).levels(n)[-1] for n in case.over)
+    check(case.release, case.over, labels)
+
+
+@few(10)
+@given(margin_cases(shapes=[((2, 2, 2), 6), ((2, 2, 3), 5)]))
+def test_margins(case):
+    assume(told_apart(case.release))
+    assume(len(listed(case.release, case.largest)))
+    labels = tuple(case.release.domain.levels(n)[0] for n in case.over)
+    check(case.release, case.over, labels)
+
+
+CUBE = cb.Domain(dict.fromkeys("abc", TWO))
+
+
+def test_a_margin_alone_is_blamed_for_what_it_forces():
+    release = cb.Release(
+        CUBE,
+        [
+            cb.Margin(["a", "b"], [[3, 9], [8, 7]]),
+            cb.Margin(["b", "c"], [[5, 6], [8, 8]]),
+            cb.Margin(["a", "c"], [[6, 6], [7, 8]]),
+        ],
+    )
+    explained = cb.bounds(release).explain("0", "0", "0")
+    assert explained.upper == 3
+    assert explained.upper_blame.statements == ("[a,b]",)
+    assert explained.upper_blame.figures == ("[a,b] at 0, 0: 3",)
+    assert explained.lower == 0
+    assert explained.lower_blame.statements == ()
+    assert explained.lower_witness["0", "0", "0"] == 0
+    text = str(explained)
+    assert "at most 3: because of [a,b] (smallest set)" in text
+    assert "at least 0: without any statement" in text
+    check(release, CUBE.names, ("0", "0", "0"))
+    check(release, CUBE.names, ("1", "1", "1"))
+
+
+def test_blame_is_shared_where_statements_force_together():
+    release = cb.Release(
+        CUBE,
+        [cb.Margin(["a", "b"], [[9, 1], [2, 8]]), cb.Margin(["b", "c"], [[10, 1], [4, 5]])],
+    )
+    explained = cb.bounds(release).explain("0", "0", "0")
+    assert explained.lower == 8
+    blame = explained.lower_blame
+    assert blame.statements == ("[a,b]", "[b,c]")
+    # 9 of which at most 1 is elsewhere, or 10 of which at most 2 are.
+    assert blame.figures in (
+        ("[a,b] at 0, 0: 9", "[b,c] at 0, 1: 1"),
+        ("[a,b] at 1, 0: 2", "[b,c] at 0, 0: 10"),
+    )
+    check(release, CUBE.names, ("0", "0", "0"))
+
+
+def test_bounds_without_end_blame_nobody():
+    release = cb.Release(CUBE, [cb.Margin(["a"], [">2", None])])
+    explained = cb.bounds(release, over=["a"]).explain("0")
+    assert explained.upper is cb.UNBOUNDED
+    assert explained.upper_witness is None
+    assert explained.upper_blame.statements == ()
+    assert explained.lower == 3
+    assert explained.lower_blame.figures == ("[a] at 0: >2",)
+    assert explained.to_dict()["upper"] is None
+
+
+def test_suppressed_figures_are_never_blamed():
+    release = cb.Release(
+        cb.Domain({"a": ["0", "1", "2"]}), [cb.Margin(["a"], [None, "<4", 5]), cb.Total(9)]
+    )
+    explained = cb.bounds(release).explain("0")
+    assert (explained.lower, explained.upper) == (1, 4)
+    assert len(explained.lower_blame.figures) == 3
+    assert not any("at 0" in one for one in explained.lower_blame.figures)
+    assert len(explained.upper_blame.statements) == 2
+    assert len(explained.upper_blame.figures) == 2
+    assert not any("at 1" in one for one in explained.upper_blame.figures)
+
+
+def test_many_statements_are_left_out_one_at_a_time(monkeypatch):
+    monkeypatch.setattr(explaining, "MOST_STATEMENTS", 2)
+    release = cb.Release(
+        CUBE,
+        [
+            cb.Margin(["c"], [6, 6]),
+            cb.Margin(["a", "b"], [[3, 3], [3, 3]]),
+            cb.Prior(["a", "b", "c"], upper=3),
+        ],
+    )
+    blame = cb.bounds(release).explain("0", "0", "0").upper_blame
+    assert blame.statements == (release.statements[2].notation,)
+    assert not blame.smallest
+    assert "(irreducible set)" in str(cb.bounds(release).explain("0", "0", "0"))
+
+
+def test_few_trials_leave_more_figures_and_say_so(monkeypatch):
+    monkeypatch.setattr(explaining, "MOST_WORK", 0)
+    domain = cb.Domain({"a": [str(k) for k in range(64)], "b": TWO})
+    counts = np.full(64, 2)
+    release = cb.Release(domain, [cb.Margin(["a"], counts), cb.Margin(["b"], [100, 28])])
+    explained = cb.bounds(release).explain("0", "0")
+    assert explained.upper == 2
+    assert explained.upper_blame.figures == ("[a] at 0: 2",)
+    release = cb.Release(
+        domain, [cb.Margin(["a"], ["<3"] * 64), cb.Total(lower=127), cb.Prior(["a", "b"], upper=1)]
+    )
+    explained = cb.bounds(release).explain("0", "0")
+    assert explained.lower == 0 or not explained.lower_blame.irreducible
+
+
+def test_what_was_not_decided_is_not_called_smallest(monkeypatch):
+    release = cb.Release(
+        CUBE,
+        [cb.Margin(["a", "b"], [["2-9", 1], [2, 8]]), cb.Margin(["b", "c"], [["<9", 1], [4, 5]])],
+    )
+    answer = cb.bounds(release)
+    with monkeypatch.context() as patched:
+        patched.setattr("cellbounds.methods.general.method.passes", lambda *_: None)
+        patched.setattr("cellbounds.methods.gluing.method.GluedAnswers.forces", lambda *_: None)
+        blame = answer.explain("0", "0", "0").upper_blame
+    assert not blame.smallest
+    assert not blame.irreducible
+
+
+def test_kinds_without_explanations():
+    release = cb.Release(CUBE, [cb.Total(4)])
+    with pytest.raises(cb.InvalidInput, match="no explanation"):
+        cb.bounds(release, kind="linear").explain("0", "0", "0")
