@@ -15,6 +15,7 @@ import numpy as np
 from cellbounds.arrays import SAFE, IntArray
 from cellbounds.constraints import NO_LOWER, NO_UPPER, System, compile_release
 from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.methods.effort import Effort
 from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.problem import Problem, raw_problem
 from cellbounds.methods.general.programs import LinearProgram
@@ -38,8 +39,11 @@ def certify(
     method: str,
     from_table: bool,
     public: bool | None,
+    seconds: float | None,
 ) -> dict[str, Any]:
     """The certificate of all bounds as plain values.
+
+    Multipliers are looked for until the budget is spent; then only the method is named.
 
     Raises
     ------
@@ -53,7 +57,7 @@ def certify(
         )
     lower, upper = worked.bounds()
     attained = worked.attained() or (lower, upper)
-    provers = _Provers(release, over)
+    provers = _Provers(release, over, Effort.of(seconds))
     tables = _Tables(worked)
     cells = []
     for labels, index in zip(
@@ -112,8 +116,9 @@ class _Tables:
 class _Provers:
     """Finds multipliers of the published inequalities."""
 
-    def __init__(self, release: Release, over: tuple[str, ...]) -> None:
+    def __init__(self, release: Release, over: tuple[str, ...], effort: Effort) -> None:
         self._release = release
+        self._effort = effort
         self._shape = tuple(len(release.domain.levels(name)) for name in over)
         self._asked = asked_about(release.domain, over)
         self._system: System = compile_release(release)
@@ -152,7 +157,7 @@ class _Provers:
     def _multipliers(self, weights: IntArray, proven: int) -> dict[str, Any] | None:
         """Multipliers that prove ``weights @ cells >= proven``."""
         problem = self._problem
-        if problem is None or not len(problem.cells):
+        if problem is None or not len(problem.cells) or self._effort.spent:
             return None
         cells = np.flatnonzero(weights)
         proposal = self._solver.minimize(cells, weights[cells])

@@ -249,7 +249,7 @@ def _certify(
     answer = bounds(
         release, over=over, seconds=seconds, executor=executor, start=start, progress=progress
     )
-    _write(json.dumps(answer.certificate(), ensure_ascii=False) + "\n", path)
+    _write(json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n", path)
 
 
 @commands.command(epilog=EPILOG)

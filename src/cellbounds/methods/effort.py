@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from numbers import Real
 
 from cellbounds.errors import InvalidInput
 from cellbounds.table import Table
@@ -39,14 +40,14 @@ class Effort:
         """Check a budget in seconds and start its clock."""
         if seconds is None:
             return cls(None, executor, start, progress)
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        if isinstance(seconds, bool) or not isinstance(seconds, Real):
             raise InvalidInput(f"seconds={seconds!r}; give a number of seconds above 0, or None")
         if not 0 < seconds < float("inf"):
             raise InvalidInput(
                 f"seconds={seconds!r}; a budget is a number of seconds above 0 (None: no limit)"
             )
-        now = time.monotonic()
-        return cls(now + seconds, executor, start, progress, now + share * seconds)
+        now, span = time.monotonic(), float(seconds)
+        return cls(now + span, executor, start, progress, now + share * span)
 
     @property
     def for_bounds(self) -> Effort:

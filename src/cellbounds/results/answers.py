@@ -139,7 +139,9 @@ class Bounds(Answer):
     kind: str
     _explain: Callable[[tuple[Label, ...]], Explanation] | None = field(repr=False)
     _attained: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = field(repr=False, default=None)
-    _certify: Callable[[bool | None], dict[str, Any]] | None = field(repr=False, default=None)
+    _certify: Callable[[bool | None, float | None], dict[str, Any]] | None = field(
+        repr=False, default=None
+    )
 
     @property
     def attained_lower(self) -> npt.NDArray[Any]:
@@ -205,7 +207,9 @@ class Bounds(Answer):
             raise InvalidInput(f"bounds of kind {self.kind!r} have no explanation; ask for 'sharp'")
         return self._explain(labels)
 
-    def certificate(self, *, public: bool | None = None) -> dict[str, Any]:
+    def certificate(
+        self, *, public: bool | None = None, seconds: float | None = None
+    ) -> dict[str, Any]:
         """The bounds with witnesses and proofs, as plain values for a JSON file.
 
         ``cellbounds verify`` checks such a file without any method of this package.
@@ -215,12 +219,15 @@ class Bounds(Answer):
         public
             Whether it may be handed on: witnesses then may not lean on the owner's table, so the
             answer must have been made without ``start=``. By default marked as what it is.
+        seconds
+            A budget for finding proofs that can be checked by multiplication; bounds without one
+            name the method that proved them, and have to be proven again.
         """
         if self._certify is None:
             raise InvalidInput(
                 f"bounds of kind {self.kind!r} have no certificate; ask for kind='sharp'"
             )
-        return self._certify(public)
+        return self._certify(public, seconds)
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, lower, upper."""
