@@ -36,6 +36,8 @@ def contradiction(
     names = ", ".join(statement.notation for statement in chosen)
     if len(chosen) == 1:
         return InconsistentRelease(f"no table of counts fits {names}, even alone ({problem})")
+    if trials.undecided:
+        return InconsistentRelease(f"no table of counts fits {names} together")
     how = "any fewer of them do" if trials.left else "without one of them the others can"
     return InconsistentRelease(f"no table of counts fits {names} together, though {how}")
 
@@ -46,17 +48,20 @@ class _Trials:
     def __init__(self, solver: Solver, release: Release) -> None:
         self._solver, self._release = solver, release
         self.left = MOST_TRIALS
+        self.undecided = False
 
     def impossible(self, statements: Sequence[Statement]) -> bool:
         self.left = max(0, self.left - 1)
         domain = self._release.domain
         try:
             worked = self._solver(Release(domain, statements), domain.names[:1])
-            worked.bound((0,), 0)
+            possible = worked.possible()
         except InconsistentRelease:
             return True
         except CellboundsError:
-            return False  # not decided, so not known to be impossible
+            possible = None
+        # What is not decided is not known to be impossible.
+        self.undecided |= possible is None
         return False
 
 

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cellbounds.errors import InvalidInput
 
 __all__ = ["Domain", "Grouping", "Label"]
@@ -120,7 +122,10 @@ class Domain:
                 raise InvalidInput(
                     f"levels of {name!r} are the text {labels!r}; give a list of levels"
                 )
-            ordered = tuple(labels)
+            # Labels from arrays as plain Python values: they look the same and can be written.
+            ordered = tuple(
+                label.item() if isinstance(label, np.generic) else label for label in labels
+            )
             try:
                 positions = {label: place for place, label in enumerate(ordered)}
             except TypeError:

@@ -135,6 +135,8 @@ def _shown_figures(
     """
     shape, loose = _loose_figures(statement)
     hidden = np.zeros(shape, dtype=bool)
+    if isinstance(statement, Margin):
+        hidden.flat[np.setdiff1d(np.arange(hidden.size), loose)] = True  # they say nothing
     trials = max(20, MOST_WORK // max(hidden.size, 1))
     size = len(loose)
     while size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,7 +28,7 @@ from cellbounds.methods.general.rays import grows_without_end
 from cellbounds.methods.general.redundancy import independent_rows
 from cellbounds.methods.general.search import Proof, Search
 from cellbounds.methods.general.settling import passes, settle_all
-from cellbounds.methods.general.values import values_of
+from cellbounds.methods.general.values import Run, values_of
 from listing import listed
 from mixtures import cases
 
@@ -344,6 +345,14 @@ def test_dual_bounds_of_large_numbers_are_exact():
     assert Duals(one).least(np.array([3, 3]), np.array([3.0]), 2**62) == 3 * big
 
 
+def test_dual_bounds_beyond_64_bits_do_not_wrap():
+    """x0 + x1 = B: the vector proves -B/4 or so, which wraps to a positive number in 64 bits."""
+    big = 2**58
+    one = problem([({0: 1, 1: 1}, big, big)], [0, 0], [big, 2 * big])
+    proven = Duals(one).least(np.array([1, 0]), np.array([256045 / 2**20]), 2**60)
+    assert proven <= 0
+
+
 def test_fractions_are_rounded_up():
     """2 x >= 3 proves x >= 2 in whole numbers."""
     one = problem([({0: 2}, 3, None)], [0], [9])
@@ -401,6 +410,9 @@ def test_smallest_moves():
     assert moves_of(limits) == ((0,), (1,), (2,))
     values = cb.Release(domain, [cb.Prior(["c", "a", "b"], values={("0", "0", "0"): [1, 3]})])
     assert moves_of(values) == ()
+    merged = cb.Domain({"a": THREE}, groupings={"g": cb.Grouping("a", {"x": ["0", "1"]})})
+    assert moves_of(cb.Release(merged, [cb.Prior(["g"], upper=4)])) == ()
+    assert moves_of(cb.Release(merged, [cb.Prior(["a"], upper=4)])) == ((0,),)
     narrow = cb.Domain({"a": ["0"], "b": TWO, "c": TWO})
     assert moves_of(cb.Release(narrow, [cb.Total(4)])) == ((1,), (2,))
 
@@ -450,6 +462,82 @@ def test_walks_alone_reach_the_extremes_of_a_small_table():
     assert np.array_equal(search.pool.most, truth.upper.ravel())
     search = walked(RELEASE, ("a", "b", "c"), 0)
     assert np.array_equal(search.pool.least, truth.lower.ravel())
+
+
+LIMITED = cb.Release(
+    cb.Domain({"a": THREE, "b": THREE}),
+    [
+        cb.Margin(["a"], [40, 50, 30]),
+        cb.Margin(["b"], [40, 40, 40]),
+        cb.Prior(["a", "b"], lower=6, upper=22),
+    ],
+)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("over", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize("temperature", [0, 3.0])
+def test_walks_keep_the_limits_of_cells(over, side, temperature):
+    guide = Guide(np.full(9, 120 / 9), temperature) if temperature else None
+    search = walked(LIMITED, over, side, guide, proposals=20_000)
+    truth = cb.bounds(LIMITED, over=over)
+    if not temperature:
+        reached = search.pool.most if side else search.pool.least
+        assert np.array_equal(reached, (truth.upper if side else truth.lower).ravel())
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("temperature", [0.0, 3.0])
+def test_walks_never_go_back_and_count_as_they_go(sign, temperature):
+    from cellbounds.methods.general.walking import walk
+
+    search = Search(LIMITED, ("a", "b"))
+    walker, asked = search.walker, search.asked
+    counts = np.array([14, 13, 13, 16, 17, 17, 10, 10, 10])
+    sums = asked.sums(counts).copy()
+    shape, strides = walker._layout()
+    guide, weights = np.full(9, 120 / 9), np.full(9, 0.1)
+    snapshots = np.empty((4, 9), dtype=np.int64)
+    goal = 10**6 if sign > 0 else -1  # out of reach, so that the walk goes on
+    changed = 0
+    for _ in range(400):
+        before = counts.copy()
+        left, _ = walk(
+            counts, search.full.lower, search.full.upper, shape, strides, walker._axes,
+            walker._sizes, asked.of, sums, asked.members(4), 4, sign, goal,
+            np.full(9, -1), np.full(9, 2**62), guide, weights, temperature, 1, 30,
+            walker._state, snapshots,
+        )  # fmt: skip
+        assert left in (0, 1)
+        assert (counts[4] - before[4]) * sign >= 0
+        assert np.array_equal(sums, asked.sums(counts))
+        assert search.full.holds(counts)
+        changed += int((counts != before).any())
+    assert changed > 20
+    assert counts[4] == (22 if sign > 0 else 6)
+
+
+def test_walks_bring_home_every_goal_that_they_meet():
+    from cellbounds.methods.general.walking import walk
+
+    search = Search(LIMITED, ("a", "b"))
+    search.first_table(None)
+    walker, asked, counts = search.walker, search.asked, search.pool.at(0)
+    shape, strides = walker._layout()
+    least, most = np.full(9, 6), np.full(9, 22)
+    snapshots = np.empty((64, 9), dtype=np.int64)
+    _, kept = walk(
+        counts, search.full.lower, search.full.upper, shape, strides, walker._axes,
+        walker._sizes, asked.of, asked.sums(counts).copy(), asked.members(4), 4, 1, 10**6,
+        least, most, np.zeros(9), np.zeros(9), 0.0, 20_000, 30, walker._state, snapshots,
+    )  # fmt: skip
+    assert kept > 4
+    for place in range(9):
+        if least[place] == -1:
+            assert (snapshots[:kept, place] == 6).any()
+        if most[place] == 2**62:
+            assert (snapshots[:kept, place] == 22).any()
+    assert (least == -1).sum() + (most == 2**62).sum() >= kept
 
 
 def test_walks_need_sums_that_each_cell_belongs_to_once():
@@ -598,6 +686,58 @@ def test_exact_programs_enclose_and_are_attained_by_reals(one, data):
     assert exact_bound(one, weights) == -((-value.numerator) // value.denominator)
 
 
+def shifted(one, data):
+    """The same rows and cells with other limits."""
+    move = st.integers(-1, 2)
+    rows = [data.draw(move) for _ in one.row_lower]
+    high = np.where(one.row_upper == NO_UPPER, NO_UPPER, one.row_upper + rows)
+    low = np.where(one.row_lower == NO_LOWER, NO_LOWER, one.row_lower + np.minimum(rows, 0))
+    upper = one.upper + np.array([data.draw(st.integers(0, 2)) for _ in one.upper])
+    return replace(one, row_lower=low, row_upper=np.maximum(low, high), upper=upper)
+
+
+@few(5)
+@given(small_problems(3), st.data())
+def test_a_basis_of_another_program_is_checked(one, data):
+    """One for other limits, or another sum, is refused, or happens to be optimal."""
+    weights = np.array([data.draw(st.integers(-2, 2)) for _ in one.lower], dtype=np.int64)
+    try:
+        truth = ExactProgram(one).least(weights)
+    except cb.InconsistentRelease:
+        truth = None
+    program = ExactProgram(one)
+    program._program = LinearProgram(shifted(one, data), exact=True)
+    asked = weights
+    if data.draw(st.booleans()):
+        asked = np.array([data.draw(st.integers(-2, 2)) for _ in one.lower], dtype=np.int64)
+    assume(program._program.minimize(np.arange(len(weights)), asked) is not None)
+    assert program._verified(weights) in (None, truth)
+
+
+def test_a_corner_outside_the_limits_is_refused():
+    """Minimising -x0 - x1 over wider rows or cells ends outside these."""
+    weights = np.array([-1, -1])
+    one = problem([({0: 1, 1: 2}, 0, 6)], [0, 0], [4, 4])
+    for wider in (
+        problem([({0: 1, 1: 2}, 0, 60)], [0, 0], [4, 4]),
+        problem([({0: 1, 1: 2}, 0, 6)], [0, 0], [90, 4]),
+    ):
+        program = ExactProgram(one)
+        assert program.least(weights) == -5
+        program._program = LinearProgram(wider, exact=True)
+        program._program.minimize(np.arange(2), weights)
+        assert program._verified(weights) is None
+
+
+def test_directions_that_lower_a_sum_for_ever():
+    program = ExactProgram(problem([({0: 1, 1: -2}, 0, 3)], [0, 0], [None, None]))
+    assert program._endless(np.array([-1, 0]))
+    assert not program._endless(np.array([1, 0]))
+    assert not program._endless(np.array([-1, 2]))
+    closed = ExactProgram(problem([({0: 1, 1: 1}, 0, 3)], [0, 0], [9, 9]))
+    assert not closed._endless(np.array([-1, -1]))
+
+
 # Redundant rows ----------------------------------------------------------------------------------
 
 
@@ -607,14 +747,17 @@ def rank_of(one, rows):
     return int(np.linalg.matrix_rank(dense[rows])) if rows.any() else 0
 
 
+def mixed():
+    """Equations that depend on each other, and inequalities behind them."""
+    domain = cb.Domain(dict.fromkeys("abcd", THREE))
+    table = cb.Table(domain, np.random.default_rng(4).integers(1, 9, size=domain.shape))
+    return cb.publish(table, "[a,b]", "[b,c]", "[c,d]", "[a,d]", "[b,d]~3")
+
+
 @pytest.mark.parametrize("sample", [1, 4, 100])
 def test_independent_rows_have_full_rank(sample, monkeypatch):
     monkeypatch.setattr("cellbounds.methods.general.redundancy.CELLS_PER_ROW", sample)
-    rng = np.random.default_rng(4)
-    domain = cb.Domain(dict.fromkeys("abcd", THREE))
-    table = cb.Table(domain, rng.integers(1, 9, size=domain.shape))
-    release = cb.publish(table, "[a,b]", "[b,c]", "[c,d]", "[a,d]", "[b,d]~3")
-    one = made(release)
+    one = made(mixed())
     equal = one.row_lower == one.row_upper
     kept = independent_rows(one)
     assert kept[~equal].all()
@@ -626,11 +769,12 @@ def test_independent_rows_have_full_rank(sample, monkeypatch):
 
 
 def test_programs_without_dependent_rows_prove_the_same(monkeypatch):
-    search = Search(RELEASE, RELEASE.domain.names)
+    search = Search(mixed(), tuple("abcd"))
     plain = LinearProgram(search.small)
     monkeypatch.setattr("cellbounds.methods.general.programs.RANK_PAYS", 0)
     lean = LinearProgram(search.small)
-    for cell in range(len(search.numbers)):
+    assert not independent_rows(search.small).all()
+    for cell in range(0, len(search.numbers), 9):
         weights = np.zeros(len(search.numbers), dtype=np.int64)
         weights[cell] = 1
         ours, theirs = (one.minimize(np.array([cell]), np.array([1])) for one in (plain, lean))
@@ -666,6 +810,16 @@ def test_bounds_beyond_a_known_table_are_closed():
     with pytest.raises(cb.InconsistentRelease):
         closed_beyond(one, np.array([0]), 1, 0)
     assert exact_bound(one, np.array([1, 0, 0, 0])) == 1
+
+
+def test_bounds_above_a_known_table_are_closed():
+    one = problem([({0: 1, 1: 1}, 0, 10)], [0, 0], [None, None])
+    above = closed_beyond(one, np.array([0]), 4, 1)
+    assert above.upper.tolist() == [10, 5]
+    assert above.holds(np.array([5, 5]))
+    assert not above.holds(np.array([4, 5]))
+    below = closed_beyond(one, np.array([0]), 4, 0)
+    assert below.upper.tolist() == [3, 10]
 
 
 def test_large_problems_are_not_closed():
@@ -817,6 +971,20 @@ def all_of(release, total):
             if not cb.violations(release, cb.Table(release.domain, counts)):
                 tables.append(counts.ravel().tolist())
     return tables
+
+
+def test_runs_of_tables():
+    run = Run(3, 2, 4, np.array([3, 9]), np.array([2, -1]))
+    assert run.last == 11
+    assert [value for value in range(15) if run.holds(value)] == [3, 5, 7, 9, 11]
+    assert run.table_at(7).tolist() == [7, 7]
+    endless = Run(3, 1, None, np.array([3]), np.array([1]))
+    assert endless.holds(10**9)
+    assert endless.table_at(10).tolist() == [10]
+    alone = Run(3, 1, 0, np.array([3]), None)
+    assert alone.holds(3)
+    assert not alone.holds(4)
+    assert alone.table_at(3).tolist() == [3]
 
 
 def test_runs_and_holes():

@@ -10,6 +10,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.general import GeneralSharp
+from cellbounds.methods.general.search import Search
 from cellbounds.methods.gluing.tables import Named, Target, glued, spread, summed
 from cellbounds.methods.protocol import Question
 from cellbounds.structure import gather
@@ -205,10 +206,78 @@ def test_the_border_reaches_a_part_that_does_not_publish_it():
 def test_a_total_inside_a_range_is_agreed_with_the_border():
     release = cb.Release(
         domain_of((2, 2)),
-        [cb.Margin(["a"], [2, 3]), cb.Margin(["b"], ["1-9", None]), cb.Total(lower=1, upper=30)],
+        [cb.Margin(["a"], [2, 3]), cb.Margin(["b"], ["1-9", "<3"]), cb.Total(lower=1, upper=30)],
     )
-    assert cb.bounds(release, over=["b"])["b1"] == (0, 4)
+    assert cb.bounds(release, over=["b"])["b0"] == (3, 5)
     same_as_search(release)
+
+
+def test_a_loose_margin_over_the_border_does_not_replace_it():
+    release = cb.Release(
+        domain_of((2, 2, 2)),
+        [
+            cb.Margin(["a", "c"], [[1, 0], [1, 2]]),
+            cb.Margin(["a"], [None, "3-5"]),
+            cb.Margin(["a", "b"], [["<1", "1-2"], ["1-2", "1-2"]]),
+        ],
+    )
+    assert cb.bounds(release, over=["b"])["b1"] == (2, 3)
+    same_as_search(release)
+
+
+def test_questions_that_merge_levels_are_left_to_the_search():
+    domain = cb.Domain(
+        {"a": ["a0", "a1", "a2"], "b": ["b0", "b1"]},
+        groupings={"g": cb.Grouping("a", {"x": ["a0", "a1"], "y": ["a2"]})},
+    )
+    release = cb.Release(domain, [cb.Margin(["a"], [2, 3, 4]), cb.Margin(["b"], [1, 8])])
+    answer = cb.bounds(release, over=["g", "b"])
+    assert answer.method == "integer search"
+    assert answer["x", "b0"] == (0, 1)
+    assert answer["x", "b1"] == (4, 5)
+
+
+def test_parts_start_from_their_margin_of_the_owners_table(monkeypatch):
+    started = []
+    original = Search.start_from
+
+    def start_from(self, counts):
+        started.append((self.release.domain.names, counts.copy()))
+        original(self, counts)
+
+    monkeypatch.setattr(Search, "start_from", start_from)
+    rng = np.random.default_rng(6)
+    table = cb.Table(domain_of((3, 2, 2, 2)), rng.integers(0, 4, size=(3, 2, 2, 2)))
+    release = cb.publish(table, "[a,b]", "[b,c]", "[a,c]", "[c,d]", total=False)
+    answer = cb.bounds(release, start=table)
+    assert answer.method == GLUED
+    ((names, counts),) = started
+    assert names == ("a", "b", "c")
+    assert np.array_equal(counts, table.margin("a", "b", "c").counts.ravel())
+    assert np.array_equal(answer.upper, cb.bounds(release).upper)
+
+
+@pytest.mark.parametrize("over", ["ab", "abde", "de", "f"])
+def test_a_part_without_a_table_leaves_everything_unattained(over, monkeypatch):
+    """The budget of one part was spent before it had a table: nothing is shown of the whole."""
+    original = Search.first_table
+
+    def first_table(self, seconds):
+        return "d" not in self.release.domain.names and original(self, seconds)
+
+    monkeypatch.setattr(Search, "first_table", first_table)
+    monkeypatch.setattr(Search, "_add_if_near", lambda *_: False)
+    loose = [["1-4", None], [None, "2-3"]]
+    release = cb.Release(
+        domain_of((2, 2, 2, 2, 2, 2)),
+        [cb.Margin(["a", "b"], loose), cb.Margin(["d", "e"], loose), cb.Total(9)],
+    )
+    answer = cb.bounds(release, over=list(over), seconds=5)
+    assert answer.method == GLUED
+    assert answer.evidence is cb.Evidence.OUTER
+    assert all(one is None for one in answer.attained_lower.flat)
+    assert all(one is None for one in answer.attained_upper.flat)
+    assert (answer.upper <= 9).all()
 
 
 # Holes -------------------------------------------------------------------------------------------
@@ -306,6 +375,16 @@ def test_only_free_variables_are_asked_for():
     values = cb.attainable(release, over=["b"])
     for value in range(10):
         assert values.witness("b0", value=value).margin("b")["b0"] == value
+
+
+def test_several_free_variables_of_which_one_is_asked_for():
+    release = cb.Release(domain_of((2, 2, 2, 2)), [cb.Margin(["a"], [4, 5])])
+    for over in (["d"], ["c", "a"], ["d", "b"], ["a", "d"]):
+        answer = cb.bounds(release, over=over)
+        for labels in answer.domain.cells():
+            for side, at in enumerate(("lower", "upper")):
+                witness = answer.witness(*labels, at=at)
+                assert witness.margin(*over)[labels] == answer[labels][side]
 
 
 def test_a_known_part_is_checked_against_what_else_is_said_of_it():

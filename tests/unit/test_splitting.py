@@ -176,6 +176,15 @@ def test_borders_connect_what_is_left():
     assert frozenset("bc") in {one.variables for one in part.borders}
 
 
+def test_a_border_is_not_cut_through():
+    """The sums over b and c together are known from [a,b,c]; a cut at d would lose them."""
+    statements = [margin("abc"), loose("bd"), loose("ce"), loose("de"), margin("d")]
+    tree = tree_of(*statements)
+    check(tree, statements)
+    assert parts(tree) == ["abc", "bcde"]
+    assert parts(tree_of(*statements[1:], margin("b"), margin("c"))) == ["bd", "cde"]
+
+
 def test_the_total_is_the_border_of_what_shares_nothing():
     tree = tree_of(loose("ab"), loose("cd"), cb.Total(16))
     assert parts(tree) == ["ab", "cd"]

@@ -18,7 +18,7 @@ from cellbounds.errors import TooMuchWork
 from cellbounds.methods.general.exact import ExactProgram
 from cellbounds.methods.general.problem import Problem
 
-__all__ = ["closed_beyond", "exact_bound"]
+__all__ = ["closed_beyond", "exact_bound", "exactly_feasible"]
 
 MOST_CELLS = 400
 """Exact programs, one for each cell, are worth it up to here."""
@@ -33,6 +33,16 @@ def exact_bound(problem: Problem, weights: IntArray) -> int | None:
     except TooMuchWork:
         return None
     return None if least is None else math.ceil(least)
+
+
+def exactly_feasible(problem: Problem) -> bool:
+    """Whether real numbers fit; yes if the problem is too large to be sure."""
+    if len(problem.lower) > MOST_CELLS:
+        return True
+    try:
+        return ExactProgram(problem).feasible
+    except TooMuchWork:
+        return True
 
 
 def closed_beyond(problem: Problem, cells: IntArray, value: int, side: int) -> Problem | None:

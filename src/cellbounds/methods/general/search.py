@@ -11,7 +11,7 @@ from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.constraints import NO_UPPER, compile_release
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
 from cellbounds.methods.general.asked import Asked, asked_about
-from cellbounds.methods.general.closing import exact_bound
+from cellbounds.methods.general.closing import exact_bound, exactly_feasible
 from cellbounds.methods.general.duals import Duals
 from cellbounds.methods.general.integers import IntegerProgram, fits_solver
 from cellbounds.methods.general.moves import Guide, Walker, moves_of
@@ -178,6 +178,8 @@ class Search:
         proposal = self.program.minimize(np.array([0]), np.array([1]), seconds)
         if proposal is not None and self._add_if_near(proposal.cells):
             return True
+        if proposal is None and self.capped and not exactly_feasible(self.small):
+            raise InconsistentRelease("not even real numbers fit all the published figures")
         if seconds is not None:
             seconds = max(0.01, seconds - (time.monotonic() - began))
         if not self.sendable:
@@ -185,9 +187,22 @@ class Search:
         found = self.integers.any_table(None, seconds)
         if found.cells is not None:
             self.pool.add(self.expand(found.cells))
-        elif found.final and not self.capped:
+        elif found.final and not (self.capped and self._limited_part_fits(seconds)):
             raise InconsistentRelease("no table of counts fits all the published figures")
         return bool(len(self.pool))
+
+    def _limited_part_fits(self, seconds: float | None) -> bool:
+        """Whether nothing speaks against a table of the cells that all have to do with limits."""
+        if self.small.lists or not len(self.small.cells):
+            return True
+        labels = self._components()
+        endless = np.isin(labels, labels[self.small.upper == NO_UPPER])
+        if endless.all():
+            return True
+        part = self.small.restricted(~endless)
+        solver = IntegerProgram(part, offset=self.full.lower, numbers=self.numbers[~endless])
+        found = solver.any_table(None, seconds)
+        return found.cells is not None or not found.final
 
     def _add_if_near(self, cells: IntArray) -> bool:
         """Keep a solver's table if it is one of whole numbers (checked exactly)."""
@@ -310,10 +325,14 @@ class Search:
         """Which of the cells left have to do with one sum; all of them if there are lists."""
         if self.small.lists or not len(self.small.cells):
             return np.ones(len(self.numbers), dtype=bool)
+        labels = self._components()
+        cells, _ = self.objective(place)
+        return np.isin(labels, labels[cells])
+
+    def _components(self) -> IntArray:
         if self._component is None:
             self._component = self.small.components()
-        cells, _ = self.objective(place)
-        return np.isin(self._component, self._component[cells])
+        return self._component
 
     @property
     def sendable(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 import time
 from collections.abc import Callable, Iterator
@@ -225,8 +226,9 @@ def _worker(copy: bytes, number: int, bounds: list[Bound], end: float | None) ->
     effort = Effort(None if end is None else time.monotonic() + end - time.time())
     known = len(search.pool)
     _, step = list(_steps(search, effort, share=len(bounds)))[number]
+    owner = multiprocessing.parent_process()
     for place, side in bounds:
-        if effort.spent:
+        if effort.spent or (owner is not None and not owner.is_alive()):
             break
         if not search.settled(place, side):
             step(search, place, side)
