@@ -25,11 +25,11 @@ QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
 
 SHORT_WALKS = ((8.0, 15_000),)
-LONG_WALKS = ((8.0, 3_000_000), (4.0, 3_000_000), (2.0, 3_000_000))
+LONG_WALKS = ((8.0, 1_000_000), (4.0, 1_000_000), (2.0, 1_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
 
-LONGER = 4
+LONGER = 6
 """How much longer walks are that are tried again in large problems."""
 
 DECIDING = 20.0
