@@ -187,7 +187,7 @@ def test_labels_of_all_kinds():
         {
             "größe, cm": ["1,5", "é|è", '"quoted"'],
             "n": [0, 1],
-            "year": [2001, 2002],
+            "year": np.array([2001, 2002]),
         },
         groupings={"small, or not": cb.Grouping("größe, cm", {"klein": ["1,5"], "egal": ["é|è"]})},
     )

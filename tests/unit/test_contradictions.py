@@ -87,6 +87,15 @@ def test_a_smaller_set_is_found_though_a_larger_one_comes_first():
     assert "[a,b]" not in message
 
 
+def test_contradictions_beside_cells_without_limit():
+    """Nothing limits d=1; the two statements about d=0 contradict each other all the same."""
+    pair = [cb.Prior(["d"], upper={"0": 1}), cb.Margin(["d"], [">2", None])]
+    expected = f"no table of counts fits {pair[0].notation}, {pair[1].notation} together"
+    assert said(*pair).startswith(expected)
+    assert said(*pair, over=["a"]).startswith(expected)
+    assert said(*pair, *TRIANGLE).startswith(expected)
+
+
 def test_a_statement_that_no_table_fits_even_alone():
     alone = cb.Linear(["a"], [2, 4], equals=3)
     message = said(margin("b", 1, 1), alone, margin("c", BIG, 1))
@@ -120,9 +129,18 @@ def test_more_than_twelve_statements():
 
 
 def test_when_trials_run_out_the_set_is_only_irreducible(monkeypatch):
+    tried = []
+    original = contradicting._Trials.impossible
+
+    def impossible(self, statements):
+        tried.append(len(statements))
+        return original(self, statements)
+
     monkeypatch.setattr(contradicting, "MOST_TRIALS", 4)
+    monkeypatch.setattr(contradicting._Trials, "impossible", impossible)
     extra = [cb.Prior(["d"], upper=9), cb.Prior(["a", "d"], upper=9)]
     message = said(*extra, *TRIANGLE)
+    assert len(tried) == 2 * 5  # each statement once, for bounds and for values
     assert message.endswith("though without one of them the others can")
     assert all(one.notation in message for one in TRIANGLE)
 

@@ -89,7 +89,7 @@ def check_figures(release, chosen, blame, over, labels, side, value):
             assert chosen[place].notation in blame.figures
             continue
         for index in np.argwhere(here):
-            if says_nothing(chosen[place], tuple(index)):
+            if is_empty_row(chosen[place], index):
                 continue
             fewer = here.copy()
             fewer[tuple(index)] = False
@@ -97,11 +97,9 @@ def check_figures(release, chosen, blame, over, labels, side, value):
             assert bound(release, weaker, over, labels, side) != value
 
 
-def says_nothing(statement, index):
-    """A row that holds nobody is one figure and stays; an entry may be at least 0."""
-    if isinstance(statement, cb.Conditional):
-        return statement.intervals.zero[index[0]]
-    return statement.lower[index] <= 0 and statement.upper[index] < 0
+def is_empty_row(statement, index):
+    """A row that holds nobody is one figure, and stays."""
+    return isinstance(statement, cb.Conditional) and statement.intervals.zero[index[0]]
 
 
 def withheld(statement, hidden):
@@ -213,6 +211,13 @@ def test_suppressed_figures_are_never_blamed():
     assert not any("at 1" in one for one in explained.upper_blame.figures)
 
 
+def test_figures_that_say_nothing_are_never_blamed():
+    release = cb.Release(
+        cb.Domain({"a": ["0", "1", "2"]}), [cb.Margin(["a"], [None, 3, ">=0"]), cb.Total(5)]
+    )
+    assert cb.bounds(release).explain("0").upper_blame.figures == ("[a] at 1: 3", "N=5")
+
+
 def test_many_statements_are_left_out_one_at_a_time(monkeypatch):
     monkeypatch.setattr(explaining, "MOST_STATEMENTS", 2)
     release = cb.Release(
@@ -237,11 +242,22 @@ def test_few_trials_leave_more_figures_and_say_so(monkeypatch):
     explained = cb.bounds(release).explain("0", "0")
     assert explained.upper == 2
     assert explained.upper_blame.figures == ("[a] at 0: 2",)
-    release = cb.Release(
-        domain, [cb.Margin(["a"], ["<3"] * 64), cb.Total(lower=127), cb.Prior(["a", "b"], upper=1)]
+    # Everybody who is elsewhere counts: all 63 figures are needed, more than are tried.
+    release = cb.Release(domain, [cb.Margin(["a"], [None, *counts[1:].tolist()]), cb.Total(200)])
+    explained = cb.bounds(release, over=["a"]).explain("0")
+    assert explained.lower == 200 - 126
+    assert len(explained.lower_blame.figures) == 64
+    assert not explained.lower_blame.irreducible
+    assert "too many to try them all" in str(explained)
+
+
+def test_sums_of_no_cells_need_no_statement():
+    domain = cb.Domain(
+        {"a": ["0", "1", "2"]}, groupings={"g": cb.Grouping("a", {"x": ["0"], "y": ["1", "2"]})}
     )
-    explained = cb.bounds(release).explain("0", "0")
-    assert explained.lower == 0 or not explained.lower_blame.irreducible
+    release = cb.Release(domain, [cb.Margin(["a"], [3, 4, 0]), cb.Total(7)])
+    blame = cb.bounds(release, over=["g", "a"]).explain("x", "1").upper_blame
+    assert (blame.statements, blame.figures) == ((), ())
 
 
 def test_what_was_not_decided_is_not_called_smallest(monkeypatch):

@@ -349,7 +349,7 @@ def test_dual_bounds_beyond_64_bits_do_not_wrap():
     """x0 + x1 = B: the vector proves -B/4 or so, which wraps to a positive number in 64 bits."""
     big = 2**58
     one = problem([({0: 1, 1: 1}, big, big)], [0, 0], [big, 2 * big])
-    proven = Duals(one).least(np.array([1, 0]), np.array([256045 / 2**20]), 2**60)
+    proven = Duals(one).least(np.array([1, 0]), np.array([256020 / 2**20]), 2**60)
     assert proven <= 0
 
 
@@ -773,13 +773,18 @@ def test_programs_without_dependent_rows_prove_the_same(monkeypatch):
     plain = LinearProgram(search.small)
     monkeypatch.setattr("cellbounds.methods.general.programs.RANK_PAYS", 0)
     lean = LinearProgram(search.small)
-    assert not independent_rows(search.small).all()
-    for cell in range(0, len(search.numbers), 9):
-        weights = np.zeros(len(search.numbers), dtype=np.int64)
-        weights[cell] = 1
-        ours, theirs = (one.minimize(np.array([cell]), np.array([1])) for one in (plain, lean))
+    kept = independent_rows(search.small)
+    assert not kept.all()
+    assert kept[np.flatnonzero(~kept)[0] :].any()  # left out in the middle, not at the end
+    rng = np.random.default_rng(9)
+    cells = np.arange(len(search.numbers))
+    for _ in range(6):
+        weights = rng.integers(-5, 6, size=len(cells))
+        ours, theirs = (one.minimize(cells, weights) for one in (plain, lean))
+        assert theirs.duals.any()
         assert ours.value == pytest.approx(theirs.value)
         assert len(theirs.duals) == len(search.small.row_lower)
+        assert not theirs.duals[~kept].any()
         proven = [search.duals.least(weights, one.duals, 10**6) for one in (ours, theirs)]
         assert proven[0] == proven[1]
 
@@ -971,6 +976,33 @@ def all_of(release, total):
             if not cb.violations(release, cb.Table(release.domain, counts)):
                 tables.append(counts.ravel().tolist())
     return tables
+
+
+def test_progressions_of_sums_with_fixed_cells():
+    """3 x + 7 y = 1050, and the sum asked for is x + 4."""
+    domain = cb.Domain({"g": ["u", "v"], "h": TWO})
+    release = cb.Release(
+        domain,
+        [
+            cb.Linear(["g", "h"], [[3, 0], [7, 0]], equals=1050),
+            cb.Prior(["g", "h"], lower={("u", "1"): 4}, upper={("u", "1"): 4, ("v", "1"): 0}),
+        ],
+    )
+    values = cb.attainable(release, over=["g"])
+    assert values["u"] == set(range(4, 355, 7))
+    assert values["v"] == set(range(0, 151, 3))
+    assert values.witness("u", value=18).margin("g")["u"] == 18
+
+
+def test_values_that_need_more_than_the_search_looks_at_are_not_denied():
+    """x is at most 2, and y at least two million for each: y has no limit."""
+    release = cb.Release(
+        cb.Domain({"a": ["x", "y"]}),
+        [cb.Linear(["a"], [-2_000_000, 1], lower=0), cb.Prior(["a"], upper={"x": 2})],
+    )
+    assert cb.bounds(release)["x"] == (0, 2)
+    values = cb.attainable(release)["x"]
+    assert values.possible == {0, 1, 2}
 
 
 def test_runs_of_tables():
