@@ -217,11 +217,11 @@ def test_workers_that_begin_after_the_end_do_nothing():
     search = Search(RELEASE, DOMAIN.names)
     search.first_table(None)
     copy = pickle.dumps(search)
-    late = settling._worker(copy, 3, [(0, 0), (5, 1)], time.time() - 1)
+    late = settling._worker(copy, 2, [(0, 0), (5, 1)], time.time() - 1)
     assert not late.tables
     assert np.array_equal(late.low, search.low[[0, 5]])
     assert np.array_equal(late.high, search.high[[0, 5]])
-    in_time = settling._worker(copy, 3, [(0, 0), (5, 1)], None)
+    in_time = settling._worker(copy, 2, [(0, 0), (5, 1)], None)
     truth = cb.bounds(RELEASE)
     assert in_time.low[0] == truth.lower.flat[0]
     assert in_time.high[1] == truth.upper.flat[5]

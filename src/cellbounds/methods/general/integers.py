@@ -80,9 +80,12 @@ class IntegerProgram:
             [self._cells[c] for c in cells.tolist()], weights.tolist()
         )
 
-    def any_table(self, hint: IntArray | None, seconds: float | None) -> Found:
+    def any_table(self, seconds: float | None) -> Found:
         """Some table, or a proof that there is none."""
-        return self._solve(self._model.clone(), hint, seconds)
+        found = self._solve(self._model.clone(), None, seconds, quick=True)
+        if found.cells is not None or found.final:
+            return found
+        return self._solve(self._model.clone(), None, seconds)
 
     def with_sum(
         self,

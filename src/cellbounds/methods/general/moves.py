@@ -158,6 +158,42 @@ class Walker:
                 break
         pool.add(counts)
 
+    def push_each(
+        self,
+        pool: Pool,
+        counts: IntArray,
+        bounds: list[tuple[int, int]],
+        goals: tuple[IntArray, IntArray],
+        proposals: int,
+    ) -> None:
+        """Blind walks towards several goals, one after the other, from a table on.
+
+        `counts` changes in place; every goal met on the way is kept.
+        """
+        from cellbounds.methods.general.walking import walk_each
+
+        assert self.asked.of is not None
+        shape, strides = self._layout()
+        sums = self.asked.sums(counts).copy()
+        least = np.where(pool.least > goals[0], goals[0], -1)
+        most = np.where(pool.most < goals[1], goals[1], OUT_OF_REACH)
+        room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
+        snapshots = np.empty((room, len(counts)), dtype=np.int64)
+        unguided = np.zeros(len(counts))
+        targets, sides = np.array(bounds, dtype=np.int64).T.copy()
+        aims = np.where(sides == 0, goals[0][targets], goals[1][targets])
+        behind = self.asked.behind
+        while len(targets):
+            done, kept = walk_each(
+                counts, self.problem.lower, self.problem.upper, shape, strides, self._axes,
+                self._sizes, self.asked.of, sums, behind.starts, behind.cells, targets, sides,
+                aims, least, most, unguided, proposals, AIMED_BLINDLY, self._state, snapshots,
+            )  # fmt: skip
+            for table in snapshots[:kept]:
+                pool.add(table)
+            targets, sides, aims = targets[done:], sides[done:], aims[done:]
+        pool.add(counts)
+
 
 def _guidance(
     guide: Guide | None, size: int, members: IntArray

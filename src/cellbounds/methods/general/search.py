@@ -184,7 +184,7 @@ class Search:
             seconds = max(0.01, seconds - (time.monotonic() - began))
         if not self.sendable:
             return False
-        found = self.integers.any_table(None, seconds)
+        found = self.integers.any_table(seconds)
         if found.cells is not None:
             self.pool.add(self.expand(found.cells))
         elif found.final and not (self.capped and self._limited_part_fits(seconds)):
@@ -201,7 +201,7 @@ class Search:
             return True
         part = self.small.restricted(~endless)
         solver = IntegerProgram(part, offset=self.full.lower, numbers=self.numbers[~endless])
-        found = solver.any_table(None, seconds)
+        found = solver.any_table(seconds)
         return found.cells is not None or not found.final
 
     def _add_if_near(self, cells: IntArray) -> bool:
@@ -271,6 +271,12 @@ class Search:
         counts = self.pool.nearest(place, side)
         goals = self.low, self.high
         self.walker.push(self.pool, counts, (place, side), goals, proposals, guide)
+
+    def by_walking_on(self, bounds: list[tuple[int, int]], proposals: int) -> None:
+        """Blind walks towards several bounds, one after the other."""
+        if self.walker.possible and len(self.pool) and bounds:
+            counts, goals = self.pool.at(0), (self.low, self.high)
+            self.walker.push_each(self.pool, counts, bounds, goals, proposals)
 
     @property
     def reach(self) -> int:

@@ -24,6 +24,9 @@ __all__ = ["Settled", "begun", "passes", "settle_all", "settle_one"]
 QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
 
+WALKS = "walks"
+"""The name of that step, which is too short to be shared with other workers."""
+
 SHORT_WALKS = ((8.0, 15_000),)
 LONG_WALKS = ((8.0, 1_000_000), (4.0, 1_000_000), (2.0, 1_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
@@ -75,14 +78,19 @@ def settle_all(search: Search, effort: Effort) -> None:
         _each(search, _by_program(effort, 1), effort)
         return
     search.note("propagation and the first table")
+    if effort.spent:
+        return
     if not search.program_is_dear:
+        search.by_walking_on(_open(search), QUICK_WALK)
+        search.note(WALKS)
+        effort.say(2 * search.asked.size - search.history[-1][2], 2 * search.asked.size)
         while search.by_pushing() >= WORTH_A_ROUND and not effort.spent:
             pass
         search.note("programs for all bounds at once")
     for number, (name, step) in enumerate(_steps(search, effort, share=None)):
         if effort.spent:
             return
-        if effort.executor is not None and number:
+        if effort.executor is not None and name != WALKS:
             _shared(search, number, effort, effort.executor)
         else:
             _each(search, step, effort)
@@ -131,7 +139,8 @@ Step = Callable[[Search, int, int], None]
 
 def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
-    yield "walks", _by_walking(QUICK_WALK)
+    if search.program_is_dear:
+        yield WALKS, _by_walking(QUICK_WALK)
     yield "programs and guided walks", _by_program(effort, 1)
     if search.program_is_dear:
         yield "longer guided walks", _by_program(effort, LONGER)

@@ -15,7 +15,7 @@ from numba import njit
 
 from cellbounds.arrays import IntArray
 
-__all__ = ["longest_move", "walk"]
+__all__ = ["longest_move", "walk", "walk_each"]
 
 
 def _compiled(function: Any) -> Any:
@@ -157,6 +157,54 @@ def walk(
             snapshots[kept] = counts
             kept += 1
     return left, kept
+
+
+@_compiled
+def walk_each(
+    counts: IntArray,
+    lower: IntArray,
+    upper: IntArray,
+    shape: IntArray,
+    strides: IntArray,
+    axes: IntArray,
+    dimensions: IntArray,
+    asked: IntArray,
+    sums: IntArray,
+    starts: IntArray,
+    cells: IntArray,
+    targets: IntArray,
+    sides: IntArray,
+    goals: IntArray,
+    least_goal: IntArray,
+    most_goal: IntArray,
+    unguided: IntArray,
+    proposals: int,
+    through: int,
+    state: IntArray,
+    snapshots: IntArray,
+) -> tuple[int, int]:
+    """Blind walks for several sums, one after the other, each from where the last one ended.
+
+    Sums whose goal has been met are passed over. Returns how many targets were dealt with and
+    how many snapshots were kept; a full buffer ends it early.
+    """
+    kept = 0
+    for k in range(len(targets)):
+        target = targets[k]
+        if (sides[k] == 0 and least_goal[target] < 0) or (
+            sides[k] == 1 and most_goal[target] == np.int64(1) << 62
+        ):
+            continue
+        if kept == len(snapshots):
+            return k, kept
+        _, more = walk(
+            counts, lower, upper, shape, strides, axes, dimensions, asked, sums,
+            cells[starts[target] : starts[target + 1]], target, 2 * sides[k] - 1, goals[k],
+            least_goal, most_goal, unguided, unguided, 0.0, proposals, through, state,
+            snapshots[kept:],
+        )  # fmt: skip
+        kept += more
+    return len(targets), kept
 
 
 @_compiled
