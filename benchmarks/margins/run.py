@@ -30,11 +30,11 @@ def run(plan: Plan, records: Records, chosen: Sequence[str], *, missing: bool) -
         If two methods disagree.
     """
     for section in chosen:
-        for name, task in SECTIONS[section](plan, records).items():
+        for name, task in SECTIONS[section](plan).items():
             if missing and records.get(section, name) is not None:
                 continue
             print(f"{section}: {name}", file=sys.stderr, flush=True)
-            records.put(section, name, task())
+            records.put(section, name, task(records))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

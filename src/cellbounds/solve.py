@@ -14,7 +14,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRele
 from cellbounds.explaining import explain_bounds
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.protocol import Method, Question, Worked
-from cellbounds.methods.registry import METHODS
+from cellbounds.methods.registry import ordered_methods
 from cellbounds.releases import Release
 from cellbounds.results import Attainable, Bounds
 from cellbounds.structure import gather
@@ -194,13 +194,16 @@ def _ask(release: Release, question: Question) -> Worked:
     return _set_to_work(release, question)[1]
 
 
+METHODS = ordered_methods(_ask)
+
+
 def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:
     facts = gather(release)
     refusals = []
     for method in METHODS:
         refusal = method.refusal(facts, question)
         if refusal is None:
-            return method, method.work(facts, question, _ask)
+            return method, method.work(facts, question)
         refusals.append((method.name, refusal))
     said = "; ".join(f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only"))
     raise UnsupportedRelease(

@@ -8,8 +8,7 @@ from hypothesis import assume, given, settings
 
 import cellbounds as cb
 from cellbounds.methods.protocol import Question
-from cellbounds.methods.registry import METHODS
-from cellbounds.solve import _ask
+from cellbounds.solve import METHODS
 from cellbounds.structure import gather
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
@@ -109,7 +108,7 @@ def answers_of_each_method(case):
         if method.refusal(facts, question) is not None:
             continue
         try:
-            worked = method.work(facts, question, _ask)
+            worked = method.work(facts, question)
             low, high = worked.bounds()
         except cb.InconsistentRelease:
             found[method.name] = None

@@ -27,7 +27,7 @@ def domain_of(shape, names="abcdef"):
 def by_search(release, over=None):
     """The general method's answer about the release as a whole."""
     over = over or release.domain.names
-    return GeneralSharp().work(gather(release), Question("sharp", over, Effort()), None)
+    return GeneralSharp().work(gather(release), Question("sharp", over, Effort()))
 
 
 def same_as_search(release, over=None, values=True):
@@ -278,6 +278,17 @@ def test_a_part_without_a_table_leaves_everything_unattained(over, monkeypatch):
     assert all(one is None for one in answer.attained_lower.flat)
     assert all(one is None for one in answer.attained_upper.flat)
     assert (answer.upper <= 9).all()
+    values = cb.attainable(release, over=list(over), seconds=5)
+    for labels, found in values.items():
+        assert not found.settled
+        assert list(found.known) == []
+        with pytest.raises(cb.InvalidInput, match="not known to be attainable"):
+            values.witness(*labels, value=0)
+        with pytest.raises(cb.Unsettled):
+            answer.explain(*labels)
+    for index in np.ndindex(answer.lower.shape):
+        assert answer._source.bound(index, 0) is None
+        assert answer._source.bound(index, 1) is None
 
 
 # Holes -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.errors import InconsistentRelease
-from cellbounds.methods.protocol import Arrays, Ask, ExactWork, Question
+from cellbounds.methods.protocol import Arrays, ExactWork, Question
 from cellbounds.releases import Margin, Release, Total
 from cellbounds.results.values import ValueSet
 from cellbounds.structure import Facts
@@ -45,7 +45,7 @@ class TwoCubed:
             return "the release is not just the three exact two-way margins"
         return None
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> CubeAnswers:  # noqa: ARG002
+    def work(self, facts: Facts, question: Question) -> CubeAnswers:
         """Find the range of the one free number."""
         return CubeAnswers(facts.release, question.over)
 

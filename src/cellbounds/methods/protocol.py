@@ -21,15 +21,11 @@ __all__ = ["Arrays", "Ask", "ExactWork", "Method", "Question", "RelaxedWork", "W
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about a release: which kind of bounds, over which variables.
-
-    `whole` asks for an answer without splitting the release.
-    """
+    """What is asked about a release: which kind of bounds, over which variables."""
 
     kind: str
     over: tuple[str, ...]
     effort: Effort = field(default_factory=Effort)
-    whole: bool = False
 
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
@@ -121,6 +117,7 @@ class ExactWork:
         bound = self.bound(index, side)
         return bool(bound >= value if side == 0 else bound <= value)
 
+    # One argument proves every bound, so it does not matter which.
     def proof(self, index: tuple[int, ...], side: int) -> str:  # noqa: ARG002
         """The method's own argument."""
         return self._proof
@@ -131,18 +128,19 @@ class RelaxedWork(ExactWork):
 
     evidence = Evidence.OUTER
 
-    def values(self, index: tuple[int, ...]) -> NoReturn:  # noqa: ARG002
+    def values(self, index: tuple[int, ...]) -> NoReturn:
         """The relaxation has no attainable counts."""
-        raise InvalidInput(NO_TABLES)
+        raise InvalidInput(f"every count of the cell at {index}: {NO_TABLES}")
 
-    def witness(self, index: tuple[int, ...], value: int) -> NoReturn:  # noqa: ARG002
+    def witness(self, index: tuple[int, ...], value: int) -> NoReturn:
         """The relaxation has no tables of counts."""
-        raise InvalidInput(NO_TABLES)
+        raise InvalidInput(f"a table with {value} in the cell at {index}: {NO_TABLES}")
 
 
 NO_TABLES = "these bounds need not be attained by tables of counts; ask for kind='sharp'"
 
 Ask = Callable[[Release, Question], Worked]
+"""Answers a question about a part of a release, by whichever method fits."""
 
 
 class Method(Protocol):
@@ -154,6 +152,6 @@ class Method(Protocol):
         """Why the method does not apply, or None if it does."""
         ...
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> Worked:
-        """Set to work on a question that was not refused; `ask` answers parts of it."""
+    def work(self, facts: Facts, question: Question) -> Worked:
+        """Set to work on a question that was not refused."""
         ...

@@ -10,16 +10,19 @@ from cellbounds.methods.conditional import (
 from cellbounds.methods.cube import TwoCubed
 from cellbounds.methods.general import GeneralLinear, GeneralSharp
 from cellbounds.methods.gluing import Gluing
-from cellbounds.methods.protocol import Method
+from cellbounds.methods.protocol import Ask, Method
 
-__all__ = ["METHODS"]
+__all__ = ["ordered_methods"]
 
-METHODS: tuple[Method, ...] = (
-    SharpConditional(),
-    TwoCubed(),
-    Gluing(),
-    GeneralSharp(),
-    LinearConditional(),
-    GeneralLinear(),
-    ImprovedConditional(),
-)
+
+def ordered_methods(ask: Ask) -> tuple[Method, ...]:
+    """All methods; `ask` answers questions about parts, for the one that splits releases."""
+    return (
+        SharpConditional(),
+        TwoCubed(),
+        Gluing(ask),
+        GeneralSharp(),
+        LinearConditional(),
+        GeneralLinear(),
+        ImprovedConditional(),
+    )

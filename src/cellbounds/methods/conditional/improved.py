@@ -18,7 +18,7 @@ from cellbounds.methods.conditional.layout import (
     narrowed,
     refusal_of,
 )
-from cellbounds.methods.protocol import Ask, Question, RelaxedWork
+from cellbounds.methods.protocol import Question, RelaxedWork
 from cellbounds.structure import Facts
 
 __all__ = ["ImprovedConditional"]
@@ -47,7 +47,7 @@ class ImprovedConditional:
             return "the improved bounds are for cells, not for row sums"
         return None
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> ImprovedAnswers:  # noqa: ARG002
+    def work(self, facts: Facts, question: Question) -> ImprovedAnswers:
         """Set up the rows."""
         return ImprovedAnswers(
             layout_of(facts, question), verbal=question.kind == "improved-verbal"

@@ -19,7 +19,7 @@ from cellbounds.errors import InconsistentRelease
 from cellbounds.methods.conditional.continuous import RealRow, real_row
 from cellbounds.methods.conditional.layout import About, Layout, layout_of, refusal_of
 from cellbounds.methods.conditional.shape import row_shapes
-from cellbounds.methods.protocol import Ask, Question, RelaxedWork
+from cellbounds.methods.protocol import Question, RelaxedWork
 from cellbounds.results.values import UNBOUNDED
 from cellbounds.structure import Facts
 
@@ -37,7 +37,7 @@ class LinearConditional:
             return "gives linear bounds only"
         return refusal_of(facts, question.over)
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> LinearAnswers:  # noqa: ARG002
+    def work(self, facts: Facts, question: Question) -> LinearAnswers:
         """Set up the rows of the relaxation."""
         return LinearAnswers(layout_of(facts, question))
 

@@ -19,7 +19,7 @@ from cellbounds.methods.conditional.layout import (
 )
 from cellbounds.methods.conditional.solution import solve_rows
 from cellbounds.methods.conditional.witness import row_sum_for, table_with
-from cellbounds.methods.protocol import Ask, ExactWork, Question
+from cellbounds.methods.protocol import ExactWork, Question
 from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Release
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
@@ -45,7 +45,7 @@ class SharpConditional:
             return "knowledge about parts of summed cells needs an upper limit of N here"
         return refusal_of(facts, question.over)
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> SharpAnswers:  # noqa: ARG002
+    def work(self, facts: Facts, question: Question) -> SharpAnswers:
         """Find the feasible row sums; the rest follows when asked for."""
         return SharpAnswers(facts.release, layout_of(facts, question))
 

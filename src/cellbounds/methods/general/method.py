@@ -16,7 +16,7 @@ from cellbounds.methods.general.problem import raw_problem
 from cellbounds.methods.general.search import Proof, Search
 from cellbounds.methods.general.settling import begun, passes, settle_all, settle_one
 from cellbounds.methods.general.values import SumValues, values_of
-from cellbounds.methods.protocol import Arrays, Ask, Question, RelaxedWork
+from cellbounds.methods.protocol import Arrays, Question, RelaxedWork
 from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
@@ -48,7 +48,7 @@ class GeneralSharp:
             return "gives sharp bounds only"
         return _too_large(facts)
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> GeneralAnswers:  # noqa: ARG002
+    def work(self, facts: Facts, question: Question) -> GeneralAnswers:
         """Compile and propagate; the rest follows when asked for."""
         return GeneralAnswers(facts.release, question)
 
@@ -174,7 +174,7 @@ class GeneralLinear:
             return "gives linear bounds only"
         return _too_large(facts)
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> LinearAnswers:  # noqa: ARG002
+    def work(self, facts: Facts, question: Question) -> LinearAnswers:
         """Set up the relaxation."""
         return LinearAnswers(facts.release, question)
 

@@ -31,12 +31,14 @@ class Gluing:
 
     name = "parts glued at exact margins"
 
+    def __init__(self, ask: Ask) -> None:
+        """Take what answers the parts."""
+        self._ask = ask
+
     def refusal(self, facts: Facts, question: Question) -> str | None:
         """Needs a release that can be split, or variables that no statement is about."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
-        if question.whole:
-            return "the release is a part already"
         if any(facts.release.domain.grouping(name) for name in question.over):
             return "the question merges levels"
         tree = facts.tree
@@ -46,9 +48,9 @@ class Gluing:
             return "the question sums over variables that the parts share"
         return None
 
-    def work(self, facts: Facts, question: Question, ask: Ask) -> GluedAnswers:
+    def work(self, facts: Facts, question: Question) -> GluedAnswers:
         """Answer the leaves, then combine."""
-        return GluedAnswers(facts, question, _Builder(facts.release, question, ask))
+        return GluedAnswers(facts, question, _Builder(facts.release, question, self._ask))
 
 
 def _hides_border(tree: Tree, asked: frozenset[str]) -> bool:
@@ -183,7 +185,7 @@ class GluedAnswers:
         asked_free = [n for n in question.over if n in self._free]
         self._loose = any(len(release.domain.levels(n)) > 1 for n in asked_free)
         self._found: Arrays | None = None
-        self._part.possible()
+        self._possible = self._part.possible()
 
     def settle(self) -> None:
         """Settle what the parts leave open."""
@@ -233,13 +235,13 @@ class GluedAnswers:
         """One bound if it is settled."""
         at = self._at(index)
         if side == 0 and self._loose:
-            return 0
+            return 0 if self._possible else None
         proven, attained = (self._part.bound(at, side, attained=one) for one in (False, True))
         return proven if proven == attained else None
 
     def possible(self) -> bool | None:
         """Whether every part has a table."""
-        return self._part.possible()
+        return self._possible
 
     def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
         """Compare with the bound if it is settled."""
@@ -254,12 +256,13 @@ class GluedAnswers:
         if not self._loose:
             return values
         # Whoever is in the summed cell may be in this part of it, or not.
-        top = values.known.largest
-        known = [(0, None if isinstance(top, Unbounded) else top, 1)]
+        top = values.known.largest if values.progressions else -1
+        if isinstance(top, Unbounded):
+            return ValueSet([(0, None, 1)])
+        known = [(0, top, 1)] if top >= 0 else []
         beyond = values.possible.largest
-        if values.settled or beyond == top:
+        if beyond == top:
             return ValueSet(known)
-        assert not isinstance(top, Unbounded)
         end = None if isinstance(beyond, Unbounded) else beyond
         return ValueSet(known, unknown=[(top + 1, end, 1)])
 
@@ -315,5 +318,6 @@ class GluedAnswers:
 
     def proof(self, index: tuple[int, ...], side: int) -> str:
         """A closed form if every part is published, else what the parts rest on."""
-        rest = sorted(set(self._part.proofs(self._at(index), side)))
+        at = self._at(index)
+        rest = sorted({leaf.proof(at, side) for leaf in self._part.answered()})
         return f"closed form over {', '.join(rest)}" if rest else "closed form"

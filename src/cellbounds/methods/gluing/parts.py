@@ -54,8 +54,8 @@ class Part(Protocol):
         """
         ...
 
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
-        """What the bounds of a cell rest on."""
+    def answered(self) -> Iterator[Answered]:
+        """The parts that the bounds rest on besides published counts."""
         ...
 
 
@@ -73,24 +73,26 @@ class KnownPart:
 
     attained = bounds
 
-    def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> int:  # noqa: ARG002
+    def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> int:
         """The count itself."""
-        return int(self._counts[tuple(at[name] for name in self.names)])
+        found = self.attained() if attained else self.bounds()
+        return int(found[side][tuple(at[name] for name in self.names)])
 
     def values(self, at: dict[str, int]) -> ValueSet:
         """The count itself."""
         return ValueSet.from_values([self.bound(at, 0)])
 
-    def table(self, target: Target | None) -> Named:  # noqa: ARG002
-        """The published table."""
+    def table(self, target: Target | None) -> Named:
+        """The published table; no other count can be aimed at than its own."""
+        assert target is None or target.value == self.bound(target.at, 0)
         return self._table
 
     def possible(self) -> bool:
         """There is the published one."""
         return True
 
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:  # noqa: ARG002
-        """Nothing but the published counts."""
+    def answered(self) -> Iterator[Answered]:
+        """None: there is nothing but the published counts."""
         return iter(())
 
 
@@ -141,9 +143,13 @@ class Answered:
         """Whether the other method has a table."""
         return self._worked.possible()
 
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
-        """The other method's proof."""
-        yield self._worked.proof(tuple(at[name] for name in self.names), side)
+    def answered(self) -> Iterator[Answered]:
+        """This part."""
+        yield self
+
+    def proof(self, at: dict[str, int], side: int) -> str:
+        """The other method's proof of a bound."""
+        return self._worked.proof(tuple(at[name] for name in self.names), side)
 
 
 class OneSide:
@@ -153,8 +159,7 @@ class OneSide:
         self._asked, self._other = asked, other
         self.names = asked.names
         self.variables = _ordered(order, asked.variables, other.variables)
-        self.bounds, self.proofs = asked.bounds, asked.proofs
-        self.bound, self.values = asked.bound, asked.values
+        self.bounds, self.answered = asked.bounds, asked.answered
         # Nothing holds of a release of which one part is impossible.
         self._completes = other.possible()
 
@@ -162,6 +167,19 @@ class OneSide:
         """Whether both parts have a table."""
         asked = self._asked.possible()
         return self._completes and asked
+
+    def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> Any:
+        """The asked part's bound; nothing is attained while the other part has no table."""
+        if attained and not self._completes:
+            return None
+        return self._asked.bound(at, side, attained=attained)
+
+    def values(self, at: dict[str, int]) -> ValueSet:
+        """The asked part's values; none is known while the other part has no table."""
+        values = self._asked.values(at)
+        if self._completes:
+            return values
+        return ValueSet([], unknown=[*values.progressions, *values.unknown])
 
     def attained(self) -> Arrays:
         """What the asked part attains, if the other is known to have a table."""
@@ -261,10 +279,10 @@ class Both:
         ours, theirs = self._left.possible(), self._right.possible()
         return ours and theirs
 
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
+    def answered(self) -> Iterator[Answered]:
         """What both parts rest on."""
-        yield from self._left.proofs(at, side)
-        yield from self._right.proofs(at, side)
+        yield from self._left.answered()
+        yield from self._right.answered()
 
 
 def _ordered(order: tuple[str, ...], *names: tuple[str, ...]) -> tuple[str, ...]:
