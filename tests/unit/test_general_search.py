@@ -495,7 +495,6 @@ def test_walks_never_go_back_and_count_as_they_go(sign, temperature):
     walker, asked = search.walker, search.asked
     counts = np.array([14, 13, 13, 16, 17, 17, 10, 10, 10])
     sums = asked.sums(counts).copy()
-    shape, strides = walker._layout()
     guide, weights = np.full(9, 120 / 9), np.full(9, 0.1)
     snapshots = np.empty((4, 9), dtype=np.int64)
     goal = 10**6 if sign > 0 else -1  # out of reach, so that the walk goes on
@@ -503,10 +502,8 @@ def test_walks_never_go_back_and_count_as_they_go(sign, temperature):
     for _ in range(400):
         before = counts.copy()
         left, _ = walk(
-            counts, search.full.lower, search.full.upper, shape, strides, walker._axes,
-            walker._sizes, asked.of, sums, asked.members(4), 4, sign, goal,
-            np.full(9, -1), np.full(9, 2**62), guide, weights, temperature, 1, 30,
-            walker._state, snapshots,
+            walker.ground, counts, sums, asked.members(4), 4, sign, goal, np.full(9, -1),
+            np.full(9, 2**62), guide, weights, temperature, 1, 30, walker._state, snapshots,
         )  # fmt: skip
         assert left in (0, 1)
         assert (counts[4] - before[4]) * sign >= 0
@@ -523,13 +520,11 @@ def test_walks_bring_home_every_goal_that_they_meet():
     search = Search(LIMITED, ("a", "b"))
     search.first_table(None)
     walker, asked, counts = search.walker, search.asked, search.pool.at(0)
-    shape, strides = walker._layout()
     least, most = np.full(9, 6), np.full(9, 22)
     snapshots = np.empty((64, 9), dtype=np.int64)
     _, kept = walk(
-        counts, search.full.lower, search.full.upper, shape, strides, walker._axes,
-        walker._sizes, asked.of, asked.sums(counts).copy(), asked.members(4), 4, 1, 10**6,
-        least, most, np.zeros(9), np.zeros(9), 0.0, 20_000, 30, walker._state, snapshots,
+        walker.ground, counts, asked.sums(counts).copy(), asked.members(4), 4, 1, 10**6, least,
+        most, np.zeros(9), np.zeros(9), 0.0, 20_000, 30, walker._state, snapshots,
     )  # fmt: skip
     assert kept > 4
     for place in range(9):

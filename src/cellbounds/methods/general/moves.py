@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from cellbounds.methods.general.problem import Problem
 from cellbounds.releases import Prior, Release, Total
 from cellbounds.structure import spoken_of
 
-__all__ = ["Guide", "Walker", "moves_of"]
+__all__ = ["Ground", "Guide", "Walker", "moves_of"]
 
 MOST_AXES = 6
 """Larger hypercubes have more than 64 corners, and hardly ever all of them are free."""
@@ -67,6 +68,22 @@ class Guide:
     temperature: float
 
 
+class Ground(NamedTuple):
+    """What every walk over the tables of one problem needs, in a form that can be compiled.
+
+    Cells lie between `lower` and `upper` and belong to the sums `asked`. A move takes one line of
+    `axes`, of which the first `sizes` count.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    shape: IntArray
+    strides: IntArray
+    axes: IntArray
+    sizes: IntArray
+    asked: IntArray
+
+
 @dataclass(slots=True, eq=False)
 class Walker:
     """Walks from table to table of one problem, feeding a pool."""
@@ -77,40 +94,40 @@ class Walker:
     moves: tuple[tuple[int, ...], ...]
     seed: int = 1
     _state: IntArray = field(init=False)
-    _axes: IntArray = field(init=False)
-    _sizes: IntArray = field(init=False)
+    _ground: Ground | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._state = np.array([self.seed * 0x9E3779B97F4A7C15 % 2**64 or 1], dtype=np.uint64)
-        self._axes = np.zeros((len(self.moves), MOST_AXES), dtype=np.int64)
-        for row, axes in enumerate(self.moves):
-            self._axes[row, : len(axes)] = axes
-        self._sizes = np.array([len(axes) for axes in self.moves], dtype=np.int64)
 
     @property
     def possible(self) -> bool:
         """Whether there are moves, and sums that they can be counted for."""
         return bool(self.moves) and self.asked.of is not None
 
-    def _layout(self) -> tuple[IntArray, IntArray]:
-        sizes = np.array(self.shape, dtype=np.int64)
-        strides = np.ones(len(sizes), dtype=np.int64)
-        strides[:-1] = np.cumprod(sizes[:0:-1])[::-1]
-        return sizes, strides
+    @property
+    def ground(self) -> Ground:
+        """What the compiled walks need, made when first asked for."""
+        if self._ground is None:
+            assert self.asked.of is not None
+            shape = np.array(self.shape, dtype=np.int64)
+            strides = np.ones(len(shape), dtype=np.int64)
+            strides[:-1] = np.cumprod(shape[:0:-1])[::-1]
+            axes = np.zeros((len(self.moves), MOST_AXES), dtype=np.int64)
+            for row, chosen in enumerate(self.moves):
+                axes[row, : len(chosen)] = chosen
+            sizes = np.array([len(chosen) for chosen in self.moves], dtype=np.int64)
+            lower, upper = self.problem.lower, self.problem.upper
+            self._ground = Ground(lower, upper, shape, strides, axes, sizes, self.asked.of)
+        return self._ground
 
     def longest_run(self, counts: IntArray, place: int) -> tuple[IntArray, int] | None:
         """A direction that raises one sum by one a step, and how many steps it can be followed."""
         from cellbounds.methods.general.walking import longest_move
 
-        assert self.asked.of is not None
-        shape, strides = self._layout()
         best = np.zeros(65, dtype=np.int64)
         found: tuple[IntArray, int] | None = None
         for base in self.asked.members(place)[:RUN_STARTS].tolist():
-            steps = longest_move(
-                counts, self.problem.lower, self.problem.upper, shape, strides, self._axes,
-                self._sizes, self.asked.of, place, base, best,
-            )  # fmt: skip
+            steps = longest_move(self.ground, counts, place, base, best)
             if steps and (found is None or steps > found[1]):
                 direction = np.zeros(len(counts), dtype=np.int64)
                 corners = best[1 : 1 + best[0]]
@@ -135,26 +152,20 @@ class Walker:
         """
         from cellbounds.methods.general.walking import walk
 
-        assert self.asked.of is not None
         place, side = bound
-        shape, strides = self._layout()
-        sums = self.asked.sums(counts).copy()
-        least = np.where(pool.least > goals[0], goals[0], -1)
-        most = np.where(pool.most < goals[1], goals[1], OUT_OF_REACH)
-        room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
-        snapshots = np.empty((room, len(counts)), dtype=np.int64)
-        near, weights, temperature = _guidance(guide, len(counts), self.asked.members(place))
+        sums, least, most, snapshots = self._buffers(pool, counts, goals)
+        members = self.asked.members(place)
+        near, weights, temperature = _guidance(guide, len(counts), members)
         left = proposals
         while left > 0:
             left, kept = walk(
-                counts, self.problem.lower, self.problem.upper, shape, strides, self._axes,
-                self._sizes, self.asked.of, sums, self.asked.members(place), place,
-                1 if side else -1, int(goals[side][place]), least, most, near, weights,
-                temperature, left, AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
+                self.ground, counts, sums, members, place, 1 if side else -1,
+                int(goals[side][place]), least, most, near, weights, temperature, left,
+                AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
             for table in snapshots[:kept]:
                 pool.add(table)
-            if kept < room:
+            if kept < len(snapshots):
                 break
         pool.add(counts)
 
@@ -172,27 +183,32 @@ class Walker:
         """
         from cellbounds.methods.general.walking import walk_each
 
-        assert self.asked.of is not None
-        shape, strides = self._layout()
-        sums = self.asked.sums(counts).copy()
-        least = np.where(pool.least > goals[0], goals[0], -1)
-        most = np.where(pool.most < goals[1], goals[1], OUT_OF_REACH)
-        room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
-        snapshots = np.empty((room, len(counts)), dtype=np.int64)
+        sums, least, most, snapshots = self._buffers(pool, counts, goals)
         unguided = np.zeros(len(counts))
         targets, sides = np.array(bounds, dtype=np.int64).T.copy()
         aims = np.where(sides == 0, goals[0][targets], goals[1][targets])
         behind = self.asked.behind
         while len(targets):
             done, kept = walk_each(
-                counts, self.problem.lower, self.problem.upper, shape, strides, self._axes,
-                self._sizes, self.asked.of, sums, behind.starts, behind.cells, targets, sides,
-                aims, least, most, unguided, proposals, AIMED_BLINDLY, self._state, snapshots,
+                self.ground, counts, sums, behind.starts, behind.cells, targets, sides, aims,
+                least, most, unguided, proposals, AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
             for table in snapshots[:kept]:
                 pool.add(table)
             targets, sides, aims = targets[done:], sides[done:], aims[done:]
         pool.add(counts)
+
+    def _buffers(
+        self, pool: Pool, counts: IntArray, goals: tuple[IntArray, IntArray]
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Sums, goals that no table has met yet, and room for the tables that will."""
+        room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
+        return (
+            self.asked.sums(counts).copy(),
+            np.where(pool.least > goals[0], goals[0], -1),
+            np.where(pool.most < goals[1], goals[1], OUT_OF_REACH),
+            np.empty((room, len(counts)), dtype=np.int64),
+        )
 
 
 def _guidance(

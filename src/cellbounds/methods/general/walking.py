@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from cellbounds.arrays import IntArray
+from cellbounds.methods.general.moves import Ground
 
 __all__ = ["longest_move", "walk", "walk_each"]
 
@@ -39,14 +40,8 @@ def _below(state: IntArray, limit: Any) -> Any:
 
 @_compiled
 def walk(
+    ground: Ground,
     counts: IntArray,
-    lower: IntArray,
-    upper: IntArray,
-    shape: IntArray,
-    strides: IntArray,
-    axes: IntArray,
-    dimensions: IntArray,
-    asked: IntArray,
     sums: IntArray,
     members: IntArray,
     target: int,
@@ -64,14 +59,16 @@ def walk(
 ) -> tuple[int, int]:
     """Push the sum `target` up (sign 1) or down (sign -1) towards `goal`, never back.
 
-    `counts` and `sums` change in place. `asked` is the sum that each cell belongs to, `members`
-    the cells of the target, `through` how many of 100 proposals go through one of them.
+    `counts` and `sums` change in place. `members` are the cells of the target, `through` says how
+    many of 100 proposals go through one of them.
     With a temperature above zero, other moves are taken that come nearer to the table `guide`
     (weighted squares), or further by less than a random part of the temperature; otherwise all.
     When some other sum reaches its goal (`least_goal`, `most_goal`; changed in place to values
     out of reach once met) the table is kept in `snapshots`. Returns the proposals left and the
     snapshots kept; a full buffer ends the walk early.
     """
+    lower, upper, asked = ground.lower, ground.upper, ground.asked
+    shape, strides, axes, sizes = ground.shape, ground.strides, ground.axes, ground.sizes
     corner = np.zeros(64, dtype=np.int64)
     changes = np.zeros(64, dtype=np.int64)
     step = np.zeros(len(shape), dtype=np.int64)
@@ -81,7 +78,7 @@ def walk(
     while left > 0 and kept < len(snapshots) and sums[target] * sign < goal * sign:
         left -= 1
         pick = _below(state, len(axes))
-        size = dimensions[pick]
+        size = sizes[pick]
         direction = 1
         if _below(state, 100) < through:
             base = members[_below(state, len(members))]
@@ -161,14 +158,8 @@ def walk(
 
 @_compiled
 def walk_each(
+    ground: Ground,
     counts: IntArray,
-    lower: IntArray,
-    upper: IntArray,
-    shape: IntArray,
-    strides: IntArray,
-    axes: IntArray,
-    dimensions: IntArray,
-    asked: IntArray,
     sums: IntArray,
     starts: IntArray,
     cells: IntArray,
@@ -198,39 +189,28 @@ def walk_each(
         if kept == len(snapshots):
             return k, kept
         _, more = walk(
-            counts, lower, upper, shape, strides, axes, dimensions, asked, sums,
-            cells[starts[target] : starts[target + 1]], target, 2 * sides[k] - 1, goals[k],
-            least_goal, most_goal, unguided, unguided, 0.0, proposals, through, state,
-            snapshots[kept:],
+            ground, counts, sums, cells[starts[target] : starts[target + 1]], target,
+            2 * sides[k] - 1, goals[k], least_goal, most_goal, unguided, unguided, 0.0, proposals,
+            through, state, snapshots[kept:],
         )  # fmt: skip
         kept += more
     return len(targets), kept
 
 
 @_compiled
-def longest_move(
-    counts: IntArray,
-    lower: IntArray,
-    upper: IntArray,
-    shape: IntArray,
-    strides: IntArray,
-    axes: IntArray,
-    dimensions: IntArray,
-    asked: IntArray,
-    target: int,
-    base: int,
-    best: IntArray,
-) -> Any:
+def longest_move(ground: Ground, counts: IntArray, target: int, base: int, best: IntArray) -> Any:
     """The move through `base` that raises the sum `target` by one and can be made most often.
 
     Fills `best` with the corners (even ones first are raised, by parity of their number) and
     returns how often the move can be made; 0 if there is none.
     """
+    lower, upper, asked = ground.lower, ground.upper, ground.asked
+    shape, strides, axes, sizes = ground.shape, ground.strides, ground.axes, ground.sizes
     corner = np.zeros(64, dtype=np.int64)
     other = np.zeros(len(shape), dtype=np.int64)
     longest: Any = 0
     for pick in range(len(axes)):
-        size = dimensions[pick]
+        size = sizes[pick]
         choices = 1
         for d in range(size):
             choices *= shape[axes[pick, d]] - 1
