@@ -50,7 +50,9 @@ class Grouping:
                 f"the levels of a grouping of {of!r} are {levels!r}; give a mapping from each new "
                 f"level to a list of levels of {of!r}"
             )
-        groups = tuple((label, _members(of, label, parts)) for label, parts in levels.items())
+        groups = tuple(
+            (_plain(label), _members(of, label, parts)) for label, parts in levels.items()
+        )
         object.__setattr__(self, "of", of)
         object.__setattr__(self, "groups", groups)
 
@@ -63,12 +65,17 @@ class Grouping:
         return f"Grouping({self.of!r}, {len(self.groups)} levels)"
 
 
+def _plain(label: Label) -> Label:
+    """Labels from arrays as plain Python values: they look the same and can be written."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def _members(of: str, label: Label, parts: object) -> tuple[Label, ...]:
     if isinstance(parts, str) or not isinstance(parts, Iterable):
         raise InvalidInput(
             f"the group {label!r} of {of!r} is {parts!r}; give a list of levels of {of!r}"
         )
-    members = tuple(parts)
+    members = tuple(map(_plain, parts))
     if not members:
         raise InvalidInput(f"the group {label!r} of {of!r} is empty; give it at least one level")
     for member in members:
@@ -122,10 +129,7 @@ class Domain:
                 raise InvalidInput(
                     f"levels of {name!r} are the text {labels!r}; give a list of levels"
                 )
-            # Labels from arrays as plain Python values: they look the same and can be written.
-            ordered = tuple(
-                label.item() if isinstance(label, np.generic) else label for label in labels
-            )
+            ordered = tuple(map(_plain, labels))
             try:
                 positions = {label: place for place, label in enumerate(ordered)}
             except TypeError:

@@ -73,21 +73,27 @@ def summed(release: Release, counts: np.ndarray, names: tuple[str, ...]) -> np.n
 
 def summed_by_cell(release: Release, counts: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
     """Add each cell to every cell of the margin that it belongs to; it may be several, or none."""
-    domain, groupings = release.domain, release.domain.groupings
+    domain = release.domain
     margin = np.zeros([len(domain.levels(name)) for name in names], dtype=counts.dtype)
     for value, labels in zip(counts.flat, domain.cells(), strict=True):
-        person = dict(zip(domain.names, labels, strict=True))
-        belongs = []
-        for name in names:
-            if name in groupings:
-                groups = groupings[name].levels.values()
-                own = person[groupings[name].of]
-                belongs.append([k for k, members in enumerate(groups) if own in members])
-            else:
-                belongs.append([domain.levels(name).index(person[name])])
-        for index in itertools.product(*belongs):
+        for index in places_of(release, labels, names):
             margin[index] += value
     return margin
+
+
+def places_of(release: Release, labels: tuple, names: tuple[str, ...]) -> Iterator[tuple]:
+    """The cells of a margin that a cell of the domain belongs to."""
+    domain, groupings = release.domain, release.domain.groupings
+    person = dict(zip(domain.names, labels, strict=True))
+    belongs = []
+    for name in names:
+        if name in groupings:
+            groups = groupings[name].levels.values()
+            own = person[groupings[name].of]
+            belongs.append([k for k, members in enumerate(groups) if own in members])
+        else:
+            belongs.append([domain.levels(name).index(person[name])])
+    return itertools.product(*belongs)
 
 
 def count_fits(statement: Margin, entry: int | str | None, value: int) -> bool:

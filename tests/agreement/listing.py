@@ -7,13 +7,12 @@ number is asked once for each number that a small table can hold, and looked up 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 
-from bruteforce import count_fits, looked_up, rate_fits, total_holds
+from bruteforce import count_fits, looked_up, places_of, rate_fits, total_holds
 from cellbounds import Conditional, Linear, Margin, Prior, Release, Total
 
 
@@ -39,20 +38,11 @@ def listed(release: Release, largest: int) -> np.ndarray:
 
 def belongs(release: Release, names: tuple[str, ...]) -> np.ndarray:
     """Cells of the domain by cells of a margin: 1 where one is part of the other."""
-    domain, groupings = release.domain, release.domain.groupings
+    domain = release.domain
     shape = [len(domain.levels(name)) for name in names]
     inside = np.zeros((domain.size, math.prod(shape)), dtype=np.int64)
     for cell, labels in enumerate(domain.cells()):
-        person = dict(zip(domain.names, labels, strict=True))
-        places = []
-        for name in names:
-            if name in groupings:
-                groups = groupings[name].levels.values()
-                own = person[groupings[name].of]
-                places.append([k for k, members in enumerate(groups) if own in members])
-            else:
-                places.append([domain.levels(name).index(person[name])])
-        for index in itertools.product(*places):
+        for index in places_of(release, labels, names):
             inside[cell, np.ravel_multi_index(index, shape)] = 1
     return inside
 

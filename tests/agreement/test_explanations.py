@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 
 import cellbounds as cb
+from blaming import statements_of
 from bruteforce import consistent_tables
 from strategies import LARGEST, releases
 
@@ -44,17 +45,6 @@ def test_blame(release):
             fewer = [one for one in chosen if one is not left_out]
             assert bound(release, fewer, labels, side) != value
         check_figures(release, chosen, blame, labels, side, value)
-
-
-def statements_of(release, blame):
-    left = list(blame.statements)
-    chosen = []
-    for statement in release.statements:
-        if statement.notation in left:
-            left.remove(statement.notation)
-            chosen.append(statement)
-    assert not left
-    return chosen
 
 
 def check_figures(release, chosen, blame, labels, side, value):

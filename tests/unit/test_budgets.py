@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import pickle
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
@@ -16,7 +15,6 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds import cli
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.general import settling
 from cellbounds.methods.general.search import Search
@@ -448,18 +446,6 @@ def validated(text):
     content = json.loads(text)
     jsonschema.Draft202012Validator(schema).validate(content)
     return content
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def runs(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        caught = capsys.readouterr()
-        return left.value.code, caught.out, caught.err
-
-    return runs
 
 
 @pytest.fixture

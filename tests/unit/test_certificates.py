@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import cellbounds as cb
-from cellbounds import cli
 from cellbounds.certifying import _repaired
 from cellbounds.constraints import compile_release
 from cellbounds.methods.general.problem import raw_problem
@@ -309,18 +307,6 @@ def test_changed_multipliers_are_found():
 
 
 # The command line --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def runs(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        caught = capsys.readouterr()
-        return left.value.code, caught.out, caught.err
-
-    return runs
 
 
 @pytest.fixture

@@ -34,20 +34,6 @@ rates = [["1/2", "1/2"], ["1/3", "2/3"]]
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process; returns exit status, standard output, standard error."""
-
-    def runs(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        caught = capsys.readouterr()
-        return left.value.code, caught.out, caught.err
-
-    return runs
-
-
-@pytest.fixture
 def unsafe(tmp_path):
     return written(tmp_path / "unsafe.csv", UNSAFE_TABLE)
 

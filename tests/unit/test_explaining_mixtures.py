@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 import cellbounds as cb
+from blaming import statements_of
 from cellbounds import explaining
 from listing import listed
 from mixtures import cases, margin_cases
@@ -50,7 +51,7 @@ def check(release, over, labels):
             assert blame.statements == blame.figures == ()
             assert blame.smallest
             continue
-        chosen = named(release, blame)
+        chosen = statements_of(release, blame)
         assert bound(release, chosen, over, labels, side) == value
         if not blame.smallest:
             continue  # not decided, which may be where nothing limits the sums
@@ -63,17 +64,6 @@ def check(release, over, labels):
 
 def exactly(table):
     return cb.Margin(list(table.domain.names), table.counts)
-
-
-def named(release, blame):
-    left = list(blame.statements)
-    chosen = []
-    for statement in release.statements:
-        if statement.notation in left:
-            left.remove(statement.notation)
-            chosen.append(statement)
-    assert not left
-    return chosen
 
 
 def check_figures(release, chosen, blame, over, labels, side, value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -253,3 +254,12 @@ def test_plain_values_of_a_release_hold_the_groupings(domain):
     said = cb.Release(domain, [cb.Margin(["city"], [2])]).to_dict()
     assert said["groupings"]["city"] == {"of": "county", "levels": [["city", ["B"]]]}
     assert "groupings" not in cb.Release(cb.Domain(LEVELS), [cb.Total(3)]).to_dict()
+
+
+def test_labels_from_arrays_become_plain():
+    years = np.array([2001, 2002, 2003])
+    early = cb.Grouping("year", {np.str_("early"): years[:2]})
+    domain = cb.Domain({"year": years}, groupings={"time": early})
+    assert domain.project(["time"]).levels("time") == ("early",)
+    said = cb.Release(domain, [cb.Margin(["time"], [3])]).to_dict()
+    assert json.loads(json.dumps(said))["groupings"]["time"]["levels"] == [["early", [2001, 2002]]]
