@@ -378,3 +378,27 @@ def test_a_certificate_that_cannot_be_written_is_2(run, table, tmp_path):
     code, _, err = run("audit", table, *SAID, "--certificate", tmp_path / "no" / "where.json")
     assert code == 2
     assert "where.json" in err
+
+
+# Multipliers that were rounded -------------------------------------------------------------------
+
+
+def test_rounded_multipliers_are_mended_by_the_cheapest_row():
+    """x00 <= 3 from its row of 3 alone; without any multiplier the row is taken once, no more."""
+    domain = cb.Domain({"a": ["0", "1"], "b": ["0", "1"]})
+    release = cb.Release(domain, [cb.Margin(["a"], [3, 9]), cb.Margin(["b"], [5, 7])])
+    problem = raw_problem(compile_release(release), 4)
+    weights = np.array([-1, 0, 0, 0])
+    mended = _repaired(problem, weights, np.zeros(4, dtype=np.int64))
+    assert mended.tolist() == [-1, 0, 0, 0]
+    assert _repaired(problem, weights * 6, np.array([-4, 0, 0, 0])).tolist() == [-6, 0, 0, 0]
+    enough = np.array([0, 0, -1, 0])  # the column of 5 proves less, but needs no mending
+    assert _repaired(problem, weights, enough).tolist() == enough.tolist()
+
+
+def test_multipliers_without_a_limit_are_dropped_and_cells_without_a_row_cannot_be_mended():
+    domain = cb.Domain({"a": ["0", "1"]})
+    release = cb.Release(domain, [cb.Margin(["a"], [">=2", "<4"])])
+    problem = raw_problem(compile_release(release), 2)
+    assert _repaired(problem, np.array([0, -1]), np.array([-3, 0])).tolist() == [0, -1]
+    assert _repaired(problem, np.array([-1, 0]), np.array([0, 0])) is None

@@ -201,3 +201,12 @@ def test_the_command_line_says_which_and_leaves_with_2(tmp_path, monkeypatch, ca
     assert caught.err == (
         "error: no table of counts fits [a,b], [b,c], [a,c] together, though any fewer of them do\n"
     )
+
+
+def test_a_cube_that_misses_by_one_has_no_table():
+    """The closed form's range ends one before it begins; no table has these three margins."""
+    domain = cb.Domain({name: ["0", "1"] for name in "abc"})
+    turned = [[0, 1], [1, 0]]
+    margins = [cb.Margin(list(pair), turned) for pair in ("ab", "bc", "ac")]
+    with pytest.raises(cb.InconsistentRelease, match=r"\[a,b\], \[b,c\], \[a,c\] together"):
+        cb.bounds(cb.Release(domain, margins))
