@@ -1,0 +1,244 @@
+"""What somebody believes of the cells before anything is published: priors over tables.
+
+Every prior here gives a table the product of one weight for each cell,
+
+    w(n) = a (a + 1) ... (a + n - 1) / n! * f**n    or    f**n / n!,
+
+with a shape a and a factor f of its own for each cell. A count that is Poisson with a Gamma rate
+has the first kind (the rate is integrated out: a negative binomial), a Poisson or multinomial
+count the second. The uniform prior is the first kind with a = f = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cellbounds.domain import Domain
+from cellbounds.errors import InvalidInput
+from cellbounds.releases.numbers import exact_number
+from cellbounds.wide import Wide, wide_of, widened
+
+__all__ = [
+    "Belief",
+    "GammaPoisson",
+    "Kind",
+    "Multinomial",
+    "Poisson",
+    "Uniform",
+    "Weights",
+    "belief_of",
+]
+
+PRECISION = 128
+"""Bits in which weights are computed before they are rounded to doubles."""
+
+Kind = tuple[Fraction | None, Fraction]
+"""The shape (None: no shape, the second kind) and the factor of one cell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """The weights of all cells of a domain, in its order (flat).
+
+    `needs_total` says that they mean what they should only if N is known.
+    """
+
+    kinds: tuple[Kind, ...]
+    needs_total: bool = False
+    _made: dict[tuple[Kind, int], Wide] = field(default_factory=dict, repr=False)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every table has the same weight."""
+        return all(kind == (1, 1) for kind in self.kinds)
+
+    def sequence(self, cell: int, most: int) -> Wide:
+        """The weights of the counts 0 to `most` of one cell, each to one rounding."""
+        return self.sequence_of(self.kinds[cell], most)
+
+    def sequence_of(self, kind: Kind, most: int) -> Wide:
+        """The weights of the counts 0 to `most` of a kind of cell."""
+        key = (kind, most)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = _sequence(kind, most)
+        return found
+
+    def exact(self, cell: int, count: int) -> Fraction:
+        """One weight as a fraction."""
+        shape, factor = self.kinds[cell]
+        weight = Fraction(1)
+        for n in range(count):
+            weight *= factor * (1 if shape is None else shape + n) / (n + 1)
+        return weight
+
+    def merged(self, cells: Sequence[int]) -> Kind | None:
+        """The kind of the sum of some cells, or None if it is of neither kind."""
+        shapes = {self.kinds[cell][0] is None for cell in cells}
+        factors = {self.kinds[cell][1] for cell in cells}
+        if shapes == {True}:
+            return None, sum((self.kinds[cell][1] for cell in cells), Fraction(0))
+        if shapes == {False} and len(factors) == 1:
+            return sum((self.kinds[cell][0] or 0 for cell in cells), Fraction(0)), factors.pop()
+        return None
+
+
+def _sequence(kind: Kind, most: int) -> Wide:
+    shape, factor = kind
+    if shape == 1 and factor == 1:
+        return widened(np.ones(most + 1))
+    from flint import arb, ctx, fmpq
+
+    before, ctx.prec = ctx.prec, PRECISION
+    try:
+        ratio = arb(fmpq(factor.numerator, factor.denominator))
+        grows = None if shape is None else arb(fmpq(shape.numerator, shape.denominator))
+        made = [arb(1)]
+        for n in range(most):
+            step = ratio if grows is None else ratio * (grows + n)
+            made.append(made[-1] * step / (n + 1))
+        return wide_of(made)
+    finally:
+        ctx.prec = before
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Every consistent table is as likely as every other.
+
+    Examples
+    --------
+    >>> Uniform().weights(Domain({"sex": ["f", "m"]})).uniform
+    True
+    """
+
+    name = "uniform over tables"
+
+    def weights(self, domain: Domain) -> Weights:
+        """One for every count of every cell."""
+        return Weights(((Fraction(1), Fraction(1)),) * domain.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Multinomial:
+    """N records fall into the cells independently, with fixed probabilities (equal by default).
+
+    Given margins this is the (generalised) hypergeometric law. Probabilities may be given as any
+    positive numbers in the shape of the domain; only their ratios matter.
+
+    Examples
+    --------
+    >>> Multinomial(["1/4", "3/4"]).weights(Domain({"sex": ["f", "m"]})).kinds[1]
+    (None, Fraction(3, 4))
+    """
+
+    probabilities: Any = None
+    name = "multinomial"
+
+    def weights(self, domain: Domain) -> Weights:
+        """Factors in the ratio of the probabilities."""
+        given = 1 if self.probabilities is None else self.probabilities
+        factors = _numbers(given, domain, "Multinomial probabilities", zero=True)
+        if not any(factors):
+            raise InvalidInput("Multinomial probabilities are all 0; give one that is positive")
+        return Weights(tuple((None, factor) for factor in factors), needs_total=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Cells are independent Poisson counts with given means (one number: the same for all).
+
+    Examples
+    --------
+    >>> Poisson("2.5").weights(Domain({"sex": ["f", "m"]})).kinds[0]
+    (None, Fraction(5, 2))
+    """
+
+    means: Any
+    name = "Poisson with given means"
+
+    def weights(self, domain: Domain) -> Weights:
+        """Factors that are the means."""
+        factors = _numbers(self.means, domain, "Poisson means", zero=True)
+        return Weights(tuple((None, factor) for factor in factors))
+
+
+@dataclass(frozen=True, slots=True)
+class GammaPoisson:
+    """Poisson cells whose means are Gamma(shape, scale), independent; document 002's model.
+
+    Each of the two is one number, or an array in the shape of the domain. The prior mean of a
+    cell is shape times scale.
+
+    Examples
+    --------
+    >>> GammaPoisson(193, "1/4").weights(Domain({"sex": ["f", "m"]})).kinds[0]
+    (Fraction(193, 1), Fraction(1, 5))
+    """
+
+    shape: Any
+    scale: Any
+    name = "Poisson with Gamma means"
+
+    def weights(self, domain: Domain) -> Weights:
+        """Negative binomial weights: the means are integrated out."""
+        shapes, scales = self.parameters(domain)
+        return Weights(
+            tuple((shape, scale / (1 + scale)) for shape, scale in zip(shapes, scales, strict=True))
+        )
+
+    def parameters(self, domain: Domain) -> tuple[list[Fraction], list[Fraction]]:
+        """Shape and scale of each cell."""
+        return (
+            _numbers(self.shape, domain, "GammaPoisson shape"),
+            _numbers(self.scale, domain, "GammaPoisson scale"),
+        )
+
+
+Belief = Uniform | Multinomial | Poisson | GammaPoisson
+
+NAMED: Mapping[str, Belief] = {
+    "uniform": Uniform(),
+    "multinomial": Multinomial(),
+    "hypergeometric": Multinomial(),
+}
+"""Priors that need nothing but their name."""
+
+
+def belief_of(prior: Belief | str) -> Belief:
+    """A prior, or the one of a name."""
+    if isinstance(prior, str) and prior in NAMED:
+        return NAMED[prior]
+    if isinstance(prior, Belief):
+        return prior
+    raise InvalidInput(
+        f"prior {prior!r} is not known; give one of {', '.join(map(repr, NAMED))}, or "
+        "cb.Multinomial(probabilities), cb.Poisson(means), cb.GammaPoisson(shape, scale)"
+    )
+
+
+def _numbers(given: Any, domain: Domain, what: str, *, zero: bool = False) -> list[Fraction]:
+    """One exact number for each cell of a domain, flat."""
+    listed = np.array(given, dtype=object)
+    if listed.ndim == 0:
+        listed = np.full(domain.shape, listed.item(), dtype=object)
+    if listed.shape != domain.shape:
+        raise InvalidInput(
+            f"{what} have the shape {listed.shape}; give one number, or an array in the shape of "
+            f"the table, {domain.shape}"
+        )
+    seen: dict[Any, Fraction] = {}
+    for value in listed.flat:
+        if value in seen:
+            continue
+        number = exact_number(value, what)
+        if number < 0 or (number == 0 and not zero):
+            rule = "at least 0" if zero else "above 0"
+            raise InvalidInput(f"{what} contain {value}; give numbers {rule}")
+        seen[value] = number
+    return [seen[value] for value in listed.flat]
