@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.arrays import IntArray
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.numbers import exact_number
-from cellbounds.wide import Wide, wide_of, widened
+from cellbounds.wide import FloatArray, Wide, wide_of, widened
 
 __all__ = [
     "Belief",
@@ -55,7 +56,7 @@ class Weights:
     @property
     def uniform(self) -> bool:
         """Whether every table has the same weight."""
-        return all(kind == (1, 1) for kind in self.kinds)
+        return all(shape == 1 and factor == 1 for shape, factor in self.kinds)
 
     def sequence(self, cell: int, most: int) -> Wide:
         """The weights of the counts 0 to `most` of one cell, each to one rounding."""
@@ -77,6 +78,18 @@ class Weights:
             weight *= factor * (1 if shape is None else shape + n) / (n + 1)
         return weight
 
+    def logs(self, tables: IntArray) -> FloatArray:
+        """The logarithms of the weights of whole tables (tables, cells), up to rounding."""
+        from scipy.special import gammaln, xlogy
+
+        counts = np.asarray(tables, dtype=np.float64)
+        factors = np.array([float(factor) for _, factor in self.kinds])
+        found = xlogy(counts, factors) - gammaln(counts + 1)
+        rising = [cell for cell, (shape, _) in enumerate(self.kinds) if shape is not None]
+        shapes = np.array([float(self.kinds[cell][0] or 0) for cell in rising])
+        found[:, rising] += gammaln(counts[:, rising] + shapes) - gammaln(shapes)
+        return np.asarray(found.sum(axis=1))
+
     def merged(self, cells: Sequence[int]) -> Kind | None:
         """The kind of the sum of some cells, or None if it is of neither kind."""
         shapes = {self.kinds[cell][0] is None for cell in cells}
@@ -84,7 +97,8 @@ class Weights:
         if shapes == {True}:
             return None, sum((self.kinds[cell][1] for cell in cells), Fraction(0))
         if shapes == {False} and len(factors) == 1:
-            return sum((self.kinds[cell][0] or 0 for cell in cells), Fraction(0)), factors.pop()
+            total = sum((self.kinds[cell][0] or Fraction(0) for cell in cells), Fraction(0))
+            return total, factors.pop()
         return None
 
 

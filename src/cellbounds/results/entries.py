@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
 
@@ -50,9 +51,9 @@ RESERVED = (
 """Keys of a cell that are not variables."""
 
 
-def label_columns(domain: Domain) -> dict[str, list[Any]]:
+def label_columns(domain: Domain, reserved: Collection[str] = RESERVED) -> dict[str, list[Any]]:
     """Every cell's labels, one column for each variable."""
-    keys = label_keys(domain.names, RESERVED)
+    keys = label_keys(domain.names, reserved)
     columns: dict[str, list[Any]] = {keys[name]: [] for name in domain.names}
     for labels in domain.cells():
         for key, label in zip(columns, labels, strict=True):
@@ -60,9 +61,11 @@ def label_columns(domain: Domain) -> dict[str, list[Any]]:
     return columns
 
 
-def labelled(domain: Domain, labels: tuple[Label, ...]) -> dict[str, Any]:
+def labelled(
+    domain: Domain, labels: tuple[Label, ...], reserved: Collection[str] = RESERVED
+) -> dict[str, Any]:
     """One cell's labels by variable; a variable named like a fixed key gets an underscore."""
-    keys = label_keys(domain.names, RESERVED)
+    keys = label_keys(domain.names, reserved)
     return {keys[name]: label for name, label in zip(domain.names, labels, strict=True)}
 
 

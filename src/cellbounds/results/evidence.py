@@ -12,11 +12,13 @@ class Evidence(Enum):
 
     EXACT: nobody can be outside, and a table attains it. OUTER: nobody can be outside, but it may
     not be attained. INNER: a table attains it, but others may go further.
+    ESTIMATED: an average over draws, with a Monte Carlo error.
     """
 
     EXACT = "exact"
     OUTER = "outer"
     INNER = "inner"
+    ESTIMATED = "estimated"
 
     def __repr__(self) -> str:
         return self.name

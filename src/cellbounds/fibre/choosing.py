@@ -1,0 +1,78 @@
+"""Which method sums over the tables of a release; keeps why the others were refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+from cellbounds.beliefs import Weights
+from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork, UnsupportedRelease
+from cellbounds.fibre.protocol import DEFAULT_EFFORT, Fibre, Refusal, Weighed
+from cellbounds.releases import Release
+from cellbounds.structure import Facts, gather
+
+__all__ = ["Chosen", "checked_effort", "exact_fibre", "exact_sums", "refused"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Sums over all tables, and the name of the method that made them."""
+
+    name: str
+    sums: Weighed
+
+
+def checked_effort(effort: float | None) -> float:
+    """The number of steps that exact work may take."""
+    if effort is None:
+        return DEFAULT_EFFORT
+    if isinstance(effort, bool) or not isinstance(effort, Real) or not 0 < effort < float("inf"):
+        raise InvalidInput(
+            f"effort={effort!r}; give the number of steps that exact work may take, such as "
+            f"{DEFAULT_EFFORT:.0e}"
+        )
+    return float(effort)
+
+
+def exact_fibre(release: Release, effort: float) -> Fibre | Refusal:
+    """The tables of a release, if a method can sum over them.
+
+    Raises
+    ------
+    InconsistentRelease
+        If it was found out already that there are none.
+    """
+    return _fibre(gather(release), effort)
+
+
+def _fibre(facts: Facts, effort: float) -> Fibre | Refusal:
+    from cellbounds.fibre.product import diagram_fibre
+    from cellbounds.fibre.rows import rows_fibre
+
+    if facts.conditional is not None:
+        return rows_fibre(facts, effort)
+    return diagram_fibre(facts, effort)
+
+
+def exact_sums(release: Release, weights: Weights, effort: float) -> Chosen | Refusal:
+    """Sums of the weights of all tables, if a method can make them within the effort."""
+    from cellbounds.fibre.matching import matched_tables
+
+    facts = gather(release)
+    matched = matched_tables(facts, weights)
+    if not isinstance(matched, Refusal):
+        return Chosen(matched.name, matched)
+    fibre = _fibre(facts, effort)
+    if isinstance(fibre, Refusal):
+        return fibre
+    try:
+        return Chosen(fibre.name, fibre.weighed(weights))
+    except TooMuchWork as problem:
+        return Refusal(str(problem), effort)
+
+
+def refused(refusal: Refusal) -> CellboundsError:
+    """The error for a question that only an exact method could answer."""
+    if refusal.steps is None:
+        return UnsupportedRelease(refusal.reason)
+    return TooMuchWork(refusal.reason)

@@ -1,0 +1,256 @@
+"""The posterior of the cells of a table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.beliefs import Belief, GammaPoisson
+from cellbounds.domain import Label
+from cellbounds.errors import InvalidInput
+from cellbounds.frames import frame_of
+from cellbounds.results.answers import HTML_LINES, LINES, Answer, notations
+from cellbounds.results.distribution import Distribution, checked_probability
+from cellbounds.results.entries import label_columns, labelled
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.montecarlo import MonteCarlo
+from cellbounds.results.rates import Rate
+from cellbounds.table import Table
+from cellbounds.wide import FloatArray
+
+if TYPE_CHECKING:
+    from types import EllipsisType
+
+__all__ = ["SMALL", "Posterior", "Rates"]
+
+FORMAT = "cellbounds-posterior/1"
+
+SMALL = 3
+"""Counts up to this one are summed up as small."""
+
+SUMMARY = ("mean", "sd", "median", "mode", "q025", "q975", f"at_most_{SMALL}")
+CHECKS = ("mc_error", "effective_size", "rhat")
+RESERVED = (*SUMMARY, *CHECKS, "counts", "probabilities")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior(Answer):
+    """How likely each count of each cell is, given a release and a prior.
+
+    Attributes
+    ----------
+    prior
+        What was believed before.
+    error
+        Exact answers: no probability is further from the truth than this part of itself (double
+        precision without cancellation; 0: exact). Estimates: None, see `monte_carlo`.
+    evidence
+        EXACT if summed over every consistent table, ESTIMATED if drawn.
+    monte_carlo
+        Errors, effective sizes and R-hat of an estimate; None if exact.
+    """
+
+    prior: Belief
+    error: float | None
+    monte_carlo: MonteCarlo | None
+    _distribution: Callable[[int], Distribution] = field(repr=False)
+    _mode: Callable[[], IntArray] = field(repr=False)
+    notes: tuple[str, ...] = ()
+    _made: dict[int, Distribution] = field(default_factory=dict, repr=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every consistent table was summed over."""
+        return self.evidence is Evidence.EXACT
+
+    def __getitem__(self, labels: Label | tuple[Label, ...]) -> Distribution:
+        """The distribution of the cell with these labels."""
+        index = self._index(labels if isinstance(labels, tuple) else (labels,))
+        return self._at(int(np.ravel_multi_index(index, self.domain.shape)))
+
+    def _at(self, cell: int) -> Distribution:
+        found = self._made.get(cell)
+        if found is None:
+            found = self._made[cell] = self._distribution(cell)
+        return found
+
+    def items(self) -> Iterator[tuple[tuple[Label, ...], Distribution]]:
+        """Labels and distribution of every cell, in order."""
+        for cell, labels in enumerate(self.domain.cells()):
+            yield labels, self._at(cell)
+
+    def _each(self, what: Callable[[Distribution], Any], kind: type) -> Any:
+        values = [what(one) for _, one in self.items()]
+        return np.array(values, dtype=kind).reshape(self.domain.shape)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The expected count of each cell."""
+        return np.asarray(self._each(lambda one: one.mean, np.float64))
+
+    @property
+    def sd(self) -> FloatArray:
+        """The standard deviation of each cell."""
+        return np.asarray(self._each(lambda one: one.sd, np.float64))
+
+    @property
+    def median(self) -> IntArray:
+        """The median of each cell."""
+        return self.quantile("0.5")
+
+    @property
+    def mode(self) -> IntArray:
+        """The most probable count of each cell, one by one (see `joint_mode` for whole tables)."""
+        return np.asarray(self._each(lambda one: one.mode, np.int64))
+
+    def quantile(self, probability: object) -> IntArray:
+        """The smallest count of each cell with at least this probability at or below it."""
+        asked = checked_probability(probability)
+        return np.asarray(self._each(lambda one: one.quantile(asked), np.int64))
+
+    def at_most(self, count: int) -> FloatArray:
+        """The probability of each cell to hold at most so many."""
+        return np.asarray(self._each(lambda one: one.at_most(count), np.float64))
+
+    @property
+    def joint_mode(self) -> Table:
+        """A most probable table (the most probable one drawn, if the answer is an estimate)."""
+        return Table(self.domain, self._mode().reshape(self.domain.shape))
+
+    @property
+    def rates(self) -> Rates:
+        """The posterior of the Poisson means behind the counts (document 002's lambda)."""
+        if not isinstance(self.prior, GammaPoisson):
+            raise InvalidInput(
+                f"the prior is {self.prior.name}: its means have no distribution; give "
+                "prior=cb.GammaPoisson(shape, scale)"
+            )
+        return Rates(self, *self.prior.parameters(self.domain))
+
+    def plot(self, *labels: Label | EllipsisType, **named: Posterior) -> Any:
+        """A chart of the cells' distributions, or of one cell's, for notebooks and files.
+
+        Other posteriors of the same table can be laid over it by name, such as
+        ``conditional.plot("1", "Poor", margins=other)``. Save it with
+        :func:`cellbounds.save_chart`.
+        """
+        from cellbounds.results.charts import posterior_chart
+
+        index = None if not labels else self._index(tuple(labels))
+        return posterior_chart(self, index, named)
+
+    def _summary(self, one: Distribution, cell: int) -> dict[str, float | int]:
+        low, high = one.interval("0.95")
+        found: dict[str, float | int] = dict(
+            zip(
+                SUMMARY,
+                (one.mean, one.sd, one.median, one.mode, low, high, one.at_most(SMALL)),
+                strict=True,
+            )
+        )
+        if self.monte_carlo is not None:
+            checks = self.monte_carlo
+            found["mc_error"] = float(checks.error.flat[cell])
+            found["effective_size"] = float(checks.effective_size.flat[cell])
+            if checks.rhat is not None:
+                found["rhat"] = float(checks.rhat.flat[cell])
+        return found
+
+    def _summaries(self) -> Iterator[tuple[tuple[Label, ...], dict[str, float | int]]]:
+        for cell, (labels, one) in enumerate(self.items()):
+            yield labels, self._summary(one, cell)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame: labels and a summary of each cell."""
+        columns = label_columns(self.domain, RESERVED)
+        for _, summary in self._summaries():
+            for name, value in summary.items():
+                columns.setdefault(name, []).append(value)
+        return frame_of(columns, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned: every cell with its summary and its whole distribution."""
+        cells = [
+            {
+                **labelled(self.domain, labels, RESERVED),
+                **{name: None if value != value else value for name, value in summary.items()},
+                "counts": self._at(cell).values.tolist(),
+                "probabilities": self._at(cell).probabilities.tolist(),
+            }
+            for cell, (labels, summary) in enumerate(self._summaries())
+        ]
+        return {
+            **self._head(),
+            "format": FORMAT,
+            "prior": repr(self.prior),
+            "error": self.error,
+            "notes": list(self.notes),
+            "cells": cells,
+        }
+
+    def _rows(self, most: int) -> tuple[list[str], list[list[str]]]:
+        names: list[str] = []
+        rows = []
+        for labels, summary in itertools.islice(self._summaries(), most):
+            names = list(summary)
+            shown = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in summary.values()]
+            rows.append([*map(str, labels), *shown])
+        return names, rows
+
+    def _title(self) -> str:
+        return f"posterior given {', '.join(notations(self.release))}; prior: {self.prior.name}"
+
+    def _said(self) -> str:
+        if self.error is not None:
+            how = f"exact, relative error at most {self.error:.1g}"
+        else:
+            how = "estimated by Monte Carlo"
+        return "\n".join([f"{self.method}: {how}", *self.notes])
+
+    def __str__(self) -> str:
+        names, rows = self._rows(LINES)
+        return self._text(self._title(), names, set(names), rows) + "\n" + self._said()
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}: {self.domain.size} cells>"
+
+    def _repr_html_(self) -> str:
+        names, rows = self._rows(HTML_LINES)
+        return self._html(f"{self._title()} ({self._said()})", names, set(names), rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rates:
+    """The posteriors of all Poisson means; look them up by the labels of their cells."""
+
+    _posterior: Posterior
+    _shapes: list[Any]
+    _scales: list[Any]
+
+    def __getitem__(self, labels: Label | tuple[Label, ...]) -> Rate:
+        """The posterior of one cell's mean."""
+        domain = self._posterior.domain
+        index = domain.index(labels if isinstance(labels, tuple) else (labels,))
+        return self._at(int(np.ravel_multi_index(index, domain.shape)))
+
+    def _at(self, cell: int) -> Rate:
+        shape, scale = float(self._shapes[cell]), float(self._scales[cell])
+        return Rate(self._posterior._at(cell), shape, scale)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The expected mean of each cell."""
+        domain = self._posterior.domain
+        means = [self._at(cell).mean for cell in range(domain.size)]
+        return np.array(means).reshape(domain.shape)
+
+    def quantile(self, probability: object) -> FloatArray:
+        """The point of each cell below which its mean lies with this probability."""
+        domain = self._posterior.domain
+        found = [self._at(cell).quantile(probability) for cell in range(domain.size)]
+        return np.array(found).reshape(domain.shape)
