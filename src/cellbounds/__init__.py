@@ -1,5 +1,6 @@
 """What published margins and rates reveal about a confidential table of counts."""
 
+from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.constraints import violations
 from cellbounds.domain import Domain, Grouping
 from cellbounds.errors import (
@@ -10,6 +11,8 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
+from cellbounds.fibre.asking import posterior, sample
+from cellbounds.fibre.counting import TooManyTables, count_tables, estimate_tables, tables
 from cellbounds.papers import example_path, example_table
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total, publish
 from cellbounds.releases.files import read_release
@@ -18,10 +21,16 @@ from cellbounds.results import (
     UNBOUNDED,
     Attainable,
     Bounds,
+    Distribution,
+    Draws,
     Evidence,
     Explanation,
+    MonteCarlo,
+    Posterior,
+    Rate,
     ValueSet,
 )
+from cellbounds.results.charts import save_chart
 from cellbounds.solve import attainable, bounds
 from cellbounds.table import Table
 from cellbounds.table_reading import read_table
@@ -34,30 +43,46 @@ __all__ = [
     "Bounds",
     "CellboundsError",
     "Conditional",
+    "Distribution",
     "Domain",
+    "Draws",
     "Evidence",
     "Explanation",
+    "GammaPoisson",
     "Grouping",
     "InconsistentRelease",
     "InvalidInput",
     "Linear",
     "Margin",
+    "MonteCarlo",
+    "Multinomial",
+    "Poisson",
+    "Posterior",
     "Prior",
+    "Rate",
     "Release",
     "Table",
+    "TooManyTables",
     "TooMuchWork",
     "Total",
+    "Uniform",
     "Unsettled",
     "UnsupportedRelease",
     "ValueSet",
     "__version__",
     "attainable",
     "bounds",
+    "count_tables",
+    "estimate_tables",
     "example_path",
     "example_table",
+    "posterior",
     "publish",
     "read_release",
     "read_table",
+    "sample",
+    "save_chart",
+    "tables",
     "verify_certificate",
     "violations",
     "write_release",

@@ -172,22 +172,24 @@ def _prior_csv(statement: Prior, domain: Domain) -> str:
     return _csv_text([*margin.names, *columns], lines)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file at once: readers see the old content or the new, never a part.
 
     What is not an ordinary file (a terminal, a pipe, /dev/null) is written to as it is; a link
     keeps pointing where it does.
     """
     target = Path(os.path.realpath(path))
+    # Bytes as they are: newlines are not translated.
+    raw = content.encode("utf-8") if isinstance(content, str) else content
     temporary: str | None = None
     try:
         if target.exists() and not target.is_file():
-            with target.open("w", encoding="utf-8", newline="") as stream:
-                stream.write(text)
+            with target.open("wb") as stream:
+                stream.write(raw)
             return
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(raw)
         Path(temporary).chmod(target.stat().st_mode if target.exists() else _usual_mode())
         Path(temporary).replace(target)
     except OSError as problem:

@@ -100,6 +100,10 @@ class Draws(Answer):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: the number of the draw, labels, count (and weight)."""
+        return frame_of(self.columns(), backend)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The number of the draw, labels, count (and weight), column by column."""
         size = self.domain.size
         cells = label_columns(self.domain, RESERVED)
         columns: dict[str, list[Any]] = {"draw": np.repeat(np.arange(len(self)), size).tolist()}
@@ -107,7 +111,7 @@ class Draws(Answer):
         columns["count"] = self.counts.ravel().tolist()
         if self.weights is not None:
             columns["weight"] = np.repeat(self.weights, size).tolist()
-        return frame_of(columns, backend)
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned."""

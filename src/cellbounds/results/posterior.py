@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from cellbounds.results.montecarlo import MonteCarlo
 from cellbounds.results.rates import Rate
 from cellbounds.table import Table
 from cellbounds.wide import FloatArray
-
-if TYPE_CHECKING:
-    from types import EllipsisType
 
 __all__ = ["SMALL", "Posterior", "Rates"]
 
@@ -71,9 +68,10 @@ class Posterior(Answer):
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> Distribution:
         """The distribution of the cell with these labels."""
         index = self._index(labels if isinstance(labels, tuple) else (labels,))
-        return self._at(int(np.ravel_multi_index(index, self.domain.shape)))
+        return self.at(int(np.ravel_multi_index(index, self.domain.shape)))
 
-    def _at(self, cell: int) -> Distribution:
+    def at(self, cell: int) -> Distribution:
+        """The distribution of the cell with this number."""
         found = self._made.get(cell)
         if found is None:
             found = self._made[cell] = self._distribution(cell)
@@ -82,7 +80,7 @@ class Posterior(Answer):
     def items(self) -> Iterator[tuple[tuple[Label, ...], Distribution]]:
         """Labels and distribution of every cell, in order."""
         for cell, labels in enumerate(self.domain.cells()):
-            yield labels, self._at(cell)
+            yield labels, self.at(cell)
 
     def _each(self, what: Callable[[Distribution], Any], kind: type) -> Any:
         values = [what(one) for _, one in self.items()]
@@ -132,7 +130,7 @@ class Posterior(Answer):
             )
         return Rates(self, *self.prior.parameters(self.domain))
 
-    def plot(self, *labels: Label | EllipsisType, **named: Posterior) -> Any:
+    def plot(self, *labels: Label, **named: Posterior) -> Any:
         """A chart of the cells' distributions, or of one cell's, for notebooks and files.
 
         Other posteriors of the same table can be laid over it by name, such as
@@ -167,11 +165,15 @@ class Posterior(Answer):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels and a summary of each cell."""
+        return frame_of(self.columns(), backend)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Labels and a summary of each cell, column by column."""
         columns = label_columns(self.domain, RESERVED)
         for _, summary in self._summaries():
             for name, value in summary.items():
                 columns.setdefault(name, []).append(value)
-        return frame_of(columns, backend)
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned: every cell with its summary and its whole distribution."""
@@ -179,8 +181,8 @@ class Posterior(Answer):
             {
                 **labelled(self.domain, labels, RESERVED),
                 **{name: None if value != value else value for name, value in summary.items()},
-                "counts": self._at(cell).values.tolist(),
-                "probabilities": self._at(cell).probabilities.tolist(),
+                "counts": self.at(cell).values.tolist(),
+                "probabilities": self.at(cell).probabilities.tolist(),
             }
             for cell, (labels, summary) in enumerate(self._summaries())
         ]
@@ -202,8 +204,13 @@ class Posterior(Answer):
             rows.append([*map(str, labels), *shown])
         return names, rows
 
+    @property
+    def given(self) -> str:
+        """The statements, for titles."""
+        return ", ".join(notations(self.release))
+
     def _title(self) -> str:
-        return f"posterior given {', '.join(notations(self.release))}; prior: {self.prior.name}"
+        return f"posterior given {self.given}; prior: {self.prior.name}"
 
     def _said(self) -> str:
         if self.error is not None:
@@ -240,7 +247,7 @@ class Rates:
 
     def _at(self, cell: int) -> Rate:
         shape, scale = float(self._shapes[cell]), float(self._scales[cell])
-        return Rate(self._posterior._at(cell), shape, scale)
+        return Rate(self._posterior.at(cell), shape, scale)
 
     @property
     def mean(self) -> FloatArray:

@@ -1,0 +1,70 @@
+"""The command line: thin, every decision is made in the library."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cellbounds.cli.audits import attack, audit
+from cellbounds.cli.options import (
+    BAD_INPUT,
+    EPILOG,
+    INTERNAL,
+    INTERRUPTED,
+    SAFE,
+    UNDECIDED,
+)
+from cellbounds.cli.papers import reproduce
+from cellbounds.cli.tables import count, posterior, sample
+from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.verification.command import verify
+
+__all__ = ["main"]
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    try:
+        code = commands.main(standalone_mode=False)
+    except click.exceptions.Exit as left:
+        code = left.exit_code
+    except click.Abort:
+        code = INTERRUPTED
+    except click.ClickException as problem:
+        problem.show()
+        code = BAD_INPUT
+    except (UnsupportedRelease, TooMuchWork, Unsettled) as problem:
+        click.echo(f"undecided: {problem}", err=True)
+        code = UNDECIDED
+    except CellboundsError as problem:
+        click.echo(f"error: {problem}", err=True)
+        code = BAD_INPUT
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has left; say nothing, not even at shutdown.
+        sys.stderr.close()
+        code = SAFE
+    except Exception as problem:
+        # The last resort, wide on purpose: the text and the traceback of an unforeseen error may
+        # hold confidential counts, so only its kind is shown. Foreseen errors were caught above.
+        click.echo(
+            f"internal error ({type(problem).__name__}); please report it with the command and, "
+            "if it is not confidential, the input",
+            err=True,
+        )
+        code = INTERNAL
+    sys.exit(code)
+
+
+@click.group(context_settings=_CONTEXT, epilog=EPILOG)
+@click.version_option(package_name="cellbounds", prog_name="cellbounds")
+def commands() -> None:
+    """What published rates and margins reveal about a confidential table of counts."""
+
+
+for command in (audit, attack, count, posterior, sample, verify, reproduce):
+    commands.add_command(command)

@@ -1,0 +1,5 @@
+"""`python -m cellbounds.cli`."""
+
+from cellbounds.cli import main
+
+main()

@@ -1,0 +1,42 @@
+"""`reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, write_text
+
+__all__ = ["reproduce"]
+
+
+@click.command(epilog=EPILOG)
+@click.option("--figures", type=click.Path(file_okay=False), help="Draw the figures as SVG here.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    help="How to write the comparison.",
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file.")
+def reproduce(figures: str | None, style: str, output: str | None) -> int:
+    """Put every table of documents 000 to 004 beside our figures.
+
+    Where a paper is wrong, its error is pointed out. Status 1 if anything else differs.
+    """
+    from cellbounds.papers.reproduction import render_comparisons, reproduce_papers
+    from cellbounds.report.progress import Progress
+
+    with Progress("recomputing the papers' tables"):
+        compared = reproduce_papers()
+        text = render_comparisons(compared, style)
+        if figures is not None:
+            from cellbounds.papers.figures import draw_figures
+
+            drawn = draw_figures(Path(figures))
+    write_text(text, output)
+    if figures is not None:
+        click.echo("\n".join(f"drawn: {path}" for path in drawn), err=True)
+    return SAFE if all(one.as_expected for one in compared) else UNSAFE

@@ -1,0 +1,257 @@
+"""`count`, `posterior` and `sample`: questions about the tables that fit a release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cellbounds.cli.options import (
+    EPILOG,
+    SAFE,
+    combine,
+    decorated,
+    publishing_options,
+    read_owned,
+    table_options,
+    write_text,
+)
+from cellbounds.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from cellbounds.beliefs import Belief
+    from cellbounds.releases import Release
+
+__all__ = ["count", "posterior", "sample"]
+
+PRIORS = "uniform, multinomial, hypergeometric, poisson:MEAN, gamma-poisson:SHAPE,SCALE"
+
+
+def _question_options(function: Any) -> Any:
+    """What every one of these commands has: where the release is from, and the effort."""
+    return decorated(
+        function,
+        [
+            click.argument("source", type=click.Path()),
+            click.argument("release", nargs=-1),
+            table_options,
+            publishing_options,
+            click.option(
+                "--effort", type=float, help="Steps that exact work may take; 2e9 unless given."
+            ),
+        ],
+    )
+
+
+def _answer_options(function: Any) -> Any:
+    return decorated(
+        function,
+        [
+            click.option(
+                "--format",
+                "style",
+                type=click.Choice(["table", "json", "csv"]),
+                default="table",
+                help="How to write the answer.",
+            ),
+            click.option(
+                "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file."
+            ),
+        ],
+    )
+
+
+_prior_option = click.option(
+    "--prior", default="uniform", show_default=True, metavar="PRIOR", help=f"One of {PRIORS}."
+)
+
+_seconds_option = click.option(
+    "--seconds",
+    type=float,
+    default=600.0,
+    show_default=True,
+    help="Budget for drawing; what was drawn by then is kept.",
+)
+
+
+@click.command(epilog=EPILOG)
+@_question_options
+@_answer_options
+def count(
+    source: str,
+    release: tuple[str, ...],
+    effort: float | None,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Count the tables that fit a release, exactly.
+
+    SOURCE is a release file (.toml), or a table (CSV) followed by the statements that are
+    published of it, as for `cellbounds audit`. If counting would take too long, it says about how
+    many there are, and ends with status 3.
+    """
+    from cellbounds.fibre.counting import count_tables
+    from cellbounds.report.fibres import render_count
+    from cellbounds.report.progress import Progress
+
+    with Progress("counting tables"):
+        made = _release(source, release, options)
+        found = count_tables(made, effort=effort)
+    write_text(render_count(made, found, style), output)
+    return SAFE
+
+
+@click.command(epilog=EPILOG)
+@_question_options
+@_prior_option
+@click.option("--draws", type=int, default=10_000, show_default=True, help="For estimates.")
+@_seconds_option
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw to this .svg or .png file.")
+@_answer_options
+def posterior(
+    source: str,
+    release: tuple[str, ...],
+    effort: float | None,
+    prior: str,
+    draws: int,
+    seconds: float,
+    plot: str | None,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Show how likely each count of each cell is.
+
+    SOURCE is a release file (.toml), or a table (CSV) followed by the statements that are
+    published of it, as for `cellbounds audit`. Exact where the structure allows, otherwise
+    estimated by a Markov chain, and said so.
+    """
+    from cellbounds.fibre.asking import posterior as posterior_of
+    from cellbounds.report.fibres import render_posterior
+    from cellbounds.report.progress import Progress
+
+    with Progress("summing over tables") as progress:
+        belief = _belief(prior)
+        found = posterior_of(
+            _release(source, release, options),
+            belief,
+            effort=effort,
+            draws=draws,
+            rng=_seed(options),
+            seconds=seconds,
+            progress=progress.step,
+        )
+        text = render_posterior(found, style)
+        if plot is not None:
+            from cellbounds.results.charts import save_chart
+
+            save_chart(found.plot(), plot)
+    write_text(text, output)
+    return SAFE
+
+
+@click.command(epilog=EPILOG)
+@_question_options
+@_prior_option
+@click.option("--size", type=int, default=1000, show_default=True, help="Tables to draw.")
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "exact", "chain", "importance"]),
+    default="auto",
+    show_default=True,
+    help="auto: exact if the structure allows, else a Markov chain.",
+)
+@click.option("--chains", type=int, help="Markov chains to run at once; 4 unless given.")
+@click.option("--burn-in", type=int, help="Steps of each chain that are thrown away.")
+@click.option("--thin", type=int, help="Steps of a chain for each draw.")
+@click.option("--proposal", type=click.Choice(["ordinary", "two-step"]), help="Of a chain.")
+@click.option(
+    "--moves",
+    type=click.Choice(["basic", "conditional", "lattice", "4ti2"]),
+    help="Moves of a chain; the best that is known unless given.",
+)
+@_seconds_option
+@_answer_options
+def sample(
+    source: str,
+    release: tuple[str, ...],
+    effort: float | None,
+    prior: str,
+    size: int,
+    method: str,
+    chains: int | None,
+    burn_in: int | None,
+    thin: int | None,
+    proposal: str | None,
+    moves: str | None,
+    seconds: float,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Draw tables that fit a release.
+
+    SOURCE is a release file (.toml), or a table (CSV) followed by the statements that are
+    published of it, as for `cellbounds audit`. The formats csv and json hold the tables
+    themselves, table a summary.
+    """
+    from cellbounds.fibre.asking import sample as sample_from
+    from cellbounds.report.fibres import render_draws
+    from cellbounds.report.progress import Progress
+
+    given: dict[str, Any] = {
+        "chains": chains,
+        "burn_in": burn_in,
+        "thin": thin,
+        "proposal": proposal,
+        "moves": moves,
+    }
+    with Progress("drawing tables") as progress:
+        found = sample_from(
+            _release(source, release, options),
+            size,
+            prior=_belief(prior),
+            method=method,
+            rng=_seed(options),
+            effort=effort,
+            seconds=seconds,
+            progress=progress.step,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+        text = render_draws(found, style)
+    write_text(text, output)
+    return SAFE
+
+
+def _release(source: str, statements: tuple[str, ...], options: dict[str, Any]) -> Release:
+    """A release file alone, or what is published of a table."""
+    if statements:
+        return combine(read_owned(source, options), statements, options)
+    from cellbounds.releases.files import read_release
+
+    if not source.endswith(".toml"):
+        raise InvalidInput(
+            f"{source} alone is no release: give a release file (.toml), or a table and the "
+            'statements published of it, such as "[A,B]"'
+        )
+    return read_release(source)
+
+
+def _seed(options: dict[str, Any]) -> int:
+    return 0 if options["seed"] is None else int(options["seed"])
+
+
+def _belief(text: str) -> Belief | str:
+    """A prior as text: a name, and its numbers after a colon."""
+    from cellbounds.beliefs import GammaPoisson, Poisson
+
+    name, _, numbers = text.partition(":")
+    given = [part.strip() for part in numbers.split(",")] if numbers else []
+    if name == "poisson" and len(given) == 1:
+        return Poisson(given[0])
+    if name == "gamma-poisson" and len(given) == 2:
+        return GammaPoisson(*given)
+    if given or name in ("poisson", "gamma-poisson"):
+        raise InvalidInput(f"--prior {text}; give one of {PRIORS}")
+    return name

@@ -1,0 +1,61 @@
+"""Counts of tables, posteriors and draws as text, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+from cellbounds.releases import Release
+from cellbounds.results.answers import notations
+from cellbounds.results.draws import Draws
+from cellbounds.results.posterior import Posterior
+from cellbounds.version import __version__
+
+__all__ = ["render_count", "render_draws", "render_posterior"]
+
+
+def render_count(release: Release, count: int, style: str) -> str:
+    """How many tables fit."""
+    statements = notations(release)
+    if style == "json":
+        return _json(
+            {
+                "format": "cellbounds-count/1",
+                "release": {"digest": release.digest, "statements": statements},
+                # As text: readers of JSON may round integers beyond 2**53.
+                "tables": str(count),
+            }
+        )
+    if style == "csv":
+        return _csv({"tables": [count]})
+    noun = "table fits" if count == 1 else "tables fit"
+    return f"{count:,} {noun} {', '.join(statements)}\n"
+
+
+def render_posterior(found: Posterior, style: str) -> str:
+    """The posterior of every cell."""
+    if style == "json":
+        return _json(found.to_dict())
+    return _csv(found.columns()) if style == "csv" else f"{found}\n"
+
+
+def render_draws(found: Draws, style: str) -> str:
+    """Tables that were drawn, or a summary for people."""
+    if style == "json":
+        return _json(found.to_dict())
+    return _csv(found.columns()) if style == "csv" else f"{found}\n"
+
+
+def _json(values: dict[str, Any]) -> str:
+    said = {**values, "cellbounds": __version__}
+    return json.dumps(said, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _csv(columns: dict[str, list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()

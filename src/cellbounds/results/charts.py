@@ -1,0 +1,122 @@
+"""Charts of posteriors, for notebooks and as files (needs the extra `plots`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellbounds.errors import InvalidInput
+from cellbounds.releases.writing import write_whole
+
+if TYPE_CHECKING:
+    from cellbounds.results.posterior import Posterior
+
+__all__ = ["posterior_chart", "save_chart"]
+
+MOST_CELLS = 48
+"""Cells that one chart shows; for more, ask for one cell."""
+
+NEGLIGIBLE = 1e-5
+"""Counts at either end that together are less likely than this are not drawn."""
+
+COLUMNS = 4
+
+
+def _altair() -> Any:
+    try:
+        import altair
+    except ImportError:
+        raise InvalidInput(
+            "charts need altair and vl-convert; install them with pip install 'cellbounds[plots]'"
+        ) from None
+    return altair
+
+
+def posterior_chart(
+    posterior: Posterior, index: tuple[int, ...] | None, others: Mapping[str, Posterior]
+) -> Any:
+    """The distributions of one cell, or of all, with other posteriors laid over them."""
+    alt = _altair()
+    domain = posterior.domain
+    for name, other in others.items():
+        if other.domain != domain:
+            raise InvalidInput(f"{name} is a posterior over other cells; lay over the same table")
+    if index is None and domain.size > MOST_CELLS:
+        raise InvalidInput(
+            f"{domain.size} cells do not fit one chart (at most {MOST_CELLS}); name one cell, such "
+            f"as plot{next(iter(domain.cells()))!r}"
+        )
+    chosen = (
+        range(domain.size) if index is None else [int(np.ravel_multi_index(index, domain.shape))]
+    )
+    title = posterior.given
+    layers = {title: posterior, **others}
+    labels = list(domain.cells())
+    points = [
+        {"cell": ", ".join(map(str, labels[cell])), "count": value, "p": chance, "given": name}
+        for cell in chosen
+        for name, one in layers.items()
+        for value, chance in _points(one, cell)
+    ]
+    single = index is not None
+    base = (
+        alt.Chart(alt.Data(values=points))
+        .mark_area(line=True, opacity=0.25, interpolate="step")
+        .encode(
+            alt.X("count:Q", title="count", axis=alt.Axis(tickMinStep=1)),
+            alt.Y("p:Q", title="posterior probability", stack=None),
+            alt.Color(
+                "given:N", title="given", sort=list(layers), legend=alt.Legend(labelLimit=400)
+            ),
+            tooltip=["cell:N", "given:N", "count:Q", alt.Tooltip("p:Q", format=".4g")],
+        )
+        .properties(width=420 if single else 180, height=240 if single else 120)
+    )
+    if single:
+        return base.properties(title=points[0]["cell"])
+    order = [", ".join(map(str, labels[cell])) for cell in chosen]
+    return base.facet(
+        facet=alt.Facet("cell:N", title=None, sort=order), columns=COLUMNS
+    ).resolve_scale(x="independent", y="independent")
+
+
+def _points(posterior: Posterior, cell: int) -> list[tuple[int, float]]:
+    """Counts and probabilities without negligible tails; gaps are drawn as zero."""
+    one = posterior.at(cell)
+    below = np.cumsum(one.probabilities)
+    keep = (below > NEGLIGIBLE) & (below - one.probabilities < 1 - NEGLIGIBLE)
+    values, chances = one.values[keep], one.probabilities[keep]
+    first, last = int(values[0]) - 1, int(values[-1]) + 1
+    if last - first > 20 * len(values) + 100:
+        return list(zip(values.tolist(), chances.tolist(), strict=True))
+    spread = np.zeros(last - first + 1)
+    spread[values - first] = chances
+    return list(zip(range(first, last + 1), spread.tolist(), strict=True))
+
+
+def save_chart(chart: Any, path: str | Path) -> None:
+    """Write a chart to an SVG or PNG file, whole or not at all.
+
+    Examples
+    --------
+    >>> import cellbounds as cb, pathlib, tempfile
+    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> cb.save_chart(cb.posterior(release).plot(), folder / "mp3.svg")
+    >>> (folder / "mp3.svg").read_text("utf-8")[:4]
+    '<svg'
+    """
+    _altair()
+    import vl_convert
+
+    target = Path(path)
+    made = chart.to_dict()
+    if target.suffix == ".svg":
+        write_whole(target, vl_convert.vegalite_to_svg(made))
+    elif target.suffix == ".png":
+        write_whole(target, vl_convert.vegalite_to_png(made, scale=2))
+    else:
+        raise InvalidInput(f"{target.name} is no chart file; end its name with .svg or .png")
