@@ -69,7 +69,7 @@ def posterior(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("analgesic").margin(["treatment", "response"])
+    >>> table = cb.example_table("analgesic").margin("treatment", "response")
     >>> release = cb.publish(table, "[treatment][response]")
     >>> print(cb.posterior(release, prior=cb.GammaPoisson(193, "1/4")))
     posterior given N=193, [treatment], [response]; prior: Poisson with Gamma means

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cellbounds.arrays import SAFE, BoolArray, IntArray
+from cellbounds.arrays import SAFE, IntArray
 from cellbounds.constraints import NO_UPPER, compile_release
 from cellbounds.errors import InconsistentRelease, TooMuchWork
 from cellbounds.fibre.diagram.dependence import implied
@@ -34,14 +34,12 @@ class Part:
         Their numbers in the domain (flat), ascending.
     problem
         What is said of them; cells are numbered within the part, lists too.
-    implied
-        Which rows of the problem follow from its others: they say nothing new, but show early
-        that something cannot be completed.
+        Sums that follow from others are there too: they say nothing new, but show early that
+        something cannot be completed.
     """
 
     cells: IntArray
     problem: Problem
-    implied: BoolArray
 
     @property
     def signature(self) -> bytes:
@@ -140,23 +138,18 @@ def _split(sums: list[Sum], follows: list[bool], small: Problem, numbers: IntArr
     kept = [one for one, marked in zip(sums, follows, strict=True) if not marked]
     joined = problem_of([replace(one, values=None) for one in kept], small.lower, small.upper)
     labels = joined.components()
-    inside: dict[int, list[tuple[Sum, bool]]] = {}
+    inside: dict[int, list[Sum]] = {}
     for one, marked in zip(sums, follows, strict=True):
         touched = labels[one.cells]
-        if (touched == touched[0]).all():
-            inside.setdefault(int(touched[0]), []).append((one, marked))
+        if (touched == touched[0]).all() and (one.values is None or not marked):
+            inside.setdefault(int(touched[0]), []).append(one)
     order = np.argsort(labels, kind="stable")
     firsts, starts = np.unique(labels[order], return_index=True)
     parts = []
     for first, cells in zip(firsts.tolist(), np.split(order, starts[1:]), strict=True):
-        about = inside.get(first, [])
-        moved = [
-            (replace(one, cells=np.searchsorted(cells, one.cells)), marked)
-            for one, marked in about
-            if one.values is None or not marked
+        about = [
+            replace(one, cells=np.searchsorted(cells, one.cells)) for one in inside.get(first, [])
         ]
-        # Rows stand before lists in a problem; no list that follows is left.
-        rows = [marked for one, marked in moved if one.values is None]
-        problem = problem_of([one for one, _ in moved], small.lower[cells], small.upper[cells])
-        parts.append(Part(numbers[cells], problem, np.array(rows, dtype=bool)))
+        problem = problem_of(about, small.lower[cells], small.upper[cells])
+        parts.append(Part(numbers[cells], problem))
     return parts
