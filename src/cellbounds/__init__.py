@@ -12,6 +12,7 @@ from cellbounds.errors import (
     UnsupportedRelease,
 )
 from cellbounds.fibre.asking import posterior, sample
+from cellbounds.fibre.combined import combine_sets
 from cellbounds.fibre.counting import TooManyTables, count_tables, estimate_tables, tables
 from cellbounds.papers import example_path, example_table
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total, publish
@@ -72,6 +73,7 @@ __all__ = [
     "__version__",
     "attainable",
     "bounds",
+    "combine_sets",
     "count_tables",
     "estimate_tables",
     "example_path",

@@ -286,5 +286,5 @@ def _importance(
         weights=shares,
         monte_carlo=MonteCarlo(error.reshape(shape), np.full(shape, drawn.effective_size)),
         stopped_early=drawn.stopped_early,
-        notes=drawn.notes,
+        notes=(drawn.estimate.note,) if drawn.estimate.note else (),
     )

@@ -46,11 +46,12 @@ def exact_fibre(release: Release, effort: float) -> Fibre | Refusal:
 
 
 def _fibre(facts: Facts, effort: float) -> Fibre | Refusal:
-    from cellbounds.fibre.product import diagram_fibre
-    from cellbounds.fibre.rows import rows_fibre
-
     if facts.conditional is not None:
+        from cellbounds.fibre.rows import rows_fibre
+
         return rows_fibre(facts, effort)
+    from cellbounds.fibre.product import diagram_fibre
+
     return diagram_fibre(facts, effort)
 
 

@@ -49,7 +49,7 @@ def render_draws(found: Draws, style: str) -> str:
 
 
 def _json(values: dict[str, Any]) -> str:
-    said = {**values, "cellbounds": __version__}
+    said = {**values, "version": __version__}
     return json.dumps(said, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
