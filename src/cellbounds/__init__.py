@@ -32,6 +32,15 @@ from cellbounds.results import (
     ValueSet,
 )
 from cellbounds.results.charts import save_chart
+from cellbounds.risk.utility import (
+    compare_loglinear,
+    compare_utility,
+    fit_loglinear,
+    hellinger,
+    independence,
+    odds_ratios,
+    total_variation,
+)
 from cellbounds.solve import attainable, bounds
 from cellbounds.table import Table
 from cellbounds.table_reading import read_table
@@ -74,10 +83,16 @@ __all__ = [
     "attainable",
     "bounds",
     "combine_sets",
+    "compare_loglinear",
+    "compare_utility",
     "count_tables",
     "estimate_tables",
     "example_path",
     "example_table",
+    "fit_loglinear",
+    "hellinger",
+    "independence",
+    "odds_ratios",
     "posterior",
     "publish",
     "read_release",
@@ -85,6 +100,7 @@ __all__ = [
     "sample",
     "save_chart",
     "tables",
+    "total_variation",
     "verify_certificate",
     "violations",
     "write_release",

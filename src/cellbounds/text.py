@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "label_keys"]
+__all__ = ["aligned", "html_table", "label_keys"]
 
 
 def aligned(
@@ -28,6 +29,42 @@ def aligned(
         ]
         lines.append("  ".join(fields).rstrip())
     return "\n".join(lines)
+
+
+def html_table(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Collection[str] = (),
+    foot: str = "",
+) -> str:
+    """The same as a table for notebooks: everything escaped, with a caption and perhaps a foot.
+
+    Examples
+    --------
+    >>> html_table("counts < 3", ["cell"], [["A&B"]]).split("<tbody>")[1]
+    '<tr><td style="text-align:left">A&amp;B</td></tr></tbody></table>'
+    """
+    sides = ["right" if name in numbers else "left" for name in header]
+
+    def line(tag: str, row: Sequence[str]) -> str:
+        cells = (
+            f'<{tag} style="text-align:{side}">{html.escape(text)}</{tag.split()[0]}>'
+            for text, side in zip(row, sides, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    head = line('th scope="col"', header)
+    said = (
+        f'<tfoot><tr><td colspan="{len(sides)}">{html.escape(foot)}</td></tr></tfoot>'
+        if foot
+        else ""
+    )
+    return (
+        f'<table><caption style="text-align:left">{html.escape(title)}</caption>'
+        f"<thead>{head}</thead><tbody>{body}</tbody>{said}</table>"
+    )
 
 
 def label_keys(names: Sequence[str], reserved: Collection[str]) -> dict[str, str]:

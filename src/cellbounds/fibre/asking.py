@@ -13,6 +13,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Belief, GammaPoisson, Weights, belief_of
 from cellbounds.errors import InvalidInput
 from cellbounds.fibre.choosing import Chosen, checked_effort, exact_sums, refused
+from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
@@ -199,7 +200,7 @@ def sample(
     belief = belief_of(prior)
     weights = _weights(release, belief)
     begun = time.perf_counter()
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = Effort.of(seconds).deadline
     if method in ("auto", "exact") and not chain:
         found = exact_sums(release, weights, checked_effort(effort))
         if isinstance(found, Chosen):

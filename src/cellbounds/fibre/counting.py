@@ -13,6 +13,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.fibre.choosing import checked_effort, exact_fibre, refused
 from cellbounds.fibre.protocol import Refusal
+from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.table import Table
 
@@ -104,7 +105,7 @@ def estimate_tables(
 
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = Effort.of(seconds).deadline
     return estimate_count(release, draws=draws, rng=np.random.default_rng(rng), deadline=deadline)
 
 

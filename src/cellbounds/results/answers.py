@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from cellbounds.results.evidence import Evidence
 from cellbounds.results.explanation import Explanation
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.table import Table
-from cellbounds.text import aligned
+from cellbounds.text import aligned, html_table
 
 __all__ = ["Answer", "Bounds", "Source", "notations"]
 
@@ -86,23 +85,7 @@ class Answer:
     def _html(
         self, title: str, columns: list[str], numbers: set[str], rows: list[list[str]]
     ) -> str:
-        header = [*self.over, *columns]
-        sides = ["right" if name in numbers else "left" for name in header]
-
-        def cells(tag: str, row: list[str]) -> str:
-            return "".join(
-                f'<{tag} style="text-align:{side}">{html.escape(text)}</{tag.split()[0]}>'
-                for text, side in zip(row, sides, strict=True)
-            )
-
-        body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-        more = self._more(len(rows))
-        foot = f'<tfoot><tr><td colspan="{len(header)}">{more}</td></tr></tfoot>' if more else ""
-        head = cells('th scope="col"', header)
-        return (
-            f'<table><caption style="text-align:left">{html.escape(title)}</caption>'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>"
-        )
+        return html_table(title, [*self.over, *columns], rows, numbers, self._more(len(rows)))
 
     def _head(self) -> dict[str, Any]:
         return {
