@@ -42,6 +42,7 @@ from cellbounds.risk.utility import (
     total_variation,
 )
 from cellbounds.solve import attainable, bounds
+from cellbounds.synthetic import Synthetic, synthesize
 from cellbounds.table import Table
 from cellbounds.table_reading import read_table
 from cellbounds.verification import verify_certificate
@@ -71,6 +72,7 @@ __all__ = [
     "Prior",
     "Rate",
     "Release",
+    "Synthetic",
     "Table",
     "TooManyTables",
     "TooMuchWork",
@@ -99,6 +101,7 @@ __all__ = [
     "read_table",
     "sample",
     "save_chart",
+    "synthesize",
     "tables",
     "total_variation",
     "verify_certificate",

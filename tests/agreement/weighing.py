@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -34,20 +34,20 @@ class Law:
 
 @dataclass(frozen=True)
 class Weighing:
-    """Consistent tables in lexicographic order, and the weight of each."""
+    """Consistent tables in lexicographic order, and whole numbers in the ratio of their weights."""
 
     tables: list[Flat]
-    weights: list[Fraction]
+    weights: list[int]
 
     @cached_property
-    def mass(self) -> Fraction:
-        return sum(self.weights, Fraction(0))
+    def mass(self) -> int:
+        return sum(self.weights)
 
     @cached_property
     def probabilities(self) -> dict[Flat, Fraction]:
         """Of every table that has any."""
         pairs = zip(self.tables, self.weights, strict=True)
-        return {table: weight / self.mass for table, weight in pairs if weight}
+        return {table: Fraction(weight, self.mass) for table, weight in pairs if weight}
 
     @cached_property
     def joint_modes(self) -> list[Flat]:
@@ -55,12 +55,19 @@ class Weighing:
         top = max(self.weights)
         return [t for t, weight in zip(self.tables, self.weights, strict=True) if weight == top]
 
+    @cached_property
+    def _distributions(self) -> list[dict[int, Fraction]]:
+        found = []
+        for counts in zip(*self.tables, strict=True):
+            sums = dict.fromkeys(sorted(set(counts)), 0)
+            for count, weight in zip(counts, self.weights, strict=True):
+                sums[count] += weight
+            found.append({n: Fraction(sums[n], self.mass) for n in sums if sums[n]})
+        return found
+
     def distribution(self, cell: int) -> dict[int, Fraction]:
         """The probability of each count of a cell that has any, in increasing order."""
-        found: dict[int, Fraction] = {}
-        for table, probability in self.probabilities.items():
-            found[table[cell]] = found.get(table[cell], Fraction(0)) + probability
-        return dict(sorted(found.items()))
+        return self._distributions[cell]
 
     def mean(self, cell: int) -> Fraction:
         pairs = self.distribution(cell).items()
@@ -89,18 +96,24 @@ class Weighing:
 def weigh(tables: np.ndarray | Iterable[Sequence[int]], law: Law) -> Weighing:
     """Weigh tables that are listed flat, one in each row."""
     ordered = sorted(tuple(int(count) for count in table) for table in tables)
-    return Weighing(ordered, [law.weight(table) for table in ordered])
+    weights = [law.weight(table) for table in ordered]
+    unit = math.lcm(*(weight.denominator for weight in weights))
+    return Weighing(ordered, [int(weight * unit) for weight in weights])
 
 
 def uniform() -> Law:
-    return Law("uniform", cb.Uniform(), lambda table: Fraction(1))
+    return Law("uniform", cb.Uniform(), lambda _: Fraction(1))
 
 
 def poisson(means: Sequence[Fraction], shape: tuple[int, ...]) -> Law:
     """Without exp(-mean), which all tables share."""
 
+    @cache
+    def factor(mean: Fraction, n: int) -> Fraction:
+        return mean**n / math.factorial(n)
+
     def weight(table: Flat) -> Fraction:
-        return product(m**n / math.factorial(n) for m, n in zip(means, table, strict=True))
+        return product(map(factor, means, table))
 
     return Law(f"Poisson {named(means)}", cb.Poisson(shaped(means, shape)), weight)
 
@@ -128,11 +141,12 @@ def gamma_poisson(
     whole number it is no fraction.
     """
 
+    @cache
+    def factor(a: Fraction, s: Fraction, n: int) -> Fraction:
+        return choices(a, n) * (s / (1 + s)) ** n
+
     def weight(table: Flat) -> Fraction:
-        return product(
-            choices(a, n) * (s / (1 + s)) ** n
-            for a, s, n in zip(shapes, scales, table, strict=True)
-        )
+        return product(map(factor, shapes, scales, table))
 
     prior = cb.GammaPoisson(shaped(shapes, shape), shaped(scales, shape))
     return Law(f"Gamma-Poisson {named(shapes)} {named(scales)}", prior, weight)

@@ -1,4 +1,4 @@
-"""`count`, `posterior` and `sample`: questions about the tables that fit a release."""
+"""`count`, `posterior`, `sample` and `synthesize`: about the tables that fit a release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cellbounds.beliefs import Belief
     from cellbounds.releases import Release
 
-__all__ = ["count", "posterior", "sample"]
+__all__ = ["count", "posterior", "sample", "synthesize"]
 
 PRIORS = "uniform, multinomial, hypergeometric, poisson:MEAN, gamma-poisson:SHAPE,SCALE"
 
@@ -221,6 +221,86 @@ def sample(
         )
         text = render_draws(found, style)
     write_text(text, output)
+    return SAFE
+
+
+@click.command(epilog=EPILOG)
+@_question_options
+@click.option("--prior", metavar="PRIOR", help=f"One of {PRIORS}.")
+@click.option("--copies", type=int, default=1, show_default=True, help="Tables to make.")
+@click.option(
+    "--digits",
+    type=int,
+    help="Round the rates of RELEASE to so many decimals and take these as exact.",
+)
+@click.option(
+    "--total",
+    type=click.Choice(["same", "nearest"]),
+    default="same",
+    show_default=True,
+    help="With --digits: keep N, or take the nearest that the rounded rates allow.",
+)
+@click.option(
+    "--compare", is_flag=True, help="For the owner: what the tables give away and are good for."
+)
+@click.option("--overwrite", is_flag=True, help="Replace files of the same names.")
+@_seconds_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    required=True,
+    help="Folder for the tables (CSV) and a README.",
+)
+def synthesize(
+    source: str,
+    release: tuple[str, ...],
+    effort: float | None,
+    prior: str | None,
+    copies: int,
+    digits: int | None,
+    total: str,
+    compare: bool,
+    overwrite: bool,
+    seconds: float,
+    output: str,
+    **options: Any,
+) -> int:
+    """Make tables to release instead of the true one.
+
+    SOURCE is a release file (.toml), or a table (CSV) followed by the statements that the tables
+    keep, as for `cellbounds audit`.
+    """
+    from cellbounds.report.progress import Progress
+    from cellbounds.synthetic import synthesize as make
+
+    if compare and not release:
+        raise InvalidInput("--compare needs the true table: give TABLE and RELEASE")
+    if digits is None and total != "same":
+        raise InvalidInput("--total nearest goes with --digits")
+    given: dict[str, Any] = {
+        "copies": copies,
+        "prior": None if prior is None else _belief(prior),
+        "rng": _seed(options),
+        "seconds": seconds,
+        "effort": effort,
+    }
+    with Progress("drawing tables") as progress:
+        owned = read_owned(source, options) if release else None
+        given["progress"] = progress.step
+        if digits is None:
+            made = make(_release(source, release, options), **given)
+        elif owned is None:
+            raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
+        else:
+            made = make(owned, release, digits=digits, total=total, **given)
+        text = f"{made}\n"
+        if compare and owned is not None:
+            progress.say("comparing with the true table")
+            text = f"{made.compare(owned, seconds=seconds, effort=effort)}\n"
+        written = made.write(output, overwrite=overwrite)
+    write_text(text, None)
+    click.echo("\n".join(f"written: {path}" for path in written), err=True)
     return SAFE
 
 

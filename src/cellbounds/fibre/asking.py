@@ -71,15 +71,15 @@ def posterior(
     --------
     >>> import cellbounds as cb
     >>> table = cb.example_table("analgesic").margin("treatment", "response")
-    >>> release = cb.publish(table, "[treatment][response]")
+    >>> release = cb.publish(table, "[treatment]", "[response]")
     >>> print(cb.posterior(release, prior=cb.GammaPoisson(193, "1/4")))
-    posterior given N=193, [treatment], [response]; prior: Poisson with Gamma means
+    posterior given [treatment], [response], N=193; prior: Poisson with Gamma means
     treatment  response   mean     sd  median  mode  q025  q975  at_most_3
-    1          Poor      27.63  3.437      28    28    21    34  6.606e-13
-    1          Good      69.37  3.437      69    69    63    76          0
-    2          Poor      27.37  3.437      27    27    21    34  9.094e-13
-    2          Good      68.63  3.437      69    69    62    75          0
-    layers of partial sums: exact, relative error at most 8e-14
+    1          poor      27.63  3.437      28    28    21    34  1.401e-14
+    1          good      69.37  3.437      69    69    63    76          0
+    2          poor      27.37  3.437      27    27    21    34  2.428e-14
+    2          good      68.63  3.437      69    69    62    75          0
+    diagrams of independent parts: exact, relative error at most 4e-14
     """
     begun = time.perf_counter()
     belief = belief_of(prior)

@@ -21,7 +21,7 @@ from cellbounds.methods.general.closing import exact_bound
 from cellbounds.methods.general.problem import Problem, make_problem, reduced
 from cellbounds.releases import Release
 
-__all__ = ["Part", "Parts", "parts_of"]
+__all__ = ["Part", "Parts", "parts_of", "with_upper_limits"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ def parts_of(release: Release) -> Parts | Refusal:
     full = make_problem(system, release.domain.size)
     small, numbers = reduced(full)
     counts = np.where(full.lower == full.upper, full.lower, 0)
-    small = _closed(replace(small, lists=_lists_left(full, numbers)))
+    small = with_upper_limits(replace(small, lists=_lists_left(full, numbers)))
     if (small.upper == NO_UPPER).any():
         return Refusal(
             "nothing limits some of the cells, so there is no end of tables; give "
@@ -113,7 +113,7 @@ def _lists_left(full: Problem, numbers: IntArray) -> tuple[tuple[IntArray, froze
     return tuple(left)
 
 
-def _closed(problem: Problem) -> Problem:
+def with_upper_limits(problem: Problem) -> Problem:
     """Upper limits that follow from several rows together, where propagation found none."""
     endless = np.flatnonzero(problem.upper == NO_UPPER)
     if not len(endless) or any(problem.grows_alone(int(cell)) for cell in endless):

@@ -60,7 +60,7 @@ def count_tables(release: Release, *, effort: float | None = None) -> int:
     >>> table = cb.example_table("delinquent")
     >>> cb.count_tables(cb.publish(table, "[education|county]@2", rounding="consistent"))
     403
-    >>> cb.count_tables(cb.publish(cb.example_table("census3"), "[gender,race][race,income]"))
+    >>> cb.count_tables(cb.publish(cb.example_table("census3"), "[gender,race]", "[race,income]"))
     16788429
     """
     limit = checked_effort(effort)
@@ -96,7 +96,7 @@ def estimate_tables(
     --------
     >>> import cellbounds as cb
     >>> table = cb.example_table("census3")
-    >>> release = cb.publish(table, "[gender,race][gender,income][race,income]")
+    >>> release = cb.publish(table, "[gender,race]", "[gender,income]", "[race,income]")
     >>> estimate = cb.estimate_tables(release, draws=2000)
     >>> abs(estimate.value - 441) < 5 * estimate.relative_error * 441
     True

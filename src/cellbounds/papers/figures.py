@@ -1,4 +1,4 @@
-"""Document 004's Figures 1 and 2, drawn as SVG (needs the extra `plots`)."""
+"""Document 004's Figures 1 and 2 and document 002's, drawn as SVG (needs the extra `plots`)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import numpy as np
 
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
+from cellbounds.fibre.asking import posterior
+from cellbounds.papers.document002 import OWN, PRIOR_2X2, reached
 from cellbounds.papers.document004 import lower_by_row_sum
 from cellbounds.papers.tables import example_table
 from cellbounds.releases import Release, publish
-from cellbounds.releases.writing import write_whole
+from cellbounds.results.charts import posterior_chart, save_chart
 from cellbounds.solve import bounds
 from cellbounds.table import Table
 
-__all__ = ["draw_figures", "figure_1", "figure_2"]
+__all__ = ["draw_figures", "figure_1", "figure_2", "figure_posterior"]
 
 SIZES = {"4-way (koch4)": None, "3-way size": (9, 3, 1055), "6-way size": (32, 2, 1841),
          "8-way size": (12, 2, 48842), "16-way size": (8, 2, 21574)}  # fmt: skip
@@ -26,23 +28,33 @@ SIZES = {"4-way (koch4)": None, "3-way size": (9, 3, 1055), "6-way size": (32, 2
 
 
 def draw_figures(folder: Path) -> list[Path]:
-    """Draw both figures into a folder."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise InvalidInput(
-            "figures need altair and vl-convert; install them with pip install 'cellbounds[plots]'"
-        ) from None
+    """Draw all figures into a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InvalidInput(f"{folder} cannot be made: {problem.strerror}") from None
+    figures = {
+        "document-002-figure": figure_posterior,
+        "document-004-figure-1": figure_1,
+        "document-004-figure-2": figure_2,
+    }
     drawn = []
-    for name, chart in (("figure-1", figure_1()), ("figure-2", figure_2())):
-        path = folder / f"document-004-{name}.svg"
-        write_whole(path, vl_convert.vegalite_to_svg(chart.to_dict()))
+    for name, draw in figures.items():
+        path = folder / f"{name}.svg"
+        save_chart(draw(), path)
         drawn.append(path)
     return drawn
+
+
+def figure_posterior() -> Any:
+    """The posterior of the first cell given both margins, and given conditional rates."""
+    table = example_table("analgesic").margin(*OWN)
+    margins = posterior(publish(table, "[treatment]", "[response]"), PRIOR_2X2)
+    conditionals = posterior(reached(table), PRIOR_2X2)
+    return posterior_chart(
+        {"[response][treatment]": margins, "[response|treatment], the document's 37": conditionals},
+        (0, 0),
+    )
 
 
 def figure_1() -> Any:

@@ -35,13 +35,11 @@ def _altair() -> Any:
     return altair
 
 
-def posterior_chart(
-    posterior: Posterior, index: tuple[int, ...] | None, others: Mapping[str, Posterior]
-) -> Any:
-    """The distributions of one cell, or of all, with other posteriors laid over them."""
+def posterior_chart(layers: Mapping[str, Posterior], index: tuple[int, ...] | None) -> Any:
+    """The distributions of one cell, or of all, of one or more posteriors by name."""
     alt = _altair()
-    domain = posterior.domain
-    for name, other in others.items():
+    domain = next(iter(layers.values())).domain
+    for name, other in layers.items():
         if other.domain != domain:
             raise InvalidInput(f"{name} is a posterior over other cells; lay over the same table")
     if index is None and domain.size > MOST_CELLS:
@@ -52,8 +50,6 @@ def posterior_chart(
     chosen = (
         range(domain.size) if index is None else [int(np.ravel_multi_index(index, domain.shape))]
     )
-    title = posterior.given
-    layers = {title: posterior, **others}
     labels = list(domain.cells())
     points = [
         {"cell": ", ".join(map(str, labels[cell])), "count": value, "p": chance, "given": name}

@@ -140,7 +140,7 @@ class Posterior(Answer):
         from cellbounds.results.charts import posterior_chart
 
         index = None if not labels else self._index(tuple(labels))
-        return posterior_chart(self, index, named)
+        return posterior_chart({self.given: self, **named}, index)
 
     def _summary(self, one: Distribution, cell: int) -> dict[str, float | int]:
         low, high = one.interval("0.95")

@@ -1,0 +1,1 @@
+"""Benchmarks of counting tables, of their exact posterior, and of drawing them."""

@@ -1,0 +1,39 @@
+"""Estimated numbers of tables beside the exact ones."""
+
+from __future__ import annotations
+
+import math
+
+import cellbounds as cb
+from benchmarks.margins.records import Record
+from benchmarks.tables import questions
+from benchmarks.tables.cases import Case
+
+
+def measure(case: Case, draws: int, seed: int, budget: float, exact: bool) -> Record:
+    """Estimate once more and more often in the time given, and count if that is to be done."""
+    try:
+        found, times = questions.timed(
+            lambda: cb.estimate_tables(case.release, draws=draws, rng=seed), budget
+        )
+    except (cb.TooMuchWork, cb.Unsettled) as problem:
+        return {"case": case.name, "draws": draws, "seed": seed, "refused": str(problem)}
+    record = {
+        "case": case.name,
+        "cells": case.table.domain.size,
+        "draws": draws,
+        "seed": seed,
+        "said": str(found),
+        "log_estimate": found.log_value,
+        "stated": found.relative_error,
+        "effective": found.effective_size,
+        "dead_ends": found.dead_ends,
+        **times,
+    }
+    if not exact:
+        return record
+    counted = questions.count(case.release, budget)
+    if "count" in counted:
+        ratio = math.exp(found.log_value - math.log(int(counted["count"])))
+        record |= {"ratio": ratio, "apart": abs(ratio - 1) / found.relative_error}
+    return {**record, "count": counted}

@@ -1,0 +1,72 @@
+"""Two-way tables that grow, given both margins: the cost of counting, until it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import cellbounds as cb
+from benchmarks.margins.records import Record
+from benchmarks.margins.tables import all_margins
+from benchmarks.tables import questions
+from benchmarks.tables.apart import apart
+from benchmarks.tables.cases import random_table
+from benchmarks.tables.plan import Plan
+from cellbounds.fibre.choosing import exact_fibre
+from cellbounds.fibre.protocol import DEFAULT_EFFORT, Refusal
+
+SHAPES = ((3, 3), (3, 4), (4, 4), (5, 5))
+SMALLEST = 50  # people
+PEOPLE_A_CELL = 5
+FEWEST_STEPS = 2**10
+
+
+def wider(doublings: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """Tables of two rows and 2, 4, 8, ... columns, with so many people a cell."""
+    for doubling in range(1, doublings + 2):
+        width = 2**doubling
+        yield (2, width), 2 * width * PEOPLE_A_CELL
+
+
+def larger(shape: tuple[int, int], doublings: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """Tables of one shape, with N doubled again and again."""
+    for doubling in range(doublings + 1):
+        yield shape, SMALLEST * 2**doubling
+
+
+def measure(title: str, points: Iterator[tuple[tuple[int, int], int]], plan: Plan) -> Record:
+    """Count point after point, until one is refused."""
+    found = []
+    for shape, total in points:
+        table = cb.read_table(random_table(shape, total, plan.seed))
+        release = all_margins(table, 1)
+        answer = apart(counted, release, plan.repeat_seconds, limit=plan.limit)
+        found.append({"shape": list(shape), "total": total, **answer})
+        if "count" not in answer:
+            break
+    return {"series": title, "seed": plan.seed, "points": found}
+
+
+def counted(release: cb.Release, budget: float) -> Record:
+    """Count, and find about how many steps that takes."""
+    found = questions.count(release, budget)
+    return found if "refused" in found else {**found, "steps": enough_steps(release)}
+
+
+def enough_steps(release: cb.Release) -> int:
+    """The least power of two that suffices as an effort, starting from a small one."""
+    effort = FEWEST_STEPS
+    while effort < DEFAULT_EFFORT and not suffices(release, effort):
+        effort *= 2
+    return effort
+
+
+def suffices(release: cb.Release, effort: float) -> bool:
+    """Tell whether the tables are counted within an effort."""
+    try:
+        fibre = exact_fibre(release, effort)
+        if isinstance(fibre, Refusal):
+            return False
+        fibre.count()
+    except cb.TooMuchWork:
+        return False
+    return True

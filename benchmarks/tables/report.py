@@ -1,0 +1,220 @@
+"""From raw figures to the report of the benchmarks of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.margins.records import Record, Records
+from benchmarks.report import duration, markdown, megabytes, times
+from benchmarks.tables import report_draws
+from benchmarks.tables.numbers import number, outcome, refusals, share, took
+from benchmarks.tables.questions import LONG
+
+LARGEST_MEMORY = 2 * 2**30
+
+
+def render(records: Records) -> str:
+    """Write the report from whatever has been measured so far."""
+    sections = [
+        ("document002", "Document 002: exact posterior and chains", documents_examples),
+        ("counting", "Reshapes of Table 9 given rounded rates", reshapes),
+        ("margins", "Margins", margins),
+        ("growth", "Growing two-way tables given both margins", growth),
+        ("draws", "Effective draws per second", report_draws.compared),
+        ("estimates", "Estimated numbers of tables", report_draws.estimates),
+    ]
+    found = [(title, paragraphs, records.of(name)) for name, title, paragraphs in sections]
+    measured = [row for _, _, rows in found for row in rows]
+    lines = [*records.machines(), *dict.fromkeys(row["versions"] for row in measured)]
+    seeds = sorted({row["seed"] for row in measured if "seed" in row})
+    lines.append(f"seeds: {', '.join(map(str, seeds))}")
+    lines.append(
+        f"times are the shortest of several calls, of one if it takes more than {duration(LONG)}; "
+        "*first* is the first call of a process, with what it has to load or compile"
+    )
+    parts = ["# Benchmarks of counting, posteriors and draws"]
+    parts.append("\n".join(f"- {line}" for line in lines))
+    for title, paragraphs, rows in found:
+        if rows:
+            parts += [f"## {title}", *paragraphs(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def documents_examples(rows: Sequence[Record]) -> list[str]:
+    """The exact posterior of each example, then every chain beside it."""
+    head = ["example", "tables", "exact posterior of all cells", "first", "relative error at most"]
+    lines = [head, ["---", *["---:"] * 4]]
+    chains = [
+        [
+            "example",
+            "chain",
+            "chain alone",
+            "ratio",
+            "with diagnostics",
+            "ratio",
+            "largest error of a mean",
+            "its stated error",
+            "most stated errors off",
+            "smallest effective size",
+        ],
+        ["---", "---", *["---:"] * 8],
+    ]
+    ratios = []
+    for row in rows:
+        if "runs" not in row:
+            lines.append([row.get("case", "?"), *[outcome(row)] * 4])
+            continue
+        lines.append(
+            [
+                row["case"],
+                number(row["tables"]),
+                took(row),
+                duration(row["first"]),
+                f"{row['relative_error']:.1e}",
+            ]
+        )
+        for run in row["runs"]:
+            ratio = run["alone"] / row["seconds"]
+            if run["run"].startswith("document"):
+                ratios.append(ratio)
+            chains.append(
+                [
+                    row["case"],
+                    run["run"],
+                    duration(run["alone"]),
+                    times(ratio),
+                    duration(run["seconds"]),
+                    times(run["seconds"] / row["seconds"]),
+                    f"{run['off']:.3f}",
+                    f"{run['stated']:.3f}",
+                    f"{run['apart']:.1f}",
+                    f"{run['effective']:,.0f}",
+                ]
+            )
+    said = "Every chain of the document takes longer than the exact posterior"
+    if not ratios or min(ratios) <= 1:
+        said = "Not every chain of the document takes longer than the exact posterior"
+    draws = next((row["draws"] for row in rows if "draws" in row), 0)
+    return [
+        "The exact posterior is that of all cells: distribution, mean, quantiles, and a most "
+        f"probable table. The document's own chain: {draws:,} draws, every step one, from the "
+        "true table, Poisson means drawn along; then the same with the means integrated out; "
+        "then the chains that this library runs if asked for as many draws (four, thinned, after "
+        "a burn-in). *Chain alone* makes moves and draws; the call with diagnostics adds "
+        "effective sizes, R-hat and what is known of connectedness. Ratios are to the exact "
+        "posterior, which has no Monte Carlo error.",
+        markdown(lines),
+        markdown(chains),
+        f"{said}: {', '.join(times(one) for one in ratios)}.",
+    ]
+
+
+def reshapes(rows: Sequence[Record]) -> list[str]:
+    """Count, posteriors and draws of each reshape."""
+    asked = ("count", "posterior, uniform", "posterior, Gamma", "draws")
+    head = ["table", "I x J", "N", "tables", "count", "first", "by the definition"]
+    head += ["posterior, uniform", "posterior, Gamma", f"{rows[0]['drawn']:,} draws"]
+    head += ["peak memory of the count", "largest of all"]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    largest = 0
+    for row in rows:
+        counted = row["count"]
+        peaks = [row[name].get("memory_after", 0) for name in asked]
+        largest = max(largest, *peaks)
+        first = duration(counted["first"]) if "first" in counted else "-"
+        lines.append(
+            [row["case"], f"{row['rows']} x {row['columns']}", f"{row['total']:,}"]
+            + [number(int(row["right"])), took(counted), first, duration(row["direct_seconds"])]
+            + [took(row[name]) for name in asked[1:]]
+            + [megabytes(counted.get("memory_after")), megabytes(max(peaks))]
+        )
+    below = "below" if largest < LARGEST_MEMORY else "ABOVE"
+    return [
+        "Each question in a process of its own. All counts are equal to those that follow from "
+        "the definition: for each row sum the rows that fit, then a product of polynomials "
+        f"(python-flint), whose time is given beside. The Gamma prior is {rows[0]['gamma']}; "
+        "draws are independent and exact, with a uniform prior; posteriors are of all cells, "
+        "with quantiles and a most probable table.",
+        markdown(lines),
+        f"Largest peak memory of a process: {megabytes(largest)}, {below} 2 GiB "
+        "(the imports alone take about "
+        f"{megabytes(min(row['count'].get('memory_before', 0) for row in rows))}).",
+        *refusals((row["case"], name, row[name]) for row in rows for name in asked),
+    ]
+
+
+def margins(rows: Sequence[Record]) -> list[str]:
+    """Counts, posteriors and draws of margins; then the decomposable models."""
+    counted = [row for row in rows if "count" in row]
+    head = ["margins", "cells", "N", "tables", "count", "first", "posterior", "draws", "memory"]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    asked = ("count", "posterior", "draws")
+    for row in counted:
+        found = row["count"]
+        tables = number(int(found["count"])) if "count" in found else "-"
+        first = duration(found["first"]) if "first" in found else "-"
+        peak = max(row[name].get("memory_after", 0) for name in asked)
+        lines.append(
+            [
+                row["case"],
+                f"{row['cells']:,}",
+                f"{row['total']:,}",
+                tables,
+                took(found),
+                first,
+                took(row["posterior"]),
+                took(row["draws"]),
+                megabytes(peak),
+            ]
+        )
+    parts = [
+        "Known numbers of tables come out: 441; 16,788,429; and 1,225,914,276,768,514 for the "
+        "real table of hair and eye colour. Posteriors and "
+        f"{rows[0]['drawn']:,} exact draws with a uniform prior; memory is the largest peak of "
+        "the three processes.",
+        markdown(lines),
+        *refusals((row["case"], name, row[name]) for row in counted for name in asked),
+    ]
+    for row in rows:
+        if "models" in row:
+            parts.append(models(row))
+        elif "count" not in row:
+            parts.append(f"Decomposable models: {outcome(row)}.")
+    return parts
+
+
+def models(row: Record) -> str:
+    """Say what was found over many decomposable models."""
+    summing, drawing = row["posterior"], row["draws"]
+    return (
+        f"{row['table']}, {row['models']:,} of {row['possible']:,} decomposable models at random, "
+        f"hypergeometric law: {share(row['exact'], row['models'])} exact. Posterior of all cells: "
+        f"median {duration(summing['median'])}, longest {duration(summing['longest'])}. "
+        f"{row['drawn']:,} exact draws: median {duration(drawing['median'])}, longest "
+        f"{duration(drawing['longest'])}. Peak memory {megabytes(row['memory_after'])}."
+    )
+
+
+def growth(rows: Sequence[Record]) -> list[str]:
+    """One line a point, one table for all series."""
+    head = ["series", "I x J", "N", "tables", "count", "steps up to", "steps a second", "memory"]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    reasons = []
+    for row in rows:
+        for point in row["points"]:
+            shape = " x ".join(map(str, point["shape"]))
+            line = [row["series"], shape, f"{point['total']:,}"]
+            if "count" in point:
+                line += [number(int(point["count"])), took(point), f"{point['steps']:.1e}"]
+                line += [f"{point['steps'] / point['seconds']:.0e}"]
+            else:
+                line += ["-", outcome(point), "-", "-"]
+                reasons.append((f"{shape}, N = {point['total']:,}", "count", point))
+            lines.append([*line, megabytes(point.get("memory_after"))])
+    return [
+        "Margins of one random table each (Dirichlet probabilities, one multinomial draw); N is "
+        "doubled, or the number of columns with five people a cell, until counting is refused. "
+        "*Steps*: the least power of two that suffices as `effort=`.",
+        markdown(lines),
+        *refusals(reasons),
+    ]

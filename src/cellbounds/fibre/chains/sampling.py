@@ -1,0 +1,152 @@
+"""Draws by Markov chains, with what is known of how far they can be trusted."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from cellbounds.beliefs import Belief, Weights
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.fibre.chains.basic import basic_moves
+from cellbounds.fibre.chains.choosing import choose_moves
+from cellbounds.fibre.chains.connecting import connectivity
+from cellbounds.fibre.chains.diagnostics import FEWEST, diagnose
+from cellbounds.fibre.chains.families import conditional_moves
+from cellbounds.fibre.chains.lattice import lattice_moves
+from cellbounds.fibre.chains.markov import markov_basis
+from cellbounds.fibre.chains.metropolis import run_chain
+from cellbounds.fibre.chains.moves import Connection, Moves
+from cellbounds.fibre.choosing import exact_fibre
+from cellbounds.fibre.protocol import Refusal
+from cellbounds.releases import Release
+from cellbounds.results.draws import Draws
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.montecarlo import MonteCarlo
+from cellbounds.table import Table
+
+__all__ = ["MOVES", "chain_draws"]
+
+MOVES: dict[str, Callable[[Release], Moves]] = {
+    "basic": basic_moves,
+    "conditional": conditional_moves,
+    "lattice": lattice_moves,
+    "4ti2": markov_basis,
+}
+
+CHECKED_TABLES = 20_000
+"""Tables up to which it is checked one by one whether moves connect them all."""
+
+CHECKED_EFFORT = 20_000_000
+"""Steps that listing them may take."""
+
+DISAGREE = 1.05
+"""R-hat above which it is said that the chains do not agree."""
+
+
+def chain_draws(
+    release: Release,
+    belief: Belief,
+    weights: Weights,
+    size: int,
+    rng: np.random.Generator,
+    begun: float,
+    *,
+    moves: str | Moves | None = None,
+    proposal: str = "ordinary",
+    chains: int = 4,
+    burn_in: int | None = None,
+    thin: int | None = None,
+    latent: bool = False,
+    start: Table | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    deadline: float | None = None,
+) -> Draws:
+    """Run chains until they have drawn `size` tables together (rounded up to equal parts)."""
+    if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
+        raise InvalidInput(f"chains={chains!r}; give a whole number, 1 or more")
+    chosen = _checked(release, _moves(release, moves))
+    drawn = run_chain(
+        release,
+        weights,
+        moves=chosen,
+        proposal=proposal,
+        chains=chains,
+        draws=-(-size // chains),
+        burn_in=burn_in,
+        thin=thin,
+        rng=rng,
+        start=start,
+        latent=latent,
+        progress=progress,
+        deadline=deadline,
+    )
+    shape = release.domain.shape
+    length = drawn.counts.shape[1]
+    notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {chosen.name}, {proposal} proposal"]
+    if length >= FEWEST:
+        found = diagnose(drawn.counts)
+        checks = MonteCarlo(
+            found.error.reshape(shape),
+            found.ess.reshape(shape),
+            found.rhat.reshape(shape),
+            found.batch_error.reshape(shape),
+        )
+        if chains > 1 and not checks.worst_rhat <= DISAGREE and not np.isnan(checks.worst_rhat):
+            notes.append(
+                f"the chains do not agree (R-hat up to {checks.worst_rhat:.3g}): run them longer, "
+                "or with other moves"
+            )
+    else:
+        unknown = np.full(shape, np.nan)
+        checks = MonteCarlo(unknown, unknown, unknown, unknown)
+        notes.append(f"fewer than {FEWEST} draws from each chain: no diagnostics")
+    if chosen.connected.kind is Connection.BROKEN:
+        notes.append("the chains cannot reach every table: what they say is about a part of them")
+    return Draws(
+        release,
+        release.domain.names,
+        "Markov chain",
+        Evidence.ESTIMATED,
+        time.perf_counter() - begun,
+        None,
+        drawn.counts.reshape(-1, *shape),
+        belief,
+        independent=False,
+        weights=None,
+        monte_carlo=checks,
+        connected=str(chosen.connected),
+        chains=chains,
+        rates=None if drawn.means is None else drawn.means.reshape(-1, *shape),
+        stopped_early=drawn.stopped_early,
+        notes=tuple(notes),
+    )
+
+
+def _moves(release: Release, asked: str | Moves | None) -> Moves:
+    if asked is None:
+        return choose_moves(release)
+    if isinstance(asked, Moves):
+        return asked
+    if asked not in MOVES:
+        raise InvalidInput(f"moves {asked!r}; choose one of {', '.join(MOVES)}")
+    return MOVES[asked](release)
+
+
+def _checked(release: Release, moves: Moves) -> Moves:
+    """Check whether moves connect the tables, if there are few and no theorem says so."""
+    if moves.connected.kind is not Connection.UNPROVEN or moves.sampler is not None:
+        return moves
+    try:
+        fibre = exact_fibre(release, CHECKED_EFFORT)
+        if isinstance(fibre, Refusal):
+            return moves
+        tables = list(itertools.islice(fibre.listed(), CHECKED_TABLES + 1))
+    except TooMuchWork:
+        return moves
+    if not tables or len(tables) > CHECKED_TABLES:
+        return moves
+    return replace(moves, connected=connectivity(moves, np.array(tables)))

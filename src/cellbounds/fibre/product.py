@@ -1,0 +1,240 @@
+"""All tables of a release as the product of its parts, each summed over by a diagram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.beliefs import Weights
+from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
+from cellbounds.fibre.components import Part, Parts, parts_of
+from cellbounds.fibre.diagram.growing import Grown, TooLarge, grow
+from cellbounds.fibre.diagram.layers import layers_of
+from cellbounds.fibre.diagram.ordering import best_order
+from cellbounds.fibre.diagram.paths import Diagram, WeighedDiagram
+from cellbounds.fibre.diagram.sums import sums_of
+from cellbounds.fibre.protocol import Refusal
+from cellbounds.results.distribution import Distribution
+from cellbounds.structure import Facts
+
+__all__ = ["ProductFibre", "diagram_fibre"]
+
+TRIED = 100.0
+"""Estimates are often this many times too high; a diagram is tried up to there."""
+
+
+def diagram_fibre(facts: Facts, effort: float) -> ProductFibre | Refusal:
+    """The tables of any release, if a diagram of each of its parts is small enough.
+
+    The diagrams are made here, so that counting is certain to succeed afterwards. Where one does
+    not fit the memory its paths are counted all the same; listing and weighing then refuse.
+    """
+    release = facts.release
+    try:
+        parts = parts_of(release)
+    except InconsistentRelease as contradiction:
+        nothing = Parts(np.zeros(release.domain.size, dtype=np.int64), ())
+        return ProductFibre(nothing, (), 0, str(contradiction))
+    except TooMuchWork as wide:
+        return Refusal(str(wide))
+    if isinstance(parts, Refusal):
+        return parts
+    known: dict[bytes, _Factor] = {}
+    factors = []
+    left = effort
+    for part in parts.parts:
+        signature = part.signature
+        if signature not in known:
+            made = _factor(part, release.domain.shape, left)
+            if isinstance(made, Refusal):
+                return made
+            known[signature] = made
+            left -= made.steps
+        factors.append(known[signature])
+    count = 1
+    for factor in factors:
+        count *= factor.paths
+    return ProductFibre(parts, tuple(factors), count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Factor:
+    """One part: how many tables it has, the steps that took, and the diagram if it was kept."""
+
+    paths: int
+    steps: int
+    diagram: Diagram | None
+
+
+def _factor(part: Part, shape: tuple[int, ...], effort: float) -> _Factor | Refusal:
+    problem = part.problem
+    sums = sums_of(problem)
+    positions = np.unravel_index(part.cells, shape)
+    order = best_order(sums, problem.lower, problem.upper, positions)
+    if order.log_steps > np.log(TRIED * max(effort, 1.0)):
+        return _refusal(order.log_steps, effort)
+    layers = layers_of(sums, order.cells, problem.lower, problem.upper)
+    if layers is None:
+        return Refusal("what is left open between the cells does not fit 64-bit integers")
+    grown = grow(layers, effort)
+    if isinstance(grown, TooLarge):
+        if grown.reason:
+            return Refusal(
+                f"the diagram of the tables is too large: {grown.reason}",
+                float(np.exp(order.log_steps)),
+            )
+        return _refusal(order.log_steps, effort)
+    return _Factor(grown.paths, grown.edges, _diagram(grown, order.cells))
+
+
+def _diagram(grown: Grown, order: IntArray) -> Diagram | None:
+    return None if grown.floors is None else Diagram(order, grown.floors)
+
+
+def _refusal(log_steps: float, effort: float) -> Refusal:
+    steps = float(np.exp(min(log_steps, 700.0)))
+    return Refusal(
+        f"the diagram of the tables would take about 10^{log_steps / np.log(10):.0f} steps, above "
+        f"the effort of {effort:.3g}",
+        steps,
+    )
+
+
+class ProductFibre:
+    """The tables of a release as combinations of the tables of its parts.
+
+    Tables are listed part by part (in the order of their first cells), the last part changing
+    fastest, and within a part in the order of its diagram.
+    """
+
+    name = "diagrams of independent parts"
+
+    def __init__(
+        self, parts: Parts, factors: tuple[_Factor, ...], count: int, contradiction: str = ""
+    ) -> None:
+        self._parts, self._factors = parts, factors
+        self._count = 0 if contradiction else count
+        self._contradiction = contradiction or "no table of counts fits all the published figures"
+
+    def count(self) -> int:
+        """How many tables there are."""
+        return self._count
+
+    def listed(self) -> Iterator[IntArray]:
+        """All tables, lazily.
+
+        Raises
+        ------
+        TooMuchWork
+            If a diagram does not fit the memory.
+        """
+        if not self._count:
+            return
+        diagrams = self._diagrams()
+        counts = self._parts.fixed.copy()
+        cells = [part.cells for part in self._parts.parts]
+        walks: list[Iterator[IntArray]] = []
+        place = 0
+        while place >= 0:
+            if place == len(diagrams):
+                yield counts.copy()
+                place -= 1
+                continue
+            if len(walks) == place:
+                walks.append(diagrams[place].listed())
+            found = next(walks[place], None)
+            if found is None:
+                walks.pop()
+                place -= 1
+                continue
+            counts[cells[place]] = found
+            place += 1
+
+    def weighed(self, weights: Weights) -> WeighedProduct:
+        """Sum the weights of all tables (see `Fibre`)."""
+        if not self._count:
+            raise InconsistentRelease(self._contradiction)
+        return WeighedProduct(self._parts, self._diagrams(), weights)
+
+    def _diagrams(self) -> list[Diagram]:
+        found = []
+        for factor in self._factors:
+            if factor.diagram is None:
+                raise TooMuchWork(
+                    "the tables can be counted, but their diagram does not fit the memory; "
+                    "publish more, or ask for a sample"
+                )
+            found.append(factor.diagram)
+        return found
+
+
+class WeighedProduct:
+    """Sums of the weights of all tables, part by part."""
+
+    def __init__(self, parts: Parts, diagrams: list[Diagram], weights: Weights) -> None:
+        self._fixed = parts.fixed
+        self._cells = [part.cells for part in parts.parts]
+        self._owner = {
+            int(cell): (place, within)
+            for place, cells in enumerate(self._cells)
+            for within, cell in enumerate(cells.tolist())
+        }
+        shared: dict[tuple[int, object], WeighedDiagram] = {}
+        self._factors = []
+        for diagram, cells in zip(diagrams, self._cells, strict=True):
+            kinds = tuple(weights.kinds[cell] for cell in cells.tolist())
+            key = (id(diagram), kinds)
+            if key not in shared:
+                shared[key] = WeighedDiagram(diagram, kinds, weights)
+            self._factors.append(shared[key])
+        self._alone = list(shared.values())
+        self.log_mass = self._log_mass(weights)
+        if self.log_mass == -np.inf:
+            raise InvalidInput(
+                "the prior gives no weight to any table that fits the release; give positive "
+                "weight to cells that the release says are not empty"
+            )
+
+    def _log_mass(self, weights: Weights) -> float:
+        total = sum(factor.log_mass for factor in self._factors)
+        for cell, count in enumerate(self._fixed.tolist()):
+            if cell not in self._owner and count:
+                total += _log_weight(weights, cell, count)
+        return float(total)
+
+    @cached_property
+    def error(self) -> float:
+        """No probability is further from the truth than this part of itself."""
+        return max((one.error for one in self._alone), default=0.0)
+
+    def distribution(self, cell: int) -> Distribution:
+        """The distribution of the count of one cell."""
+        if cell not in self._owner:
+            return Distribution(self._fixed[cell : cell + 1].copy(), np.ones(1))
+        place, within = self._owner[cell]
+        return self._factors[place].distribution(within)
+
+    def mode(self) -> IntArray:
+        """A table of largest weight, the first in the order of listing if there are several."""
+        counts = self._fixed.copy()
+        for factor, cells in zip(self._factors, self._cells, strict=True):
+            counts[cells] = factor.mode()
+        return counts
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent tables, one in each row."""
+        drawn = np.tile(self._fixed, (size, 1))
+        for factor, cells in zip(self._factors, self._cells, strict=True):
+            drawn[:, cells] = factor.draw(size, rng)
+        return drawn
+
+
+def _log_weight(weights: Weights, cell: int, count: int) -> float:
+    from cellbounds.wide import log_of
+
+    made = weights.sequence(cell, count)
+    return log_of(float(made.mantissa[count]), int(made.exponent[count]))

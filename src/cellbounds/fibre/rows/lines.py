@@ -1,0 +1,221 @@
+"""The rows of one conditional as sums over tables see them: feasible sums, ranges of cells, parts.
+
+A *line* is a row up to what tells rows apart: rates, priors, and what is known of the parts of
+its cells. Rows with the same line have the same counts of tables, and the same weights if their
+cells have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.methods.conditional.layout import Layout
+from cellbounds.methods.conditional.solution import Solution, solve_rows
+
+__all__ = ["Ground", "Line", "PartRange", "make_ground"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartRange:
+    """Which counts one part of a summed cell may have."""
+
+    lower: int
+    upper: int | None
+    values: tuple[int, ...] | None
+
+    def options(self, total: int) -> range | tuple[int, ...]:
+        """The counts up to a total, ascending."""
+        if self.values is not None:
+            return tuple(value for value in self.values if value <= total)
+        return range(self.lower, (total if self.upper is None else min(total, self.upper)) + 1)
+
+    def mask(self, most: int) -> BoolArray:
+        """Which of the counts 0 to `most` are allowed."""
+        return _mask_of(self.options(most), most)
+
+
+def _mask_of(values: range | tuple[int, ...], most: int) -> BoolArray:
+    mask = np.zeros(most + 1, dtype=bool)
+    mask[[value for value in values if value <= most]] = True
+    return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A distinct row: `kind` is its place in the solution, `parts` are by column (None: free)."""
+
+    solution: Solution
+    kind: int
+    part_count: int
+    parts: tuple[tuple[PartRange, ...], ...] | None
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.solution.problem.width
+
+    @cached_property
+    def sums(self) -> IntArray:
+        """The feasible sums, ascending."""
+        pieces = [
+            np.arange(first, (first if last is None else last) + 1, step, dtype=np.int64)
+            for first, last, step in self.solution.feasible[self.kind].values.progressions
+        ]
+        return np.unique(np.concatenate(pieces))
+
+    @property
+    def sum_count(self) -> int:
+        """How many feasible sums there are at most, without listing them."""
+        found = self.solution.feasible[self.kind].values.progressions
+        return sum(1 if last is None else (last - first) // step + 1 for first, last, step in found)
+
+    @cached_property
+    def listed(self) -> dict[int, tuple[int, ...]]:
+        """Lists of possible counts, by column."""
+        cells = self.solution.problem.cell_values
+        return {column: values for (row, column), values in cells.items() if row == self.kind}
+
+    @property
+    def plain(self) -> bool:
+        """Whether every cell is whole and takes all counts in its range."""
+        return self.part_count == 1 and not self.listed
+
+    def ranges(self, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """Smallest and largest count of every column (first axis) under these sums.
+
+        With the other columns inside their own ranges; lists of values are not looked at.
+        """
+        evaluator = self.solution.evaluator
+        asked = evaluator.sums_array(sums.tolist(), int(sums.max(initial=0)))[None, :]
+        lower, upper = evaluator.cell_ranges(np.array([self.kind]), asked)
+        return lower[:, 0].astype(np.int64), upper[:, 0].astype(np.int64)
+
+    def mask(self, column: int, most: int) -> BoolArray | None:
+        """Which of the counts 0 to `most` a cell's list allows; None without a list."""
+        values = self.listed.get(column)
+        return None if values is None else _mask_of(values, most)
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """All rows that hold somebody, and the total that they share.
+
+    Attributes
+    ----------
+    line_of
+        The line of each row.
+    numbers
+        The cells of the table (flat) behind each row, column and part.
+    size
+        Cells of the table.
+    """
+
+    layout: Layout
+    solution: Solution
+    lines: tuple[Line, ...]
+    line_of: IntArray
+    numbers: IntArray
+    size: int
+
+    @property
+    def rows(self) -> range:
+        """The rows that hold somebody."""
+        return range(len(self.line_of))
+
+    def line(self, row: int) -> Line:
+        """The line of a row."""
+        return self.lines[int(self.line_of[row])]
+
+    @cached_property
+    def copies(self) -> list[int]:
+        """How many rows each line has."""
+        return [int(n) for n in np.bincount(self.line_of, minlength=len(self.lines))]
+
+    @cached_property
+    def unit(self) -> int:
+        """What divides all differences between feasible sums of a row."""
+        steps = [int(np.gcd.reduce(line.sums - line.sums[0])) for line in self.lines]
+        return math.gcd(*steps) or 1
+
+    @cached_property
+    def spare(self) -> int:
+        """What N leaves above the least feasible sums, in units, as far as rows can use it."""
+        return min(self._above // self.unit, self._reach)
+
+    @cached_property
+    def give(self) -> int:
+        """By how many units the sums may fall short of `spare`: 0 if N is known."""
+        problem = self.solution.problem
+        missing = max(0, self._above - ((problem.total_upper or 0) - problem.total_lower))
+        return self.spare - -(-missing // self.unit)
+
+    @property
+    def _above(self) -> int:
+        least = [int(line.sums[0]) * n for line, n in zip(self.lines, self.copies, strict=True)]
+        return (self.solution.problem.total_upper or 0) - sum(least)
+
+    @property
+    def _reach(self) -> int:
+        most = [
+            int(self.offsets(line)[-1]) * n for line, n in zip(self.lines, self.copies, strict=True)
+        ]
+        return sum(most)
+
+    def offsets(self, line: Line) -> IntArray:
+        """The feasible sums of a line as units above the least."""
+        return np.asarray((line.sums - line.sums[0]) // self.unit)
+
+
+def make_ground(layout: Layout) -> Ground:
+    """Solve for feasible row sums, and find which rows are alike.
+
+    Raises
+    ------
+    InconsistentRelease
+        If no table fits.
+    """
+    solution = solve_rows(layout.problem)
+    facts = layout.facts
+    names = (*facts.conditional.variables, *facts.omitted)
+    axes = [facts.domain.names.index(name) for name in names]
+    cells = np.arange(facts.domain.size).reshape(facts.domain.shape).transpose(axes)
+    numbers = cells.reshape(layout.row_count, layout.column_count, layout.part_count)
+    seen: dict[object, int] = {}
+    lines: list[Line] = []
+    line_of = []
+    for kind, row in zip(solution.kind.tolist(), layout.problem.rows.tolist(), strict=True):
+        parts = _parts_of(layout, row)
+        place = seen.setdefault((kind, parts), len(lines))
+        if place == len(lines):
+            lines.append(Line(solution, kind, layout.part_count, parts))
+        line_of.append(place)
+    return Ground(
+        layout,
+        solution,
+        tuple(lines),
+        np.array(line_of, dtype=np.int64),
+        numbers[layout.problem.rows],
+        facts.domain.size,
+    )
+
+
+def _parts_of(layout: Layout, row: int) -> tuple[tuple[PartRange, ...], ...] | None:
+    known = layout.parts
+    if known is None or layout.part_count == 1:
+        return None  # a single part is the cell itself
+    columns = []
+    for column in range(layout.column_count):
+        cell = row * layout.column_count + column
+        ends = zip(known.lower[cell].tolist(), known.upper[cell].tolist(), strict=True)
+        columns.append(
+            tuple(
+                PartRange(low, None if high < 0 else high, known.values.get((cell, part)))
+                for part, (low, high) in enumerate(ends)
+            )
+        )
+    return tuple(columns)

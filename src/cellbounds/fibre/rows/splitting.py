@@ -1,0 +1,153 @@
+"""Weights of a summed cell from the weights of its parts, and of the parts given their sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from cellbounds.arrays import BoolArray
+from cellbounds.beliefs import Kind, Weights
+from cellbounds.fibre.rows.lines import PartRange
+from cellbounds.fibre.rows.work import check_work
+from cellbounds.wide import Wide, widened
+
+__all__ = ["SummedCell", "divided", "kernel_ready", "masked", "times"]
+
+
+def kernel_ready(numbers: Wide) -> Wide:
+    """Numbers as the compiled sums take them: exponents of zero that can be added."""
+    from cellbounds.fibre.rows.compiled import EMPTY
+
+    return Wide(
+        np.ascontiguousarray(numbers.mantissa, dtype=np.float64),
+        np.maximum(numbers.exponent, EMPTY).astype(np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SummedCell:
+    """One cell of the statement: the cells of the table behind it, and what is known of them.
+
+    Sequences are over the counts 0 to `most` and count the parts in every way that adds up.
+    """
+
+    weights: Weights
+    cells: tuple[int, ...]
+    ranges: tuple[PartRange, ...] | None
+    effort: float
+    _made: dict[object, Wide] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[tuple[Kind, ...], tuple[PartRange, ...] | None]:
+        """What tells summed cells apart."""
+        return tuple(self.weights.kinds[cell] for cell in self.cells), self.ranges
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all its parts weigh 1 whatever they hold."""
+        return all(one == (Fraction(1), Fraction(1)) for one in self.key[0])
+
+    @property
+    def roundings(self) -> int:
+        """The relative error of its sequences, in units."""
+        from cellbounds.fibre.rows.compiled import CHAIN
+
+        if len(self.cells) == 1 or self._kind(self.cells) is not None:
+            return 1
+        return len(self.cells) * (CHAIN + 1)
+
+    def _kind(self, cells: tuple[int, ...]) -> Kind | None:
+        """The kind of the sum of some parts, if it is of one kind and nothing limits them."""
+        return None if self.ranges is not None or not cells else self.weights.merged(cells)
+
+    def sequence(self, most: int) -> Wide:
+        """The weights of the summed cell."""
+        return self.after(-1, most)
+
+    def part(self, place: int, most: int) -> Wide:
+        """The weights of one part."""
+        found = kernel_ready(self.weights.sequence(self.cells[place], most))
+        if self.ranges is None:
+            return found
+        return masked(found, self.ranges[place].mask(most))
+
+    def after(self, place: int, most: int) -> Wide:
+        """The weights of the sum of all parts after one."""
+        return self._combined("after", place, most)
+
+    def rest(self, place: int, most: int) -> Wide:
+        """The weights of the sum of all parts but one."""
+        kind = self._kind(self.cells[:place] + self.cells[place + 1 :])
+        if kind is not None:
+            return kernel_ready(self.weights.sequence_of(kind, most))
+        return _convolved(
+            self._combined("before", place, most), self.after(place, most), self.effort
+        )
+
+    def best_after(self, place: int, most: int) -> Wide:
+        """The largest weight of all parts after one, for every sum of theirs."""
+        return self._combined("best", place, most)
+
+    def _combined(self, how: str, place: int, most: int) -> Wide:
+        """Sums (or the largest) over the parts before or after one, one part more at a time."""
+        chosen = self.cells[:place] if how == "before" else self.cells[place + 1 :]
+        kind = None if how == "best" else self._kind(chosen)
+        if kind is not None:
+            return kernel_ready(self.weights.sequence_of(kind, most))
+        step = 1 if how == "before" else -1
+        far = 0 if how == "before" else len(self.cells) - 1
+        found = self._made.setdefault((how, far, most), _alone(most))
+        for at in range(far, place, step):
+            key = (how, at + step, most)
+            if key not in self._made:
+                one = self.part(at, most)
+                if at != far:
+                    one = (_largest if how == "best" else _convolved)(one, found, self.effort)
+                self._made[key] = one
+            found = self._made[key]
+        return found
+
+
+def times(left: Wide, right: Wide) -> Wide:
+    """Products, one by one."""
+    return kernel_ready(widened(left.mantissa * right.mantissa, left.exponent + right.exponent))
+
+
+def divided(left: Wide, right: Wide) -> Wide:
+    """Quotients, one by one; 0 / 0 is 0."""
+    safe = np.where(right.mantissa > 0, right.mantissa, 1.0)
+    exponent = left.exponent - np.where(right.mantissa > 0, right.exponent, 0)
+    return kernel_ready(widened(left.mantissa / safe, exponent))
+
+
+def _alone(most: int) -> Wide:
+    """No part at all: the sum is zero."""
+    from cellbounds.fibre.rows.compiled import EMPTY
+
+    mantissa, exponent = np.zeros(most + 1), np.full(most + 1, EMPTY)
+    mantissa[0], exponent[0] = 0.5, 1
+    return Wide(mantissa, exponent)
+
+
+def masked(numbers: Wide, mask: BoolArray) -> Wide:
+    """Numbers with zeros where the mask has them."""
+    from cellbounds.fibre.rows.compiled import EMPTY
+
+    return Wide(np.where(mask, numbers.mantissa, 0.0), np.where(mask, numbers.exponent, EMPTY))
+
+
+def _convolved(left: Wide, right: Wide, effort: float) -> Wide:
+    from cellbounds.fibre.rows.compiled import convolve
+
+    check_work(len(left.mantissa) ** 2 / 2, effort, "summing over the parts of a cell")
+    return Wide(*convolve(*left, *right))
+
+
+def _largest(left: Wide, right: Wide, effort: float) -> Wide:
+    from cellbounds.fibre.rows.compiled_choices import best_pairs
+
+    size = len(left.mantissa)
+    check_work(size**2 / 2, effort, "splitting a cell in the most likely way")
+    return Wide(*best_pairs(np.arange(size), *left, *right))

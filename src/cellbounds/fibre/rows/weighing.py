@@ -1,0 +1,216 @@
+"""Weights of all tables: sums over each row's vectors, multiplied over the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.beliefs import Weights
+from cellbounds.errors import InvalidInput
+from cellbounds.fibre.rows.drawing import draw_tables
+from cellbounds.fibre.rows.lines import Ground
+from cellbounds.fibre.rows.modes import likeliest_table, logarithms
+from cellbounds.fibre.rows.products import ROUNDINGS, polynomial, product
+from cellbounds.fibre.rows.splitting import SummedCell, divided, kernel_ready, times
+from cellbounds.fibre.rows.vectors import WeighedRow
+from cellbounds.fibre.rows.work import check_work
+from cellbounds.results.distribution import Distribution
+from cellbounds.wide import UNIT, Wide, log_of, probabilities
+
+__all__ = ["RowsWeighed", "weigh"]
+
+DOING = "summing the weights of all tables"
+
+TRANSFORM = 300
+"""Steps that one coefficient of a product counts for, for each doubling of its length."""
+
+LONG = 1 << 11
+"""Polynomials from this length on are made level before they are multiplied."""
+
+
+def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
+    """Sum the weights of all tables.
+
+    Raises
+    ------
+    InvalidInput
+        If no table has any weight.
+    TooMuchWork
+        If that would take more steps than the effort.
+    """
+    check_work(sum(line.sum_count for line in ground.lines) * 8.0, effort, DOING)
+    seen: dict[object, WeighedRow] = {}
+    rows = []
+    for place in ground.rows:
+        line = ground.line(place)
+        cells = tuple(
+            SummedCell(
+                weights,
+                tuple(int(cell) for cell in ground.numbers[place, column]),
+                None if line.parts is None else line.parts[column],
+                effort,
+            )
+            for column in range(line.width)
+        )
+        key = (int(ground.line_of[place]), *(cell.key for cell in cells))
+        if key not in seen:
+            seen[key] = WeighedRow(line, cells, ground.offsets(line), effort)
+        rows.append(seen[key])
+    size = ground.spare + 1
+    products = TRANSFORM * len(rows) * size * math.log2(size + 1)
+    check_work(sum(row.steps for row in seen.values()) + products, effort, DOING)
+    return RowsWeighed(ground, rows, weights, effort)
+
+
+class RowsWeighed:
+    """Sums of the weights of all tables of one conditional.
+
+    The weights of row sums are multiplied by a power of one number, the same for all rows, so
+    that products of long polynomials are level; N being given, no probability changes.
+    """
+
+    def __init__(
+        self, ground: Ground, rows: Sequence[WeighedRow], weights: Weights, effort: float
+    ) -> None:
+        self._ground, self._rows, self._effort = ground, rows, effort
+        self._size = ground.spare + 1
+        self._tilt = _level(ground, rows) if self._size >= LONG else Fraction(1)
+        self._powers = kernel_ready(weights.sequence_of((Fraction(1), self._tilt), ground.spare))
+        distinct = {id(row): row for row in rows}
+        self._tilted = {key: times(row.totals, self._at(row)) for key, row in distinct.items()}
+        self._polynomials = {
+            key: polynomial(row.offsets, self._tilted[key], self._size)
+            for key, row in distinct.items()
+        }
+        self._suffixes = self._multiplied()
+        self.error = self._error()
+        self.log_mass = self._log_mass()
+        self._row_masses: dict[int, list[Wide]] = {}
+        self._places = {
+            int(cell): tuple(int(k) for k in np.unravel_index(at, ground.numbers.shape))
+            for at, cell in enumerate(ground.numbers.ravel())
+        }
+
+    def _at(self, row: WeighedRow) -> Wide:
+        return Wide(self._powers.mantissa[row.offsets], self._powers.exponent[row.offsets])
+
+    def _multiplied(self) -> list[Wide]:
+        """Products of the polynomials from each row on, last the totals that N leaves open."""
+        found = [_ones(self._powers, self._ground.give, self._size)]
+        for row in reversed(self._rows):
+            found.append(self._times(self._polynomials[id(row)], found[-1]))
+        return found[::-1]
+
+    def _times(self, left: Any, right: Wide) -> Wide:
+        return product(left, polynomial(np.arange(self._size), right, self._size), self._size)
+
+    def _error(self) -> float:
+        from cellbounds.fibre.rows.compiled import CHAIN
+
+        in_rows = sum(row.roundings + 3 for row in self._rows)
+        in_products = (len(self._rows) + 3) * ROUNDINGS
+        in_cells = 2 * max((row.roundings for row in self._rows), default=0) + CHAIN + 20
+        return 2.02 * UNIT * (in_rows + in_products + in_cells)
+
+    def _log_mass(self) -> float:
+        mass = self._suffixes[0]
+        at = self._ground.spare
+        if mass.mantissa[at] == 0:
+            raise InvalidInput(
+                "the prior gives no weight to any consistent table; give positive probabilities "
+                "or means to cells that must hold somebody"
+            )
+        found = log_of(float(mass.mantissa[at]), int(mass.exponent[at]))
+        return found - at * math.log(self._tilt)
+
+    @cached_property
+    def _prefixes(self) -> list[Wide]:
+        """Products of the polynomials of the rows before each."""
+        found = [_ones(self._powers, 0, self._size)]
+        for row in self._rows[:-1]:
+            found.append(self._times(self._polynomials[id(row)], found[-1]))
+        return found
+
+    def distribution(self, cell: int) -> Distribution:
+        """The distribution of the count of one cell (flat)."""
+        if cell not in self._places:
+            return Distribution(np.zeros(1, dtype=np.int64), np.ones(1))
+        place, column, part = self._places[cell]
+        row = self._rows[place]
+        masses = self._masses(place)[column]
+        if row.line.part_count > 1:
+            masses = self._part_masses(row.cells[column], part, masses)
+        values = np.flatnonzero(masses.mantissa > 0)
+        return Distribution(
+            values, probabilities(Wide(masses.mantissa[values], masses.exponent[values]))
+        )
+
+    def _masses(self, place: int) -> list[Wide]:
+        """The weights of all tables by the count of each column of a row."""
+        row = self._rows[place]
+        found = self._row_masses.get(id(row))
+        if found is None:
+            steps = 4 * row.vectors.steps + 3 * TRANSFORM * self._size * len(self._rows)
+            check_work(steps, self._effort, "the distribution of a cell")
+            others = self._times(
+                polynomial(np.arange(self._size), self._prefixes[place], self._size),
+                self._suffixes[place + 1],
+            )
+            at = self._ground.spare - row.offsets
+            outer = Wide(others.mantissa[at], others.exponent[at])
+            found = self._row_masses[id(row)] = row.vectors.masses(times(outer, self._at(row)))
+        return found
+
+    def _part_masses(self, cell: SummedCell, part: int, masses: Wide) -> Wide:
+        """The same for one part: what remains of each sum is shared out among the others."""
+        from cellbounds.fibre.rows.compiled import correlate
+
+        most = len(masses.mantissa) - 1
+        check_work(most**2 / 2, self._effort, "the distribution of a part of a cell")
+        share = divided(masses, cell.sequence(most))
+        return times(cell.part(part, most), Wide(*correlate(*share, *cell.rest(part, most))))
+
+    def mode(self) -> IntArray:
+        """The first table of largest weight (flat)."""
+        return likeliest_table(self._ground, self._rows, self._effort)
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent tables, one in each line."""
+        steps = sum(len(row.offsets) + row.vectors.steps / len(row.offsets) for row in self._rows)
+        check_work(size * steps, self._effort, f"drawing {size} tables")
+        tilted = [self._tilted[id(row)] for row in self._rows]
+        return draw_tables(self._ground, self._rows, tilted, self._suffixes, size, rng)
+
+
+def _ones(powers: Wide, last: int, size: int) -> Wide:
+    """The powers up to the last, then zeros."""
+    from cellbounds.fibre.rows.compiled import EMPTY
+
+    inside = np.arange(size) <= last
+    return Wide(np.where(inside, powers.mantissa, 0.0), np.where(inside, powers.exponent, EMPTY))
+
+
+def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
+    """A number whose powers make the expected sums of all rows add up to N."""
+    logs = [(row.offsets, logarithms(row.totals)) for row in rows]
+    logs.append((np.arange(ground.give + 1), np.zeros(ground.give + 1)))
+
+    def expected(slope: float) -> float:
+        total = 0.0
+        for offsets, one in logs:
+            tilted = one + slope * offsets
+            shares = np.exp2(tilted - tilted.max())
+            total += float((shares * offsets).sum() / shares.sum())
+        return total
+
+    low, high = -64.0, 64.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expected(middle) < ground.spare else (low, middle)
+    return Fraction(2.0**high)

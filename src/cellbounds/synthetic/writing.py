@@ -1,0 +1,214 @@
+"""Synthetic tables as files: CSV and a README of what they keep, all of them or none."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cellbounds.domain import Domain
+from cellbounds.errors import InvalidInput
+from cellbounds.releases.figure_columns import figure_column
+from cellbounds.table import Table
+from cellbounds.version import __version__
+
+__all__ = ["write_folder"]
+
+README, REPLACED = "README.md", "replaced"
+
+_COPY = re.compile(r"synthetic-[0-9]+\.csv")
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+def write_folder(
+    folder: str | Path,
+    tables: Sequence[Table],
+    kept: Sequence[str],
+    made: Sequence[str],
+    *,
+    overwrite: bool,
+) -> list[Path]:
+    """Write one CSV file a table and a README into a folder, all of them or none.
+
+    Parameters
+    ----------
+    folder
+        Where.
+    tables
+        The tables, all over the same domain.
+    kept, made
+        What the tables keep and how they were made, one text a line.
+    overwrite
+        Whether files of these names may be replaced.
+    """
+    target = Path(folder)
+    domain = tables[0].domain
+    _check_text(domain)
+    texts = {f"synthetic-{i}.csv": _csv_text(table) for i, table in enumerate(tables, start=1)}
+    texts[README] = _readme(domain, list(texts), kept, made)
+    try:
+        _check_folder(target, texts, overwrite)
+        _write(target, texts)
+    except OSError as problem:
+        raise InvalidInput(
+            f"{target} cannot be written: {problem.strerror}; nothing was changed"
+        ) from None
+    return [target / name for name in texts]
+
+
+def _check_text(domain: Domain) -> None:
+    """Files hold labels as text: refuse what would not be read back."""
+    for name in domain.names:
+        texts = [str(level) for level in domain.levels(name)]
+        if len(set(texts)) < len(texts):
+            raise InvalidInput(
+                f"variable {name!r} has levels that read the same as text; files hold labels as "
+                "text, so rename one of them"
+            )
+        if not name.strip() or "" in texts:
+            raise InvalidInput(f"variable {name!r} or one of its levels is empty text; rename it")
+        for text in (name, *texts):
+            if "\x00" in text or "\ufeff" in text or any("\ud800" <= c <= "\udfff" for c in text):
+                raise InvalidInput(
+                    f"{text!r} has a character that a text file cannot hold; rename it"
+                )
+
+
+def _csv_text(table: Table) -> str:
+    stream = io.StringIO()
+    # Every label in quotes: line ends and quotes inside are kept as they are.
+    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer.writerow([*table.domain.names, figure_column("count", table.domain)])
+    for labels, count in zip(table.domain.cells(), table.counts.flat, strict=True):
+        writer.writerow([*map(str, labels), int(count)])
+    return stream.getvalue()
+
+
+def _readme(domain: Domain, names: Sequence[str], kept: Sequence[str], made: Sequence[str]) -> str:
+    column = figure_column("count", domain)
+    levels = [f"{_inline(name)} ({len(domain.levels(name))} levels)" for name in domain.names]
+    one = len(names) == 1
+    files = names[0] if one else f"{names[0]} to {names[-1]} ({len(names)} tables)"
+    lines = [
+        "# Synthetic tables of counts",
+        "",
+        f"Files: {files}. Each line is a cell: its labels, and how many synthetic people it holds",
+        f"(column {_inline(column)}). Variables: {', '.join(levels)}.",
+        "",
+        "## What they keep",
+        "",
+        f"{'The table agrees' if one else 'Every table agrees'} exactly with:",
+        "",
+        *(f"- {_inline(text)}" for text in kept),
+        "",
+        "Everything else in them was drawn at random.",
+        "",
+        "## How they were made",
+        "",
+        *(f"- {_line(text)}" for text in made),
+        f"- cellbounds {__version__}, {len(names)} {'copy' if one else 'copies'}",
+        "",
+        "They were drawn from what they keep and from nothing else about the confidential table.",
+        "",
+        "## What must not be inferred",
+        "",
+        "- Do not take a count for that of the confidential table: where the two are the same, it",
+        "  is by chance, or because what is kept above leaves no other. A count of 1 is no person.",
+        "- Relations between variables that are not kept are those of the drawing: that they are",
+        "  weak, strong or absent here says nothing about people.",
+        "- How the copies differ shows what is left open by what they keep. It is no sampling",
+        "  error, and the average of many copies does not come nearer to the confidential table.",
+        "- Tests and intervals computed from a copy as if it were data are valid only as far as",
+        "  they rest on what is kept.",
+    ]
+    if any(str(x).startswith(FORMULAS) for n in domain.names for x in (n, *domain.levels(n))):
+        lines += [
+            "",
+            "Some labels begin like a formula (= + - @). They are written as they are: import the",
+            "columns as text if you open the files in a spreadsheet.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _inline(text: str) -> str:
+    """A text as code, whatever is in it."""
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    pad = " " if "`" in text else ""
+    return f"{fence}{pad}{_line(text)}{pad}{fence}"
+
+
+def _check_folder(target: Path, texts: Mapping[str, str], overwrite: bool) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise InvalidInput(f"{target} is not a folder; give the name of a folder")
+    there = {path.name: path for path in target.iterdir()}
+    taken = [name for name in texts if name in there]
+    if taken and not overwrite:
+        raise InvalidInput(
+            f"{target} has {', '.join(taken[:3])}{', ...' * (len(taken) > 3)} already; choose "
+            "another folder, or give overwrite=True"
+        )
+    for name in taken:
+        if not there[name].is_file():
+            raise InvalidInput(f"{there[name]} is not a file; choose another folder")
+    stale = [name for name in there if _COPY.fullmatch(name) and name not in texts]
+    if stale:
+        raise InvalidInput(
+            f"{target} has {min(stale)}, which is none of these tables; remove it, or choose "
+            "another folder"
+        )
+
+
+def _write(target: Path, texts: Mapping[str, str]) -> None:
+    """Write into a folder beside the target, then move: at once if the target is new."""
+    beside = target.absolute()
+    staged = beside.with_name(f".{beside.name}.{secrets.token_hex(4)}")
+    staged.mkdir()
+    try:
+        for name, text in texts.items():
+            (staged / name).write_text(text, encoding="utf-8", newline="")
+        if target.exists():
+            _move_into(target, staged, list(texts))
+        else:
+            staged.rename(beside)
+    finally:
+        # Files that were moved away and could not be brought back stay where they are.
+        if not any((staged / REPLACED).glob("*")):
+            shutil.rmtree(staged, ignore_errors=True)
+
+
+def _move_into(target: Path, staged: Path, names: Sequence[str]) -> None:
+    """Move files into a folder that exists; what they replace comes back if one cannot be moved."""
+    replaced = staged / REPLACED
+    replaced.mkdir()
+    finished = False
+    try:
+        for name in names:
+            if (target / name).exists():
+                (target / name).rename(replaced / name)
+            (staged / name).rename(target / name)
+        finished = True
+    finally:
+        # In a `finally`, so that an interruption is undone as well, wherever it came.
+        if not finished:
+            _move_back(target, staged, names)
+    shutil.rmtree(replaced)
+
+
+def _move_back(target: Path, staged: Path, names: Sequence[str]) -> None:
+    for name in names:
+        if not (staged / name).exists():
+            (target / name).unlink(missing_ok=True)
+        if (staged / REPLACED / name).exists():
+            (staged / REPLACED / name).rename(target / name)
