@@ -112,6 +112,17 @@ def test_the_document_given_its_37_tables(prior, means):
 
 
 @pytest.mark.parametrize("proposal", ["ordinary", "two-step"])
+def test_the_document_given_its_37_summed_tables(proposal):
+    moves = lattice_moves(coset(TRIALS))
+    assert set(moves.families.tolist()) == {0, 1}
+    weights = GammaPoisson(193, "1/8").weights(TRIALS)
+    drawn = run_chain(
+        coset(TRIALS), weights, moves=moves, draws=3000, thin=400, rng=17, proposal=proposal
+    )
+    assert_agrees(drawn, [9.6449562041, 34.5798248163, 18.7100875918, 33.5651313878] * 2)
+
+
+@pytest.mark.parametrize("proposal", ["ordinary", "two-step"])
 def test_the_document_given_rounded_rates(proposal):
     release = Release(PEOPLE, [Total(193), ROUNDED])
     drawn = run_chain(

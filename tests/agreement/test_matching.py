@@ -154,5 +154,15 @@ def test_margins_that_disagree_are_inconsistent():
     release = cb.Release(
         domain, [cb.Margin(["a", "b"], [[1, 2], [3, 4]]), cb.Margin(["b", "c"], [[1, 3], [3, 4]])]
     )
-    with pytest.raises(cb.InconsistentRelease, match="disagree about"):
+    with pytest.raises(cb.InconsistentRelease, match=r"disagree about \[b\]"):
         matching(release)
+
+
+def test_a_total_that_disagrees_with_the_margins_is_inconsistent():
+    domain = cb.Domain({"a": [0, 1], "b": [0, 1]})
+    margins = [cb.Margin(["a"], [3, 4]), cb.Margin(["b"], [5, 2])]
+    assert not isinstance(matching(cb.Release(domain, [*margins, cb.Total(7)])), Refusal)
+    for order in (1, -1):
+        release = cb.Release(domain, [*margins, cb.Total(8)][::order])
+        with pytest.raises(cb.InconsistentRelease, match="disagree about N"):
+            matching(release)

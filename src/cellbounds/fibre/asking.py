@@ -188,7 +188,7 @@ def sample(
     >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
     >>> draws = cb.sample(release, 3, rng=7)
     >>> draws.method, draws.independent, [cb.violations(release, table) for table in draws]
-    ('rows of one conditional', True, [[], [], []])
+    ('generating functions of the rows of one conditional', True, [[], [], []])
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise InvalidInput(f"size={size!r}; give the number of tables to draw, 1 or more")

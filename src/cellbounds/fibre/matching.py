@@ -55,7 +55,12 @@ def matched_tables(facts: Facts, weights: Weights) -> Matching | Refusal:
     if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
         return Refusal("matching needs exact margins that make a decomposable model of all cells")
     factor = weights.kinds[0][1]
-    return Matching(release.domain, _laid_out(release, tree), float(factor))
+    part = _laid_out(release, tree)
+    total = release.total.exact
+    if total is not None:
+        for clique in _cliques(part):
+            _agree(_Clique((), np.array(total)), clique)
+    return Matching(release.domain, part, float(factor))
 
 
 def _known(tree: Tree) -> bool:
@@ -128,9 +133,8 @@ def _summed(clique: _Clique, names: tuple[str, ...]) -> _Clique:
 
 def _agree(small: _Clique, large: _Clique) -> None:
     if not np.array_equal(small.counts, _summed(large, small.names).counts):
-        raise InconsistentRelease(
-            f"two margins disagree about [{','.join(small.names)}]; correct one of them"
-        )
+        about = f"[{','.join(small.names)}]" if small.names else "N"
+        raise InconsistentRelease(f"two statements disagree about {about}; correct one of them")
 
 
 class Matching:

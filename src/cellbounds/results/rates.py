@@ -31,7 +31,7 @@ class Rate:
     >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
     >>> rate = cb.posterior(release, prior=cb.GammaPoisson(10, 1)).rates["Male", "yes"]
     >>> round(rate.mean, 3), round(rate.quantile("0.975"), 3)
-    (12.216, 18.735)
+    (12.859, 19.319)
     """
 
     counts: Distribution

@@ -83,7 +83,7 @@ def _check_text(domain: Domain) -> None:
 def _csv_text(table: Table) -> str:
     stream = io.StringIO()
     # Every label in quotes: line ends and quotes inside are kept as they are.
-    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow([*table.domain.names, figure_column("count", table.domain)])
     for labels, count in zip(table.domain.cells(), table.counts.flat, strict=True):
         writer.writerow([*map(str, labels), int(count)])

@@ -20,7 +20,7 @@ from cellbounds.fibre.chains.moves import (
 )
 from cellbounds.methods.general.problem import Problem, make_problem
 from cellbounds.releases import Release
-from cellbounds.structure import gather
+from cellbounds.structure import gather, spoken_of
 
 __all__ = ["kernel_basis", "lattice_moves", "summed_cells"]
 
@@ -133,11 +133,21 @@ def kernel_basis(equations: IntArray) -> IntArray:
 
 
 def summed_cells(release: Release) -> IntArray | None:
-    """For a release with one conditional, the cell of its summed table behind each cell."""
+    """The cell of the summed table behind each cell, if there is a summed table to speak of.
+
+    It is over the variables of the conditional, if there is one with what fits its rows; else
+    over those that any statement names, if some are left out.
+    """
+    domain = release.domain
     facts = gather(release).conditional
-    if facts is None:
-        return None
-    behind = cells_behind(release.domain, facts.conditional.variables)
-    summed = np.empty(release.domain.size, dtype=np.int64)
+    if facts is not None:
+        named = facts.conditional.variables
+    else:
+        spoken = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
+        named = tuple(name for name in domain.names if name in spoken)
+        if len(named) in (0, len(domain.names)):
+            return None
+    behind = cells_behind(domain, named)
+    summed = np.empty(domain.size, dtype=np.int64)
     summed[behind.cells] = np.repeat(np.arange(behind.size), np.diff(behind.starts))
     return summed

@@ -63,7 +63,8 @@ class Estimate:
         """Why not to rely on it; empty if there is no reason."""
         if self.dead_ends == self.draws:
             return f"none of {self.draws:,} attempts found a table, so there is no estimate"
-        if self.effective_size < RELIABLE and self.relative_error > NEGLIGIBLE:
+        equal = self.relative_error < NEGLIGIBLE and self.effective_size >= RELIABLE / 5
+        if self.effective_size < RELIABLE and not equal:
             return (
                 f"unreliable: the draws are worth only {self.effective_size:.0f} equally weighted "
                 "ones; make more"

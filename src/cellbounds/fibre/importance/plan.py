@@ -19,6 +19,7 @@ import numpy as np
 from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.constraints import NO_UPPER, System, cells_behind, compile_release
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
+from cellbounds.fibre.importance.sums import Row, rows_of, with_sums
 from cellbounds.methods.general.problem import Problem, make_problem, reduced
 from cellbounds.releases import Conditional, Release
 from cellbounds.results.values import UNBOUNDED
@@ -105,7 +106,7 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> Plan:
     number[free] = np.arange(len(free))
     lists = _lists(problem.lists, fixed, number)
     groups = _groups(release, system, number, lists)
-    rows = _with_sums(_rows_of(small), groups, len(free))
+    rows = with_sums(rows_of(small), groups, len(free))
     lower = np.concatenate([small.lower, [int(small.lower[one].sum()) for one in groups]])
     upper = np.concatenate([small.upper, [int(small.upper[one].sum()) for one in groups]])
     lower, upper = lower.astype(np.int64), upper.astype(np.int64)
@@ -184,67 +185,6 @@ def _groups(
         if len(left) > 1:
             found[left.tobytes()] = left
     return sorted(found.values(), key=len)
-
-
-Row = tuple[dict[int, int], int, int]
-
-
-def _rows_of(problem: Problem) -> list[Row]:
-    edges = problem.starts.tolist()
-    variables, factors = problem.cells.tolist(), problem.coefficients.tolist()
-    limits = zip(problem.row_lower.tolist(), problem.row_upper.tolist(), strict=True)
-    return [
-        (dict(zip(variables[a:b], factors[a:b], strict=True)), low, high)
-        for a, b, (low, high) in zip(edges, edges[1:], limits, strict=False)
-    ]
-
-
-def _with_sums(rows: list[Row], groups: list[IntArray], first: int) -> list[Row]:
-    """Rewrite rows in terms of sums where that makes them no longer, and define the sums.
-
-    What is added to a row is a multiple of the definition of a sum, which is zero.
-    """
-    rows = list(rows)
-    touching: dict[int, set[int]] = {}
-    for row, (terms, _, _) in enumerate(rows):
-        for variable in terms:
-            touching.setdefault(variable, set()).add(row)
-    part_of: dict[int, list[int]] = {}
-    for k, group in enumerate(groups):
-        definition = dict.fromkeys(group.tolist(), 1)
-        # Smaller sums inside this one have been defined by now; they may stand for their cells.
-        for earlier in sorted({one for cell in definition for one in part_of.get(cell, [])}):
-            inside = groups[earlier].tolist()
-            if all(cell in definition for cell in inside):
-                for cell in inside:
-                    del definition[cell]
-                definition[first + earlier] = 1
-        for cell in group.tolist():
-            part_of.setdefault(cell, []).append(k)
-        variable = first + k
-        for row in sorted(set().union(*(touching.get(one, set()) for one in definition))):
-            _rewrite(rows[row][0], definition, variable)
-            for one in (*definition, variable):
-                held = touching.setdefault(one, set())
-                (held.add if one in rows[row][0] else held.discard)(row)
-        rows.append(({**definition, variable: -1}, 0, 0))
-        for one in rows[-1][0]:
-            touching.setdefault(one, set()).add(len(rows) - 1)
-    return rows
-
-
-def _rewrite(terms: dict[int, int], definition: dict[int, int], variable: int) -> None:
-    found = [terms.get(one, 0) for one in definition]
-    common = max(set(found), key=lambda factor: (found.count(factor), -abs(factor)))
-    longer = 1 - found.count(common) + found.count(0)
-    if common == 0 or longer > 0:
-        return
-    for one, factor in zip(definition, found, strict=True):
-        if factor == common:
-            del terms[one]
-        else:
-            terms[one] = factor - common
-    terms[variable] = terms.get(variable, 0) + common
 
 
 def _frame(
