@@ -218,3 +218,64 @@ def test_an_impossible_release_counts_no_tables_and_has_no_posterior(run, tmp_pa
         code, out, err = run(command, said)
         assert (code, out) == (2, "")
         assert err.startswith("error: ")
+
+
+# --- synthetic tables ---------------------------------------------------------------------------
+
+
+def test_synthetic_tables_are_written_with_a_readme(run, table, tmp_path):
+    folder = tmp_path / "made"
+    code, out, err = run("synthesize", table, "[sex]", "[mp3]", "--copies", "3", "-o", folder)
+    assert code == 0
+    assert out.startswith("3 synthetic tables that keep ")
+    assert err.count("written: ") == 4
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["README.md", "synthetic-1.csv", "synthetic-2.csv", "synthetic-3.csv"]
+    made = cb.read_table(folder / "synthetic-2.csv")
+    assert made.margin("sex").counts.tolist() == [25, 25]
+    assert made.margin("mp3").counts.tolist() == [20, 30]
+
+
+def test_rounded_rates_are_taken_as_exact(run, table, tmp_path):
+    folder = tmp_path / "made"
+    code, _, _ = run("synthesize", table, "[mp3|sex]", "--digits", "1", "-o", folder)
+    assert code == 0
+    rates = cb.read_table(folder / "synthetic-1.csv").conditional(["mp3"], given=["sex"])
+    assert [str(rate) for rate in rates.flat] == ["3/5", "2/5", "1/5", "4/5"]
+
+
+def test_the_owner_can_compare(run, table, tmp_path):
+    folder = tmp_path / "made"
+    code, out, _ = run("synthesize", table, "[sex]", "[mp3]", "--compare", "-o", folder)
+    assert code == 0
+    assert "Hellinger" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--copies", "0"],
+        ["--digits", "-1"],
+        ["--total", "nearest"],
+        ["--prior", "mine"],
+        ["--seconds", "-1"],
+    ],
+)
+def test_bad_options_of_synthesize_leave_nothing_behind(run, table, tmp_path, arguments):
+    folder = tmp_path / "made"
+    code, out, err = run("synthesize", table, "[mp3|sex]", *arguments, "-o", folder)
+    assert (code, out) == (2, "")
+    assert err
+    assert not folder.exists()
+
+
+def test_files_are_not_replaced_unless_asked(run, table, tmp_path):
+    folder = tmp_path / "made"
+    arguments = ["synthesize", table, "[sex]", "[mp3]", "-o", folder]
+    assert run(*arguments)[0] == 0
+    before = (folder / "synthetic-1.csv").read_text("utf-8")
+    code, out, err = run(*arguments, "--seed", "5")
+    assert (code, out) == (2, "")
+    assert "synthetic-1.csv" in err or "README.md" in err
+    assert (folder / "synthetic-1.csv").read_text("utf-8") == before
+    assert run(*arguments, "--seed", "5", "--overwrite")[0] == 0
