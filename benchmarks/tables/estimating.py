@@ -9,9 +9,11 @@ from benchmarks.margins.records import Record
 from benchmarks.tables import questions
 from benchmarks.tables.cases import Case
 
+ROUNDING = 1e-9  # of an estimate, relative to it
+
 
 def measure(case: Case, draws: int, seed: int, budget: float, exact: bool) -> Record:
-    """Estimate once more and more often in the time given, and count if that is to be done."""
+    """Estimate the number of tables, and count them if that is to be done."""
     try:
         found, times = questions.timed(
             lambda: cb.estimate_tables(case.release, draws=draws, rng=seed), budget
@@ -35,5 +37,7 @@ def measure(case: Case, draws: int, seed: int, budget: float, exact: bool) -> Re
     counted = questions.count(case.release, budget)
     if "count" in counted:
         ratio = math.exp(found.log_value - math.log(int(counted["count"])))
-        record |= {"ratio": ratio, "apart": abs(ratio - 1) / found.relative_error}
+        # Draws that all weigh the same have no error but rounding.
+        error = max(found.relative_error, ROUNDING)
+        record |= {"ratio": ratio, "apart": abs(ratio - 1) / error}
     return {**record, "count": counted}

@@ -14,7 +14,6 @@ from benchmarks.tables.plan import Plan
 from cellbounds.fibre.choosing import exact_fibre
 from cellbounds.fibre.protocol import DEFAULT_EFFORT, Refusal
 
-SHAPES = ((3, 3), (3, 4), (4, 4), (5, 5))
 SMALLEST = 50  # people
 PEOPLE_A_CELL = 5
 FEWEST_STEPS = 2**10

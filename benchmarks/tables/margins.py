@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from pathlib import Path
-from time import perf_counter
-
 import numpy as np
 
-import cellbounds as cb
 from benchmarks.comparison import Mismatch
 from benchmarks.margins.graphs import decomposable_models
 from benchmarks.margins.records import Record
@@ -55,48 +49,37 @@ def measure(case: Case, plan: Plan) -> Record:
 
 
 def measure_models(plan: Plan) -> Record:
-    """Sum up the hypergeometric law of decomposable models of czech6, and draw, in a process."""
-    found = apart(models, plan.data, plan.models, plan.exact_draws, plan.seed, limit=plan.limit)
-    return {"drawn": plan.exact_draws, "seed": plan.seed, **found}
-
-
-def models(data: Path, count: int, drawn: int, seed: int) -> Record:
-    """Ask a sample of all decomposable models for the posterior of all cells and for draws."""
-    source = owned("czech6", data)
+    """Sum up the hypergeometric law of some decomposable models of czech6, and draw from it."""
+    source = owned("czech6", plan.data)
     names = source.table.domain.names
     possible = list(decomposable_models(source.counts.ndim))
-    chosen = np.random.default_rng(seed).choice(len(possible), size=count, replace=False)
-    exact = 0
-    summing: list[float] = []
-    drawing: list[float] = []
-    for place in np.sort(chosen).tolist():
-        cliques, _ = possible[place]
-        release = publish(source.table, [[names[axis] for axis in one] for one in cliques])
-        if not summing:
-            questions.summed_up(release, "hypergeometric")  # the first call pays for imports
-        started = perf_counter()
-        answer = questions.summed_up(release, "hypergeometric")
-        summing.append(perf_counter() - started)
-        exact += answer.exact
-        if not answer.exact:
-            continue
-        started = perf_counter()
-        cb.sample(release, drawn, prior="hypergeometric", method="exact", rng=seed)
-        drawing.append(perf_counter() - started)
+    rng = np.random.default_rng(plan.seed)
+    chosen = rng.choice(len(possible), size=plan.models, replace=False)
+    answers = []
+    for place in chosen.tolist():
+        cliques = [[names[axis] for axis in clique] for clique in possible[place][0]]
+        release = publish(source.table, cliques)
+        given = (release, "hypergeometric")
+        answers.append(
+            {
+                "cliques": ["".join(str(axis + 1) for axis in one) for one in possible[place][0]],
+                "posterior": apart(
+                    questions.posterior, *given, plan.repeat_seconds, limit=plan.model_limit
+                ),
+                "draws": apart(
+                    questions.draws,
+                    *given,
+                    plan.exact_draws,
+                    plan.seed,
+                    plan.repeat_seconds,
+                    limit=plan.model_limit,
+                ),
+            }
+        )
     return {
         "table": source.label,
-        "models": count,
+        "models": answers,
         "possible": len(possible),
-        "exact": exact,
-        "posterior": spread(summing),
-        "draws": spread(drawing),
-    }
-
-
-def spread(seconds: list[float]) -> Record:
-    """Sum up times."""
-    return {
-        "seconds": math.fsum(seconds),
-        "median": statistics.median(seconds),
-        "longest": max(seconds),
+        "drawn": plan.exact_draws,
+        "seed": plan.seed,
     }

@@ -33,6 +33,10 @@ class Plan:
         Exact draws that are timed after counting.
     models : int
         Decomposable models of czech6.
+    model_limit : float
+        Seconds after which the process with one of them is ended.
+    shapes : tuple of pairs
+        Two-way tables that grow.
     doublings : int
         How often N is doubled, at most, when two-way tables grow.
     compared_draws : int
@@ -52,6 +56,8 @@ class Plan:
     digits: tuple[int, ...]
     exact_draws: int
     models: int
+    model_limit: float
+    shapes: tuple[tuple[int, int], ...]
     doublings: int
     compared_draws: int
     estimate_draws: int
@@ -70,7 +76,9 @@ def full_plan(data: Path, seed: int) -> Plan:
         reshapes=("haberman3", "koch4", "czech6", "cps8", "nltcs16"),
         digits=(1, 2, 3),
         exact_draws=1000,
-        models=200,
+        models=20,
+        model_limit=60.0,
+        shapes=((3, 3), (3, 4), (4, 4), (5, 5)),
         doublings=14,
         compared_draws=10_000,
         estimate_draws=10_000,
@@ -87,10 +95,12 @@ def quick_plan(data: Path, seed: int) -> Plan:
         repeat_seconds=0.1,
         limit=30.0,
         documents_draws=10_000,
-        reshapes=("haberman3", "czech6"),
+        reshapes=("haberman3",),
         digits=(2,),
         exact_draws=1000,
-        models=10,
+        models=1,
+        model_limit=5.0,
+        shapes=((3, 3),),
         doublings=1,
         compared_draws=1000,
         estimate_draws=1000,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 
 from benchmarks.margins.records import Record, Records
 from benchmarks.report import duration, markdown, megabytes, times
 from benchmarks.tables import report_draws
-from benchmarks.tables.numbers import number, outcome, refusals, share, took
+from benchmarks.tables.numbers import number, outcome, refusals, took
 from benchmarks.tables.questions import LONG
 
 LARGEST_MEMORY = 2 * 2**30
@@ -177,22 +179,29 @@ def margins(rows: Sequence[Record]) -> list[str]:
     ]
     for row in rows:
         if "models" in row:
-            parts.append(models(row))
-        elif "count" not in row:
-            parts.append(f"Decomposable models: {outcome(row)}.")
+            parts += models(row)
     return parts
 
 
-def models(row: Record) -> str:
-    """Say what was found over many decomposable models."""
-    summing, drawing = row["posterior"], row["draws"]
-    return (
-        f"{row['table']}, {row['models']:,} of {row['possible']:,} decomposable models at random, "
-        f"hypergeometric law: {share(row['exact'], row['models'])} exact. Posterior of all cells: "
-        f"median {duration(summing['median'])}, longest {duration(summing['longest'])}. "
-        f"{row['drawn']:,} exact draws: median {duration(drawing['median'])}, longest "
-        f"{duration(drawing['longest'])}. Peak memory {megabytes(row['memory_after'])}."
-    )
+def models(row: Record) -> list[str]:
+    """Times of decomposable models, those whose posterior takes longest first."""
+    found = sorted(row["models"], key=lambda one: -one["posterior"].get("seconds", math.inf))
+    lines = [
+        ["cliques", "posterior of all cells", f"{row['drawn']:,} draws"],
+        ["---", "---:", "---:"],
+    ]
+    lines += [
+        [" ".join(one["cliques"]), took(one["posterior"]), took(one["draws"])] for one in found
+    ]
+    slowest = [one["posterior"].get("seconds", math.inf) for one in found]
+    middle = statistics.median(slowest)
+    return [
+        f"{row['table']}, {len(found):,} of {row['possible']:,} decomposable models at random, "
+        "hypergeometric law (its most probable table is not asked for). Posterior of all cells: "
+        f"median {duration(middle) if middle < math.inf else 'not reached'}.",
+        markdown(lines),
+        *refusals((" ".join(one["cliques"]), "posterior", one["posterior"]) for one in found),
+    ]
 
 
 def growth(rows: Sequence[Record]) -> list[str]:

@@ -57,7 +57,8 @@ def published_margins(plan: Plan) -> Tasks:
     def of(case: Case) -> Task:
         return lambda: margins.measure(case, plan)
 
-    tasks: Tasks = {case.name: of(case) for case in cases.margins(plan.data, plan.seed)}
+    chosen = among(cases.margins(plan.data, plan.seed), plan.compared)
+    tasks: Tasks = {case.name: of(case) for case in chosen}
     tasks["models"] = lambda: margins.measure_models(plan)
     return numbered(tasks)
 
@@ -70,7 +71,7 @@ def growth(plan: Plan) -> Tasks:
         return lambda: growing.measure(title, growing.larger(shape, plan.doublings), plan)
 
     tasks: Tasks = {"2 x J": lambda: growing.measure("2 x J", growing.wider(plan.doublings), plan)}
-    return numbered(tasks | {str(shape): of(shape) for shape in growing.SHAPES})
+    return numbered(tasks | {str(shape): of(shape) for shape in plan.shapes})
 
 
 def draws(plan: Plan) -> Tasks:

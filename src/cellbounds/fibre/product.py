@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.fibre.components import Part, Parts, parts_of
-from cellbounds.fibre.diagram.growing import Grown, TooLarge, grow
+from cellbounds.fibre.diagram.growing import TooLarge, grow
 from cellbounds.fibre.diagram.layers import layers_of
 from cellbounds.fibre.diagram.ordering import best_order
 from cellbounds.fibre.diagram.paths import Diagram, WeighedDiagram
@@ -20,6 +19,7 @@ from cellbounds.fibre.diagram.sums import sums_of
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.results.distribution import Distribution
 from cellbounds.structure import Facts
+from cellbounds.wide import log_of
 
 __all__ = ["ProductFibre", "diagram_fibre"]
 
@@ -82,26 +82,22 @@ def _factor(part: Part, shape: tuple[int, ...], effort: float) -> _Factor | Refu
         return Refusal("what is left open between the cells does not fit 64-bit integers")
     grown = grow(layers, effort)
     if isinstance(grown, TooLarge):
-        if grown.reason:
-            return Refusal(
-                f"the diagram of the tables is too large: {grown.reason}",
-                float(np.exp(order.log_steps)),
-            )
-        return _refusal(order.log_steps, effort)
-    return _Factor(grown.paths, grown.edges, _diagram(grown, order.cells))
-
-
-def _diagram(grown: Grown, order: IntArray) -> Diagram | None:
-    return None if grown.floors is None else Diagram(order, grown.floors)
+        reason = f"the diagram of the tables is too large: {grown.reason}"
+        return Refusal(reason, _steps(order.log_steps))
+    diagram = None if grown.floors is None else Diagram(order.cells, grown.floors)
+    return _Factor(grown.paths, grown.edges, diagram)
 
 
 def _refusal(log_steps: float, effort: float) -> Refusal:
-    steps = float(np.exp(min(log_steps, 700.0)))
     return Refusal(
         f"the diagram of the tables would take about 10^{log_steps / np.log(10):.0f} steps, above "
         f"the effort of {effort:.3g}",
-        steps,
+        _steps(log_steps),
     )
+
+
+def _steps(log_steps: float) -> float:
+    return float(np.exp(min(log_steps, 700.0)))
 
 
 class ProductFibre:
@@ -191,7 +187,7 @@ class WeighedProduct:
             if key not in shared:
                 shared[key] = WeighedDiagram(diagram, kinds, weights)
             self._factors.append(shared[key])
-        self._alone = list(shared.values())
+        self.error = max((one.error for one in shared.values()), default=0.0)
         self.log_mass = self._log_mass(weights)
         if self.log_mass == -np.inf:
             raise InvalidInput(
@@ -205,11 +201,6 @@ class WeighedProduct:
             if cell not in self._owner and count:
                 total += _log_weight(weights, cell, count)
         return float(total)
-
-    @cached_property
-    def error(self) -> float:
-        """No probability is further from the truth than this part of itself."""
-        return max((one.error for one in self._alone), default=0.0)
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell."""
@@ -234,7 +225,5 @@ class WeighedProduct:
 
 
 def _log_weight(weights: Weights, cell: int, count: int) -> float:
-    from cellbounds.wide import log_of
-
     made = weights.sequence(cell, count)
     return log_of(float(made.mantissa[count]), int(made.exponent[count]))

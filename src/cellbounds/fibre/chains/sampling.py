@@ -12,14 +12,13 @@ import numpy as np
 from cellbounds.beliefs import Belief, Weights
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.fibre.chains.basic import basic_moves
-from cellbounds.fibre.chains.choosing import choose_moves
 from cellbounds.fibre.chains.connecting import connectivity
 from cellbounds.fibre.chains.diagnostics import FEWEST, diagnose
 from cellbounds.fibre.chains.families import conditional_moves
 from cellbounds.fibre.chains.lattice import lattice_moves
 from cellbounds.fibre.chains.markov import markov_basis
 from cellbounds.fibre.chains.metropolis import run_chain
-from cellbounds.fibre.chains.moves import Connection, Moves
+from cellbounds.fibre.chains.moves import Connection, Connectivity, Moves
 from cellbounds.fibre.choosing import exact_fibre
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.releases import Release
@@ -39,6 +38,9 @@ MOVES: dict[str, Callable[[Release], Moves]] = {
 
 CHECKED_TABLES = 20_000
 """Tables up to which it is checked one by one whether moves connect them all."""
+
+CHECKED_PAIRS = 20_000_000
+"""Pairs of a table and a move that are tried for it."""
 
 CHECKED_EFFORT = 20_000_000
 """Steps that listing them may take."""
@@ -68,11 +70,10 @@ def chain_draws(
     """Run chains until they have drawn `size` tables together (rounded up to equal parts)."""
     if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
         raise InvalidInput(f"chains={chains!r}; give a whole number, 1 or more")
-    chosen = _checked(release, _moves(release, moves))
     drawn = run_chain(
         release,
         weights,
-        moves=chosen,
+        moves=_moves(release, moves),
         proposal=proposal,
         chains=chains,
         draws=-(-size // chains),
@@ -84,9 +85,10 @@ def chain_draws(
         progress=progress,
         deadline=deadline,
     )
+    used, connected = drawn.moves, _connectivity(release, weights, drawn.moves)
     shape = release.domain.shape
     length = drawn.counts.shape[1]
-    notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {chosen.name}, {proposal} proposal"]
+    notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {used.name}, {proposal} proposal"]
     if length >= FEWEST:
         found = diagnose(drawn.counts)
         checks = MonteCarlo(
@@ -104,7 +106,7 @@ def chain_draws(
         unknown = np.full(shape, np.nan)
         checks = MonteCarlo(unknown, unknown, unknown, unknown)
         notes.append(f"fewer than {FEWEST} draws from each chain: no diagnostics")
-    if chosen.connected.kind is Connection.BROKEN:
+    if connected.kind is Connection.BROKEN:
         notes.append("the chains cannot reach every table: what they say is about a part of them")
     return Draws(
         release,
@@ -118,7 +120,7 @@ def chain_draws(
         independent=False,
         weights=None,
         monte_carlo=checks,
-        connected=str(chosen.connected),
+        connected=str(connected),
         chains=chains,
         rates=None if drawn.means is None else drawn.means.reshape(-1, *shape),
         stopped_early=drawn.stopped_early,
@@ -126,27 +128,29 @@ def chain_draws(
     )
 
 
-def _moves(release: Release, asked: str | Moves | None) -> Moves:
-    if asked is None:
-        return choose_moves(release)
-    if isinstance(asked, Moves):
+def _moves(release: Release, asked: str | Moves | None) -> Moves | None:
+    if asked is None or isinstance(asked, Moves):
         return asked
     if asked not in MOVES:
         raise InvalidInput(f"moves {asked!r}; choose one of {', '.join(MOVES)}")
     return MOVES[asked](release)
 
 
-def _checked(release: Release, moves: Moves) -> Moves:
-    """Check whether moves connect the tables, if there are few and no theorem says so."""
-    if moves.connected.kind is not Connection.UNPROVEN or moves.sampler is not None:
-        return moves
+def _connectivity(release: Release, weights: Weights, moves: Moves) -> Connectivity:
+    """Whether moves connect the tables: checked one by one if there are few and no theorem is."""
+    said = moves.connected
+    if said.kind is not Connection.UNPROVEN or moves.sampler is not None:
+        return said
+    most = min(CHECKED_TABLES, CHECKED_PAIRS // max(len(moves), 1))
     try:
         fibre = exact_fibre(release, CHECKED_EFFORT)
         if isinstance(fibre, Refusal):
-            return moves
-        tables = list(itertools.islice(fibre.listed(), CHECKED_TABLES + 1))
+            return said
+        tables = np.array(list(itertools.islice(fibre.listed(), most + 1)))
     except TooMuchWork:
-        return moves
-    if not tables or len(tables) > CHECKED_TABLES:
-        return moves
-    return replace(moves, connected=connectivity(moves, np.array(tables)))
+        return said
+    if not 0 < len(tables) <= most:
+        return said
+    # Tables without any weight are not among those that a chain should reach.
+    barred = [cell for cell, (_, factor) in enumerate(weights.kinds) if factor == 0]
+    return connectivity(moves, tables[(tables[:, barred] == 0).all(axis=1)])

@@ -130,13 +130,9 @@ def _step(
     before, span = len(nodes.keys), layer.upper - layer.lower + 1
     if nodes.nbytes + 48 * before > memory:
         return OUT_OF_MEMORY
-    floor = Floor(
-        layer.lower,
-        span,
-        int(layer.moving > 0),
-        *(np.zeros(before, np.int32) for _ in range(3)),
-        np.empty(0, np.int32),
-    )
+    firsts, sizes, goals = (np.zeros(before, np.int32) for _ in range(3))
+    none = np.empty(0, np.int32)
+    floor = Floor(layer.lower, span, int(layer.moving > 0), firsts, sizes, goals, none)
     places = np.empty(before, np.int32)
     line_keys, least, most = _lines_followed(layer, nodes.keys, floor, places)
     nodes.keys = np.empty(0, np.int64)

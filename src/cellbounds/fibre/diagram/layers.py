@@ -7,7 +7,7 @@ partial sums that do so too; those that follow from the others are not written i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.fibre.diagram.dependence import relations
+from cellbounds.fibre.diagram.partial import Derived, derived_from, formulas_of, relations_up_to
 from cellbounds.fibre.diagram.stages import Stages, stages_of
 from cellbounds.fibre.diagram.sums import Sum
 
@@ -29,8 +30,9 @@ class Layer(NamedTuple):
     """Placing one cell: from the key of a node to the partial sums, and from these to new keys.
 
     There is one entry for each sum that is open before or after; the first `touched` are those
-    that the cell belongs to, and the first `moving` of them still matter afterwards. A code is the number of a partial sum among those told apart: up to
-    `same` it counts from `low`, beyond it leaves `more` out (see `Stages`).
+    that the cell belongs to, and the first `moving` of them still matter afterwards. A code is
+    the number of a partial sum among those told apart: up to `same` it counts from `low`, beyond
+    it leaves `more` out (see `Stages`).
 
     Attributes
     ----------
@@ -95,11 +97,11 @@ class Layer(NamedTuple):
         return int(max(self.upper - self.lower, *spans.tolist(), 0)) + 4
 
 
+MOST_RELATED = 200
+"""Cells up to which relations are looked for after each of them, where keys do not fit."""
+
 MOST_LISTED = 50_000_000
 """Partial sums of listed values, over all layers, that may be written down."""
-
-Derived = dict[int, tuple[Fraction, dict[int, Fraction]]]
-"""Partial sums that follow from others: a constant, and factors of the others."""
 
 
 def layers_of(
@@ -108,6 +110,7 @@ def layers_of(
     """The layers for an order of the cells; None if keys do not fit 64-bit integers."""
     rank = np.empty_like(cells)
     rank[cells] = np.arange(len(cells))
+    bounds = lower[cells], upper[cells]
     stages = [stages_of(one, rank, lower, upper) for one in sums]
     written = sum(
         int((one.high - one.low + 1).sum())
@@ -116,19 +119,34 @@ def layers_of(
     )
     if written > MOST_LISTED:
         return None
-    related = relations(sums, len(cells))
+    everywhere = relations(sums, len(cells))
+    made = _layers(sums, stages, bounds, lambda _: everywhere)
+    if made is not None or len(cells) > MOST_RELATED:
+        return made
+    # Many sums of few cells: told apart, they are all combinations of a few.
+    stages = [stages_of(one, rank, lower, upper, apart=True) for one in sums]
+    return _layers(sums, stages, bounds, lambda at: relations_up_to(sums, rank, at))
+
+
+def _layers(
+    sums: Sequence[Sum],
+    stages: Sequence[Stages],
+    bounds: tuple[IntArray, IntArray],
+    related: Callable[[int], Sequence[dict[int, Fraction]]],
+) -> list[Layer] | None:
+    """The layers; `related` gives relations between the partial sums after some cells."""
     stage = [0] * len(sums)
     active: list[int] = []
     strides: dict[int, int] = {}
     derived: Derived = {}
     made = []
-    for at, cell in enumerate(cells.tolist()):
+    for at, (low, high) in enumerate(zip(*(ends.tolist() for ends in bounds), strict=True)):
         active += [k for k, one in enumerate(stages) if int(one.places[0]) == at]
         touched = [k for k in active if int(stages[k].places[stage[k]]) == at]
         for k in touched:
             stage[k] += 1
         left = [k for k in active if stage[k] < len(stages[k].places)]
-        new_derived = _derived(related, touched, left, stage, sums)
+        new_derived = derived_from(related(at), touched, left, stage, sums)
         widths = {k: 1 if k in new_derived else _entry(stages[k], stage[k]).width for k in active}
         moving = [k for k in touched if widths[k] > 1 or sums[k].values is not None]
         rows = [*moving, *(k for k in touched if k not in moving)]
@@ -138,30 +156,42 @@ def layers_of(
         new_strides = _strides(rows, [widths[k] for k in rows])
         factors = [int(stages[k].factors[stage[k] - 1]) for k in rows[: len(touched)]]
         lines = _lines(factors[: len(moving)], after, [widths[k] for k in rows], len(touched))
-        if new_strides is None or lines is None:
+        reach = {k: max(abs(one.low), abs(one.high)) for k, one in zip(rows, before, strict=True)}
+        formulas = formulas_of(derived, reach)
+        if new_strides is None or lines is None or formulas is None:
             return None
+        listed, allowed = _allowed([(sums[k], stages[k], stage[k]) for k in moving])
+        old, new = _columns(before), _columns(after)
         made.append(
             Layer(
-                int(lower[cell]),
-                int(upper[cell]),
-                len(touched),
-                len(moving),
-                any(one.more > 0 for one in after[: len(moving)]),
-                _first_place(factors[0], after[0]) if moving else 0,
-                _whole(factors),
-                _whole([strides.get(k, 0) for k in rows]),
-                _whole([one.width for one in before]),
-                _whole([one.low for one in before]),
-                _whole([one.same for one in before]),
-                _whole([one.more for one in before]),
-                *_formulas(derived, rows),
-                _whole([new_strides[k] for k in rows]),
-                _whole([one.low for one in after]),
-                _whole([one.high for one in after]),
-                _whole([one.same for one in after]),
-                _whole([one.more for one in after]),
-                *_allowed([(sums[k], stages[k], stage[k]) for k in moving]),
-                *lines,
+                lower=low,
+                upper=high,
+                touched=len(touched),
+                moving=len(moving),
+                merging=any(one.more > 0 for one in after[: len(moving)]),
+                place_low=_first_place(factors[0], after[0]) if moving else 0,
+                factor=_whole(factors),
+                stride=_whole([strides.get(k, 0) for k in rows]),
+                width=old.width,
+                low=old.low,
+                same=old.same,
+                more=old.more,
+                derived=formulas.places,
+                constant=formulas.constants,
+                times=formulas.times,
+                divisor=formulas.divisors,
+                new_stride=_whole([new_strides[k] for k in rows]),
+                new_low=new.low,
+                new_high=new.high,
+                new_same=new.same,
+                new_more=new.more,
+                listed=listed,
+                allowed=allowed,
+                line_stride=lines.strides,
+                line_width=lines.widths,
+                along=lines.along,
+                across=lines.across,
+                across_low=lines.low,
             )
         )
         active, strides, derived = left, new_strides, new_derived
@@ -175,7 +205,7 @@ def _first_place(factor: int, after: _Entry) -> int:
 
 def _lines(
     factors: Sequence[int], after: Sequence[_Entry], widths: Sequence[int], touched: int
-) -> tuple[IntArray, ...] | None:
+) -> _Lines | None:
     """How lines are written (see `Layer`); None if that takes more than 64-bit integers."""
     rows = len(after)
     along, across, low, kinds = [0] * rows, [0] * rows, [0] * rows, [1] * rows
@@ -191,11 +221,29 @@ def _lines(
             for first in (after[0].low, after[0].high)
         ]
         low[r], kinds[r] = min(ends), max(ends) - min(ends) + 1
+        if max(abs(end) for end in ends) >= SAFE:
+            return None
     kinds[touched:] = widths[touched:]
     if math.prod(kinds) >= SAFE:
         return None
     strides = [math.prod(kinds[:r]) if kinds[r] > 1 else 0 for r in range(rows)]
-    return _whole(strides), _whole(kinds), _whole(along), _whole(across), _whole(low)
+    return _Lines(*(_whole(one) for one in (strides, kinds, along, across, low)))
+
+
+class _Lines(NamedTuple):
+    strides: IntArray
+    widths: IntArray
+    along: IntArray
+    across: IntArray
+    low: IntArray
+
+
+class _Columns(NamedTuple):
+    width: IntArray
+    low: IntArray
+    high: IntArray
+    same: IntArray
+    more: IntArray
 
 
 class _Entry(NamedTuple):
@@ -212,6 +260,10 @@ def _entry(stages: Stages, stage: int) -> _Entry:
     return _Entry(max(high - low + 1 - more, 1), low, high, same, more)
 
 
+def _columns(entries: Sequence[_Entry]) -> _Columns:
+    return _Columns(*(_whole([one[k] for one in entries]) for k in range(5)))
+
+
 def _strides(rows: Sequence[int], widths: Sequence[int]) -> dict[int, int] | None:
     """Mixed radix; a sum of which nothing is told apart has stride 0."""
     if math.prod(widths) >= SAFE:
@@ -219,63 +271,6 @@ def _strides(rows: Sequence[int], widths: Sequence[int]) -> dict[int, int] | Non
     return {
         k: math.prod(widths[:place]) if widths[place] > 1 else 0 for place, k in enumerate(rows)
     }
-
-
-def _derived(
-    related: Sequence[dict[int, Fraction]],
-    touched: Sequence[int],
-    left: Sequence[int],
-    stage: Sequence[int],
-    sums: Sequence[Sum],
-) -> Derived:
-    """Open equations whose partial sums follow from those of others.
-
-    Touched ones are preferred: the fewer sums move, the less a line has to tell.
-    """
-    if not related or not left:
-        return {}
-    from flint import fmpq, fmpq_mat
-
-    open_rows = sorted(left, key=lambda k: (k not in touched, k))
-    column = {k: place for place, k in enumerate(open_rows)}
-    entries = []
-    for relation in related:
-        line = [Fraction(0)] * (len(open_rows) + 1)
-        for k, times in relation.items():
-            if k in column:
-                line[column[k]] = times
-            elif stage[k] > 0:
-                line[-1] += times * sums[k].lower
-        if any(line[:-1]):
-            entries.append(line)
-    if not entries:
-        return {}
-    dense = [fmpq(one.numerator, one.denominator) for line in entries for one in line]
-    echelon, rank = fmpq_mat(len(entries), len(open_rows) + 1, dense).rref()
-    found: Derived = {}
-    for line in range(rank):
-        exact = [
-            Fraction(int(echelon[line, c].p), int(echelon[line, c].q))
-            for c in range(len(open_rows) + 1)
-        ]
-        pivot = next((c for c, one in enumerate(exact[:-1]) if one), None)
-        if pivot is None:
-            continue
-        others = {open_rows[c]: -exact[c] for c in range(pivot + 1, len(open_rows)) if exact[c]}
-        found[open_rows[pivot]] = (-exact[-1], others)
-    return found
-
-
-def _formulas(derived: Derived, rows: Sequence[int]) -> tuple[IntArray, ...]:
-    places, constants, times, divisors = [], [], np.zeros((len(derived), len(rows)), np.int64), []
-    for line, (k, (constant, others)) in enumerate(derived.items()):
-        divisor = math.lcm(constant.denominator, *(one.denominator for one in others.values()))
-        places.append(rows.index(k))
-        constants.append(int(constant * divisor))
-        divisors.append(divisor)
-        for other, factor in others.items():
-            times[line, rows.index(other)] = int(factor * divisor)
-    return _whole(places), _whole(constants), times, _whole(divisors)
 
 
 def _whole(values: Sequence[int]) -> IntArray:

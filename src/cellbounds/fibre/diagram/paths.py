@@ -137,35 +137,36 @@ class WeighedDiagram:
         return log_of(float(total.mantissa[0]), int(total.exponent[0]))
 
     @cached_property
-    def _forth(self) -> tuple[list[_Pairs], int]:
-        """The weights of the ways to each node, and the roundings on the way at most."""
+    def _forth(self) -> list[_Pairs]:
+        """The weights of the ways to each node."""
         from cellbounds.fibre.diagram.walks import forth
 
         found = [_Pairs(np.ones(1), np.zeros(1, dtype=np.int32))]
-        roundings = 0
         for layer, (floor, weight) in enumerate(
             zip(self._diagram.floors, self._weights, strict=True)
         ):
             here, after = found[-1], _Pairs.zeros(len(self._back[layer + 1].mantissa))
-            terms = np.zeros(len(after.mantissa), dtype=np.int32)
-            most = forth(
+            forth(
                 floor, weight.mantissa, weight.exponent, here.mantissa, here.exponent,
-                after.mantissa, after.exponent, terms,
+                after.mantissa, after.exponent,
             )  # fmt: skip
-            # Two for a weight, one for a product, one for each sum.
-            roundings += 3 + int(most)
             found.append(after)
-        return found, roundings
+        return found
 
-    @property
+    @cached_property
     def error(self) -> float:
         """No probability is further from the truth than this part of itself."""
-        floors = self._diagram.floors
-        backward = sum(3 + int(floor.sizes.max()) for floor in floors)
-        largest = max(len(floor.sizes) for floor in floors)
-        across = 2 * (math.isqrt(largest) + 1) + 4
+        from cellbounds.fibre.diagram.walks import most_terms
+
+        roundings = 0
+        for layer, floor in enumerate(self._diagram.floors):
+            # Forwards and backwards: two for a weight, one for a product, one for each sum.
+            terms = np.zeros(len(self._back[layer + 1].mantissa), dtype=np.int32)
+            roundings += 6 + int(most_terms(floor, terms)) + int(floor.sizes.max())
+        largest = max(len(floor.sizes) for floor in self._diagram.floors)
+        roundings += 2 * (math.isqrt(largest) + 1) + 4
         # Once in what is divided, once in what it is divided by, and the division.
-        return 1.01 * UNIT * (2 * (backward + self._forth[1] + across) + 4)
+        return 1.01 * UNIT * (2 * roundings + 4)
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of one cell of the part."""
@@ -173,7 +174,7 @@ class WeighedDiagram:
 
         layer = self._layer[cell]
         floor, weight = self._diagram.floors[layer], self._weights[layer]
-        here, after = self._forth[0][layer], self._back[layer + 1]
+        here, after = self._forth[layer], self._back[layer + 1]
         found = np.zeros(floor.span), np.zeros(floor.span, dtype=np.int64)
         masses(
             floor, weight.mantissa, weight.exponent, here.mantissa, here.exponent,
@@ -226,7 +227,7 @@ class WeighedDiagram:
 
     @property
     def _even(self) -> bool:
-        return all(kind == (1, 1) for kind in self._kinds)
+        return Weights(self._kinds).uniform
 
     def _exact(self, cell: int, count: int, seen: dict[tuple[Kind, int], Fraction]) -> Fraction:
         key = (self._kinds[cell], count)
@@ -246,7 +247,8 @@ class WeighedDiagram:
             best(floor, log, ahead[-1], here)
             ahead.append(here)
         ahead.reverse()
-        asked = float(ahead[0][0]) - TIE - 1e-13 * sum(float(abs(one[0])) for one in ahead)
+        sizes = sum(float(np.abs(log[np.isfinite(log)]).max(initial=0.0)) for log in logs)
+        asked = float(ahead[0][0]) - TIE - 1e-13 * sizes
         counts = np.zeros(len(floors), dtype=np.int64)
         stack = [(0, 0, 0, 0.0)]
         while stack:

@@ -58,8 +58,13 @@ class Stages(NamedTuple):
         return np.asarray((after < len(listed)) & (nearest <= partial + self.rest_most[stage]))
 
 
-def stages_of(one: Sum, rank: IntArray, lower: IntArray, upper: IntArray) -> Stages:
-    """The stages of a sum whose cells are placed in the order of `rank`."""
+def stages_of(
+    one: Sum, rank: IntArray, lower: IntArray, upper: IntArray, *, apart: bool = False
+) -> Stages:
+    """The stages of a sum whose cells are placed in the order of `rank`.
+
+    `apart` tells all partial sums apart until the sum is complete.
+    """
     order = np.argsort(rank[one.cells], kind="stable")
     factors, cells = one.factors[order], one.cells[order]
     places = rank[cells]
@@ -72,8 +77,7 @@ def stages_of(one: Sum, rank: IntArray, lower: IntArray, upper: IntArray) -> Sta
     safe_low = low if one.lower == NO_LOWER else np.maximum(low, one.lower - rest_least)
     safe_high = high if one.upper == NO_UPPER else np.minimum(high, one.upper - rest_most)
     alike = safe_low <= safe_high
-    if one.values is not None:
-        # Listed values are told apart to the end.
+    if apart or one.values is not None:
         alike[:-1] = False
     same = np.where(alike, safe_low - low, 0)
     more = np.where(alike, safe_high - safe_low, 0)

@@ -16,7 +16,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.fibre.diagram.growing import Floor
 from cellbounds.wide import FloatArray
 
-__all__ = ["RANGE", "back", "best", "draw", "forth", "masses"]
+__all__ = ["RANGE", "back", "best", "draw", "forth", "masses", "most_terms"]
 
 RANGE = 512
 """Powers of two between one exponent and the next."""
@@ -102,12 +102,8 @@ def forth(
     here_exponents: IntArray,
     after: FloatArray,
     after_exponents: IntArray,
-    terms: IntArray,
-) -> int:
-    """The weight of all ways from the start to each node of the next layer.
-
-    `terms` counts the terms of each sum; returns the largest number.
-    """
+) -> None:
+    """The weight of all ways from the start to each node of the next layer."""
     for node in range(len(floor.sizes)):
         for k in range(floor.sizes[node]):
             goal = _goal(floor, node, k)
@@ -120,11 +116,20 @@ def forth(
                     after[goal], np.int64(after_exponents[goal]), term, power
                 )
                 after[goal], after_exponents[goal] = mantissa, exponent
-                terms[goal] += 1
-    most = 0
     for goal in range(len(after)):
         after[goal], after_exponents[goal] = _normal(after[goal], np.int64(after_exponents[goal]))
-        most = max(most, terms[goal])
+
+
+@_compiled
+def most_terms(floor: Floor, terms: IntArray) -> int:
+    """The largest number of edges that lead to one node."""
+    most = 0
+    for node in range(len(floor.sizes)):
+        for k in range(floor.sizes[node]):
+            goal = _goal(floor, node, k)
+            if goal >= 0:
+                terms[goal] += 1
+                most = max(most, terms[goal])
     return most
 
 

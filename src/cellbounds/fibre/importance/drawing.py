@@ -168,7 +168,7 @@ def _choose(
     while piece > 0 and chances[piece] == 0.0:  # only if rounding left nothing for the last ones
         piece -= 1
     if listed or begins[piece + 1] - begins[piece] == 1:
-        return begins[piece], 0.9 * chances[piece]
+        return begins[piece], chances[piece]
     size = begins[piece + 1] - begins[piece]
     inside = min(np.int64(_random(state) * size), size - 1)
     return begins[piece] + inside, chances[piece] / size
@@ -179,7 +179,7 @@ def _chance_of(value: Any, pieces: Any, begins: IntArray, listed: Any, chances: 
     """The probability with which a value would be chosen."""
     if listed:
         piece = np.searchsorted(begins[:pieces], value)
-        return 1.1 * chances[piece] if piece < pieces and begins[piece] == value else 0.0
+        return chances[piece] if piece < pieces and begins[piece] == value else 0.0
     piece = np.searchsorted(begins[: pieces + 1], value, side="right") - 1
     if piece < 0 or piece >= pieces:
         return 0.0

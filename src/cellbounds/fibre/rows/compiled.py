@@ -17,13 +17,14 @@ from cellbounds.arrays import IntArray
 from cellbounds.wide import FloatArray
 
 __all__ = [
+    "BLOCK",
     "CHAIN",
     "DEEPEST",
     "EMPTY",
+    "FAINT",
     "POWERS",
     "compiled",
-    "convolve",
-    "correlate",
+    "dot",
     "masses",
     "normal",
     "tails",
@@ -31,13 +32,16 @@ __all__ = [
 ]
 
 CHAIN = 24
-"""Roundings of a sum of products, and of what is left out because it is below 2**-80 of it."""
+"""Roundings of a sum of products, what is too faint to be added included."""
 
 EMPTY = -(2**60)
 """The exponent of zero; two of them may be added."""
 
-_BLOCK = 64
-_FAINT = 100
+BLOCK = 64
+"""Terms that are summed without compensation."""
+
+FAINT = 90
+"""Blocks below 2**-FAINT of a sum are left out of it."""
 
 DEEPEST = 1000
 """Numbers below 2**-DEEPEST of another do not matter beside it."""
@@ -65,7 +69,7 @@ def normal(value: float, exponent: int) -> tuple[float, int]:
 
 
 @compiled
-def _dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
+def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
     """The sum of products of two runs of the same length."""
     length = len(m1)
     if length == 1:
@@ -76,12 +80,12 @@ def _dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
     if best < EMPTY:
         return 0.0, EMPTY
     total, carry = 0.0, 0.0
-    for begin in range(0, length, _BLOCK):
-        end = min(begin + _BLOCK, length)
+    for begin in range(0, length, BLOCK):
+        end = min(begin + BLOCK, length)
         top = 4 * EMPTY
         for t in range(begin, end):
             top = max(top, e1[t] + e2[t])
-        if top < best - _FAINT:
+        if top < best - FAINT:
             continue
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         t = begin
@@ -150,7 +154,11 @@ def _fill_tails(
     """Sums (or largest) over the columns from each on, for every sum of those before it."""
     columns = len(lower)
     gm[columns, 0], ge[columns, 0] = 0.5, 1
-    for j in range(columns - 1, -1, -1):
+    last = columns - 1
+    for p in range(low[last], high[last] + 1):
+        at = starts[last] + low[columns] - p
+        gm[last, p - low[last]], ge[last, p - low[last]] = m[at], e[at]
+    for j in range(columns - 2, -1, -1):
         for p in range(low[j], high[j] + 1):
             first = max(lower[j], low[j + 1] - p)
             count = min(upper[j], high[j + 1] - p) - first + 1
@@ -165,7 +173,7 @@ def _fill_tails(
                     ge[j + 1, b : b + count],
                 )  # fmt: skip
             else:
-                gm[j, at], ge[j, at] = _dot(
+                gm[j, at], ge[j, at] = dot(
                     m[a : a + count], e[a : a + count], gm[j + 1, b : b + count],
                     ge[j + 1, b : b + count],
                 )  # fmt: skip
@@ -234,7 +242,11 @@ def _fill_heads(
 ) -> None:
     """Sums over the columns before each, for every sum of theirs; weights are turned round."""
     fm[0, 0], fe[0, 0] = 0.5, 1
-    for j in range(len(lower) - 1):
+    if len(lower) > 1:
+        for q in range(low[1], high[1] + 1):
+            at = starts[1] - 1 - q
+            fm[1, q - low[1]], fe[1, q - low[1]] = rm[at], re[at]
+    for j in range(1, len(lower) - 1):
         for q in range(low[j + 1], high[j + 1] + 1):
             first = max(low[j], q - upper[j])
             count = min(high[j], q - lower[j]) - first + 1
@@ -243,7 +255,7 @@ def _fill_heads(
                 fm[j + 1, at], fe[j + 1, at] = 0.0, EMPTY
                 continue
             a, b = first - low[j], starts[j + 1] - 1 - (q - first)
-            fm[j + 1, at], fe[j + 1, at] = _dot(
+            fm[j + 1, at], fe[j + 1, at] = dot(
                 fm[j, a : a + count], fe[j, a : a + count], rm[b : b + count], re[b : b + count]
             )
 
@@ -309,7 +321,13 @@ def masses(
                 if count <= 0 or m[at] == 0.0:
                     continue
                 a, b = first - low[j], first + v - low[j + 1]
-                rest, exponent = _dot(
+                if count == 1:
+                    weight = m[at] * fm[j, a] * gm[j + 1, b] * om[k]
+                    if weight > 0.0:
+                        exponent = e[at] + fe[j, a] + ge[j + 1, b] + oe[k]
+                        _add(found, carries, exponents, at, weight, exponent)
+                    continue
+                rest, exponent = dot(
                     fm[j, a : a + count], fe[j, a : a + count], gm[j + 1, b : b + count],
                     ge[j + 1, b : b + count],
                 )  # fmt: skip
@@ -318,32 +336,4 @@ def masses(
                     _add(found, carries, exponents, at, weight, e[at] + exponent + oe[k])
     for at in range(len(found)):
         found[at], exponents[at] = normal(found[at], exponents[at])
-    return found, exponents
-
-
-@compiled
-def convolve(
-    m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray
-) -> tuple[FloatArray, IntArray]:
-    """For each y the sum over v of w1(v) times w2(y - v); both have the same length."""
-    size = len(m1)
-    found, exponents = np.zeros(size), np.zeros(size, dtype=np.int64)
-    back_m, back_e = m2[::-1].copy(), e2[::-1].copy()
-    for y in range(size):
-        found[y], exponents[y] = _dot(
-            m1[: y + 1], e1[: y + 1], back_m[size - 1 - y :], back_e[size - 1 - y :]
-        )
-    return found, exponents
-
-
-@compiled
-def correlate(
-    hm: FloatArray, he: IntArray, m: FloatArray, e: IntArray
-) -> tuple[FloatArray, IntArray]:
-    """For each v the sum over y of h(y) times w(y - v)."""
-    size = len(hm)
-    found, exponents = np.zeros(size), np.zeros(size, dtype=np.int64)
-    for v in range(size):
-        count = min(size - v, len(m))
-        found[v], exponents[v] = _dot(hm[v : v + count], he[v : v + count], m[:count], e[:count])
     return found, exponents

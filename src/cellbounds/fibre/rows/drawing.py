@@ -26,7 +26,7 @@ def draw_tables(
     """Draw tables, flat, one in each line.
 
     `rows` and `tilted` (their weights by row sum) are in the order of the table's rows;
-    ``suffixes[i]`` are the products of the weights from row i on.
+    ``suffixes[i]`` are the products of the weights after row i.
     """
     drawn = np.zeros((size, ground.size), dtype=np.int64)
     places = _draw_sums(ground, rows, tilted, suffixes, size, rng)
@@ -49,7 +49,7 @@ def _draw_sums(
     """For each row the places of its drawn sums among its feasible ones."""
     left = np.full(size, ground.spare, dtype=np.int64)
     places = []
-    for row, weights, after in zip(rows, tilted, suffixes[1:], strict=True):
+    for row, weights, after in zip(rows, tilted, suffixes, strict=False):
         chosen = _chosen(left, row.offsets, weights, after, rng)
         left = left - row.offsets[chosen]
         places.append(chosen)

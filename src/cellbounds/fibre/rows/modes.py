@@ -16,25 +16,18 @@ import numpy.typing as npt
 
 from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.fibre.rows.lines import Ground
+from cellbounds.fibre.rows.magnitudes import logarithms
 from cellbounds.fibre.rows.splitting import SummedCell
 from cellbounds.fibre.rows.vectors import WeighedRow
 from cellbounds.fibre.rows.work import check_work
 from cellbounds.wide import FloatArray, Wide
 
-__all__ = ["likeliest_table", "logarithms"]
+__all__ = ["likeliest_table"]
 
 DOING = "finding the most likely table"
 
 MARGIN = 1e-6
 """Logarithms are further from the truth than this only beyond 2**40."""
-
-
-def logarithms(numbers: Wide) -> FloatArray:
-    """Logarithms to base 2; minus infinity for zero."""
-    positive = numbers.mantissa > 0
-    found = np.full(len(numbers.mantissa), -np.inf)
-    found[positive] = np.log2(numbers.mantissa[positive]) + numbers.exponent[positive]
-    return found
 
 
 def likeliest_table(ground: Ground, rows: Sequence[WeighedRow], effort: float) -> IntArray:

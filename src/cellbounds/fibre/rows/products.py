@@ -1,65 +1,101 @@
-"""Products of the rows' polynomials: coefficients of any magnitude, errors by real balls."""
+"""Products of polynomials whose coefficients have any magnitude.
+
+Level ones by flint's real balls, which transform; steep ones by compiled sums that leave out what
+is too faint to matter, which balls cannot.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
-from cellbounds.fibre.rows.splitting import kernel_ready
+from cellbounds.fibre.rows.magnitudes import kernel_ready
 from cellbounds.wide import Wide, wide_of
 
-__all__ = ["ROUNDINGS", "polynomial", "product"]
+__all__ = ["ROUNDINGS", "coefficient", "dense", "product", "product_steps"]
 
-ROUNDINGS = 2
-"""Units of error that a product adds."""
+ROUNDINGS = 32
+"""Units of error that a product adds at most."""
 
-FIRST_PRECISION = 80
+STEEP = 1 << 10
+"""Binary orders of magnitude from which on products are summed term by term."""
+
+PRECISION = 80
 ACCURATE = 60
 """Bits of every coefficient that must be right before it is rounded to a double."""
 
-
-def polynomial(offsets: IntArray, numbers: Wide, size: int) -> Any:
-    """A polynomial with these coefficients at these powers, as far as they are below `size`."""
-    from flint import arb, arb_poly, ctx
-
-    before, ctx.prec = ctx.prec, FIRST_PRECISION
-    try:
-        zero = arb(0)
-        dense = [zero] * min(size, int(offsets.max(initial=-1)) + 1)
-        whole = np.ldexp(numbers.mantissa, 53).astype(np.int64)
-        for offset, mantissa, exponent in zip(
-            offsets.tolist(), whole.tolist(), (numbers.exponent - 53).tolist(), strict=True
-        ):
-            if mantissa and offset < size:
-                dense[offset] = arb((mantissa, exponent))
-        return arb_poly(dense)
-    finally:
-        ctx.prec = before
+TRANSFORM = 100
+"""Steps that one coefficient of a product counts for, for each doubling of its length."""
 
 
-def product(left: Any, right: Any, size: int) -> Wide:
-    """All coefficients below `size` of a product, each within two units."""
+def product_steps(size: int) -> float:
+    """What a product of two polynomials of a length may cost, roughly."""
+    return min(size**2 / 2, TRANSFORM * size * math.log2(size + 1))
+
+
+def dense(offsets: IntArray, numbers: Wide, size: int) -> Wide:
+    """All coefficients below `size` of a polynomial given by those that are not zero."""
+    from cellbounds.fibre.rows.compiled import EMPTY
+
+    inside = offsets < size
+    mantissa, exponent = np.zeros(size), np.full(size, EMPTY)
+    mantissa[offsets[inside]] = numbers.mantissa[inside]
+    exponent[offsets[inside]] = numbers.exponent[inside]
+    return Wide(mantissa, exponent)
+
+
+def product(left: Wide, right: Wide) -> Wide:
+    """The coefficients of a product, as many as the factors have."""
+    if _steepness(left) + _steepness(right) < STEEP:
+        return _by_balls(left, right)
+    from cellbounds.fibre.rows.compiled_products import multiply
+
+    return Wide(*multiply(*left, *right, np.arange(len(left.mantissa))))
+
+
+def coefficient(left: Wide, right: Wide, place: int) -> tuple[float, int]:
+    """One coefficient of a product: mantissa and exponent."""
+    from cellbounds.fibre.rows.compiled_products import multiply
+
+    mantissa, exponent = multiply(*left, *right, np.array([place]))
+    return float(mantissa[0]), int(exponent[0])
+
+
+def _steepness(numbers: Wide) -> int:
+    """The binary orders of magnitude between the largest and the smallest coefficient."""
+    exponents = numbers.exponent[numbers.mantissa > 0]
+    return int(exponents.max() - exponents.min()) if len(exponents) else 0
+
+
+def _by_balls(left: Wide, right: Wide) -> Wide:
     from flint import ctx
 
-    before = ctx.prec
-    precision = FIRST_PRECISION
+    size = len(left.mantissa)
+    before, precision = ctx.prec, PRECISION
     try:
         while True:
             ctx.prec = precision
-            found = (left * right).coeffs()[:size]
-            # A coefficient without terms is exactly zero, and exact in every precision.
+            found = (_polynomial(left) * _polynomial(right)).coeffs()[:size]
+            # A coefficient without terms is exactly zero, in every precision.
             if all(one.rel_accuracy_bits() >= ACCURATE or one.is_zero() for one in found):
                 break
             precision *= 2
     finally:
         ctx.prec = before
-    made = kernel_ready(wide_of(found))
-    missing = size - len(found)
-    if not missing:
-        return made
-    return Wide(
-        np.pad(made.mantissa, (0, missing)),
-        np.pad(made.exponent, (0, missing), constant_values=-(2**60)),
+    return dense(np.arange(len(found)), kernel_ready(wide_of(found)), size)
+
+
+def _polynomial(numbers: Wide) -> Any:
+    from flint import arb, arb_poly
+
+    whole = np.ldexp(numbers.mantissa, 53).astype(np.int64).tolist()
+    zero = arb(0)
+    return arb_poly(
+        [
+            arb((mantissa, exponent)) if mantissa else zero
+            for mantissa, exponent in zip(whole, (numbers.exponent - 53).tolist(), strict=True)
+        ]
     )

@@ -7,23 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray
 from cellbounds.beliefs import Kind, Weights
 from cellbounds.fibre.rows.lines import PartRange
+from cellbounds.fibre.rows.magnitudes import kernel_ready, masked, one_alone
+from cellbounds.fibre.rows.products import product, product_steps
 from cellbounds.fibre.rows.work import check_work
-from cellbounds.wide import Wide, widened
+from cellbounds.wide import Wide
 
-__all__ = ["SummedCell", "divided", "kernel_ready", "masked", "times"]
-
-
-def kernel_ready(numbers: Wide) -> Wide:
-    """Numbers as the compiled sums take them: exponents of zero that can be added."""
-    from cellbounds.fibre.rows.compiled import EMPTY
-
-    return Wide(
-        np.ascontiguousarray(numbers.mantissa, dtype=np.float64),
-        np.maximum(numbers.exponent, EMPTY).astype(np.int64),
-    )
+__all__ = ["SummedCell"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +89,7 @@ class SummedCell:
             return kernel_ready(self.weights.sequence_of(kind, most))
         step = 1 if how == "before" else -1
         far = 0 if how == "before" else len(self.cells) - 1
-        found = self._made.setdefault((how, far, most), _alone(most))
+        found = self._made.setdefault((how, far, most), one_alone(most))
         for at in range(far, place, step):
             key = (how, at + step, most)
             if key not in self._made:
@@ -110,39 +101,9 @@ class SummedCell:
         return found
 
 
-def times(left: Wide, right: Wide) -> Wide:
-    """Products, one by one."""
-    return kernel_ready(widened(left.mantissa * right.mantissa, left.exponent + right.exponent))
-
-
-def divided(left: Wide, right: Wide) -> Wide:
-    """Quotients, one by one; 0 / 0 is 0."""
-    safe = np.where(right.mantissa > 0, right.mantissa, 1.0)
-    exponent = left.exponent - np.where(right.mantissa > 0, right.exponent, 0)
-    return kernel_ready(widened(left.mantissa / safe, exponent))
-
-
-def _alone(most: int) -> Wide:
-    """No part at all: the sum is zero."""
-    from cellbounds.fibre.rows.compiled import EMPTY
-
-    mantissa, exponent = np.zeros(most + 1), np.full(most + 1, EMPTY)
-    mantissa[0], exponent[0] = 0.5, 1
-    return Wide(mantissa, exponent)
-
-
-def masked(numbers: Wide, mask: BoolArray) -> Wide:
-    """Numbers with zeros where the mask has them."""
-    from cellbounds.fibre.rows.compiled import EMPTY
-
-    return Wide(np.where(mask, numbers.mantissa, 0.0), np.where(mask, numbers.exponent, EMPTY))
-
-
 def _convolved(left: Wide, right: Wide, effort: float) -> Wide:
-    from cellbounds.fibre.rows.compiled import convolve
-
-    check_work(len(left.mantissa) ** 2 / 2, effort, "summing over the parts of a cell")
-    return Wide(*convolve(*left, *right))
+    check_work(product_steps(len(left.mantissa)), effort, "summing over the parts of a cell")
+    return product(left, right)
 
 
 def _largest(left: Wide, right: Wide, effort: float) -> Wide:

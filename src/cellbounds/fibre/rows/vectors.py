@@ -11,7 +11,8 @@ import numpy as np
 from cellbounds.arrays import IntArray
 from cellbounds.fibre.rows.counting import row_counts
 from cellbounds.fibre.rows.lines import Line
-from cellbounds.fibre.rows.splitting import SummedCell, kernel_ready, masked
+from cellbounds.fibre.rows.magnitudes import kernel_ready, masked
+from cellbounds.fibre.rows.splitting import SummedCell
 from cellbounds.wide import FloatArray, Wide, wide_of
 
 __all__ = ["Vectors", "WeighedRow"]

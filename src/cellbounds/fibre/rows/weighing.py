@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from cellbounds.beliefs import Weights
 from cellbounds.errors import InvalidInput
 from cellbounds.fibre.rows.drawing import draw_tables
 from cellbounds.fibre.rows.lines import Ground
-from cellbounds.fibre.rows.modes import likeliest_table, logarithms
-from cellbounds.fibre.rows.products import ROUNDINGS, polynomial, product
-from cellbounds.fibre.rows.splitting import SummedCell, divided, kernel_ready, times
+from cellbounds.fibre.rows.magnitudes import divided, kernel_ready, logarithms, masked, times
+from cellbounds.fibre.rows.modes import likeliest_table
+from cellbounds.fibre.rows.products import ROUNDINGS, coefficient, dense, product, product_steps
+from cellbounds.fibre.rows.splitting import SummedCell
 from cellbounds.fibre.rows.vectors import WeighedRow
 from cellbounds.fibre.rows.work import check_work
 from cellbounds.results.distribution import Distribution
@@ -26,9 +26,6 @@ from cellbounds.wide import UNIT, Wide, log_of, probabilities
 __all__ = ["RowsWeighed", "weigh"]
 
 DOING = "summing the weights of all tables"
-
-TRANSFORM = 300
-"""Steps that one coefficient of a product counts for, for each doubling of its length."""
 
 LONG = 1 << 11
 """Polynomials from this length on are made level before they are multiplied."""
@@ -62,8 +59,7 @@ def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
         if key not in seen:
             seen[key] = WeighedRow(line, cells, ground.offsets(line), effort)
         rows.append(seen[key])
-    size = ground.spare + 1
-    products = TRANSFORM * len(rows) * size * math.log2(size + 1)
+    products = len(rows) * product_steps(ground.spare + 1)
     check_work(sum(row.steps for row in seen.values()) + products, effort, DOING)
     return RowsWeighed(ground, rows, weights, effort)
 
@@ -84,10 +80,6 @@ class RowsWeighed:
         self._powers = kernel_ready(weights.sequence_of((Fraction(1), self._tilt), ground.spare))
         distinct = {id(row): row for row in rows}
         self._tilted = {key: times(row.totals, self._at(row)) for key, row in distinct.items()}
-        self._polynomials = {
-            key: polynomial(row.offsets, self._tilted[key], self._size)
-            for key, row in distinct.items()
-        }
         self._suffixes = self._multiplied()
         self.error = self._error()
         self.log_mass = self._log_mass()
@@ -100,15 +92,15 @@ class RowsWeighed:
     def _at(self, row: WeighedRow) -> Wide:
         return Wide(self._powers.mantissa[row.offsets], self._powers.exponent[row.offsets])
 
-    def _multiplied(self) -> list[Wide]:
-        """Products of the polynomials from each row on, last the totals that N leaves open."""
-        found = [_ones(self._powers, self._ground.give, self._size)]
-        for row in reversed(self._rows):
-            found.append(self._times(self._polynomials[id(row)], found[-1]))
-        return found[::-1]
+    def _polynomial(self, row: WeighedRow) -> Wide:
+        return dense(row.offsets, self._tilted[id(row)], self._size)
 
-    def _times(self, left: Any, right: Wide) -> Wide:
-        return product(left, polynomial(np.arange(self._size), right, self._size), self._size)
+    def _multiplied(self) -> list[Wide]:
+        """Products of the polynomials after each row, last the totals that N leaves open."""
+        found = [_first(self._powers, self._ground.give)]
+        for row in reversed(self._rows[1:]):
+            found.append(product(self._polynomial(row), found[-1]))
+        return found[::-1]
 
     def _error(self) -> float:
         from cellbounds.fibre.rows.compiled import CHAIN
@@ -119,22 +111,22 @@ class RowsWeighed:
         return 2.02 * UNIT * (in_rows + in_products + in_cells)
 
     def _log_mass(self) -> float:
-        mass = self._suffixes[0]
         at = self._ground.spare
-        if mass.mantissa[at] == 0:
+        before = self._polynomial(self._rows[0]) if self._rows else _first(self._powers, 0)
+        mantissa, exponent = coefficient(before, self._suffixes[0], at)
+        if mantissa == 0:
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "
                 "or means to cells that must hold somebody"
             )
-        found = log_of(float(mass.mantissa[at]), int(mass.exponent[at]))
-        return found - at * math.log(self._tilt)
+        return log_of(mantissa, exponent) - at * math.log(self._tilt)
 
     @cached_property
     def _prefixes(self) -> list[Wide]:
         """Products of the polynomials of the rows before each."""
-        found = [_ones(self._powers, 0, self._size)]
+        found = [_first(self._powers, 0)]
         for row in self._rows[:-1]:
-            found.append(self._times(self._polynomials[id(row)], found[-1]))
+            found.append(product(self._polynomial(row), found[-1]))
         return found
 
     def distribution(self, cell: int) -> Distribution:
@@ -156,12 +148,9 @@ class RowsWeighed:
         row = self._rows[place]
         found = self._row_masses.get(id(row))
         if found is None:
-            steps = 4 * row.vectors.steps + 3 * TRANSFORM * self._size * len(self._rows)
+            steps = 4 * row.vectors.steps + 2 * product_steps(self._size) * len(self._rows)
             check_work(steps, self._effort, "the distribution of a cell")
-            others = self._times(
-                polynomial(np.arange(self._size), self._prefixes[place], self._size),
-                self._suffixes[place + 1],
-            )
+            others = product(self._prefixes[place], self._suffixes[place])
             at = self._ground.spare - row.offsets
             outer = Wide(others.mantissa[at], others.exponent[at])
             found = self._row_masses[id(row)] = row.vectors.masses(times(outer, self._at(row)))
@@ -169,7 +158,7 @@ class RowsWeighed:
 
     def _part_masses(self, cell: SummedCell, part: int, masses: Wide) -> Wide:
         """The same for one part: what remains of each sum is shared out among the others."""
-        from cellbounds.fibre.rows.compiled import correlate
+        from cellbounds.fibre.rows.compiled_products import correlate
 
         most = len(masses.mantissa) - 1
         check_work(most**2 / 2, self._effort, "the distribution of a part of a cell")
@@ -188,24 +177,23 @@ class RowsWeighed:
         return draw_tables(self._ground, self._rows, tilted, self._suffixes, size, rng)
 
 
-def _ones(powers: Wide, last: int, size: int) -> Wide:
+def _first(powers: Wide, last: int) -> Wide:
     """The powers up to the last, then zeros."""
-    from cellbounds.fibre.rows.compiled import EMPTY
-
-    inside = np.arange(size) <= last
-    return Wide(np.where(inside, powers.mantissa, 0.0), np.where(inside, powers.exponent, EMPTY))
+    return masked(powers, np.arange(len(powers.mantissa)) <= last)
 
 
 def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
     """A number whose powers make the expected sums of all rows add up to N."""
-    logs = [(row.offsets, logarithms(row.totals)) for row in rows]
-    logs.append((np.arange(ground.give + 1), np.zeros(ground.give + 1)))
+    logs = [(np.arange(ground.give + 1), np.zeros(ground.give + 1))]
+    for row in rows:
+        few = slice(None, None, len(row.offsets) // LONG + 1)
+        logs.append((row.offsets[few], logarithms(row.totals)[few]))
 
     def expected(slope: float) -> float:
         total = 0.0
         for offsets, one in logs:
             tilted = one + slope * offsets
-            shares = np.exp2(tilted - tilted.max())
+            shares = np.exp2(np.maximum(tilted - tilted.max(), -100.0))
             total += float((shares * offsets).sum() / shares.sum())
         return total
 
