@@ -74,7 +74,8 @@ def reshapes(digits: Sequence[int], prior: Belief | str = "uniform") -> list[Cas
 def reshaped(instance: instances.Instance, prior: Belief | str = "uniform") -> Case:
     """One reshape of Table 9."""
     release = ours.build_release(ours.publish(instance))
-    name = f"{instance.name}, {instance.digits} digits"
+    plural = "s" if instance.digits > 1 else ""
+    name = f"{instance.name}, {instance.digits} digit{plural}"
     return Case(name, release, prior, cb.Table(release.domain, instance.counts))
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import cellbounds as cb
 from benchmarks.margins.records import Record
 from benchmarks.tables.cases import Case
 from benchmarks.tables.questions import agreement, summed_up, timed
 from cellbounds.beliefs import Belief, belief_of
-from cellbounds.fibre.chains import choose_moves, run_chain
+from cellbounds.fibre.chains import ChainDraws, batch_errors, choose_moves, run_chain
 from cellbounds.fibre.chains.moves import KEEPS, VARIES
 from cellbounds.fibre.chains.sampling import MOVES
 
 OWN = {"chains": 1, "thin": 1, "burn_in": 0}
 """As the document has it: one chain, every step counts, from the true table."""
+
+QUANTILES = (0.025, 0.5, 0.975)
 
 KINDS = {"2x2 margins": "basic", "2x2, 37 tables": "lattice"}
 """Its moves; those for conditionals otherwise."""
@@ -22,7 +26,7 @@ KINDS = {"2x2 margins": "basic", "2x2, 37 tables": "lattice"}
 
 def measure(case: Case, draws: int, seed: int, budget: float) -> Record:
     """Measure the exact posterior of all cells, and each chain."""
-    exact, times = timed(lambda: summed_up(case.release, case.prior), budget)
+    (exact, _), times = timed(lambda: summed_up(case.release, case.prior), budget)
     if not exact.exact:
         return {"case": case.name, "refused": exact.notes[0]}
     found = {
@@ -59,7 +63,10 @@ def chains(case: Case) -> dict[str, dict[str, Any]]:
 def one_run(
     case: Case, draws: int, seed: int, budget: float, exact: cb.Posterior, options: dict[str, Any]
 ) -> Record:
-    """Time a chain, with its diagnostics and alone, and compare its means."""
+    """Time a chain: alone, with the figures that the document gives, with diagnostics.
+
+    And compare its means with the exact ones.
+    """
     start = case.table if "thin" in options else None
 
     def whole() -> cb.Draws:
@@ -78,15 +85,23 @@ def one_run(
     weights = belief.weights(case.release.domain)
     alone = {**options, "chains": drawn.chains, "draws": len(drawn) // drawn.chains}
 
-    def without_diagnostics() -> None:
+    def without_diagnostics() -> ChainDraws:
         make = MOVES.get(options.get("moves", ""), choose_moves)
         moves = make(case.release)
-        run_chain(case.release, weights, rng=seed, start=start, **{**alone, "moves": moves})
+        return run_chain(case.release, weights, rng=seed, start=start, **{**alone, "moves": moves})
+
+    def with_documents_figures() -> None:
+        counts = without_diagnostics().counts
+        np.quantile(counts, QUANTILES, axis=(0, 1))
+        counts.mean(axis=(0, 1))
+        batch_errors(counts)
 
     _, alone_times = timed(without_diagnostics, budget)
+    _, figures_times = timed(with_documents_figures, budget)
     return {
         **times,
         "alone": alone_times["seconds"],
+        "figures": figures_times["seconds"],
         **agreement(drawn, exact.mean),
         "connected": drawn.connected,
         "notes": list(drawn.notes),

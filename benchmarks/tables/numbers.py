@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from benchmarks.margins.records import Record
 from benchmarks.margins.report_searches import share
@@ -40,15 +40,21 @@ def outcome(record: Record) -> str:
 
 
 def took(record: Record) -> str:
-    """Write the time of an answer, or why there is none."""
-    return duration(record["seconds"]) if "seconds" in record else outcome(record)
+    """Write the time of an answer, or why there is none; a star if no mode was found."""
+    star = r"\*" if record.get("no_mode") else ""
+    return duration(record["seconds"]) + star if "seconds" in record else outcome(record)
 
 
-def refusals(answers: Iterable[tuple[str, str, Record]]) -> list[str]:
+def refusals(answers: Sequence[tuple[str, str, Record]]) -> list[str]:
     """List what was refused, and why, in one paragraph; none if nothing was."""
     lines = [
         f"- {case}, {name}: {answer['refused']}"
         for case, name, answer in answers
         if "refused" in answer
+    ]
+    lines += [
+        f"- {case}, {name}, only the most probable table (\\*): {answer['no_mode']}"
+        for case, name, answer in answers
+        if answer.get("no_mode")
     ]
     return ["\n".join(["Refused:", "", *lines])] if lines else []

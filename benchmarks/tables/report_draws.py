@@ -102,7 +102,7 @@ def estimates(rows: Sequence[Record]) -> list[str]:
         "Sequential importance sampling. *Off*: the distance of the estimate from the exact "
         "number in units of its stated error.",
         markdown(lines),
-        *refusals((row.get("case", "?"), "estimate", row) for row in rows),
+        *refusals([(row.get("case", "?"), "estimate", row) for row in rows]),
     ]
 
 

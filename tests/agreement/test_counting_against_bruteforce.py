@@ -30,6 +30,9 @@ from weighing import (
 ROUNDING = Fraction(1, 2**50)
 """Relative error of what is made of exact probabilities in doubles."""
 
+MANY = 1000
+"""Tables that are listed more than once."""
+
 NUMBERS = [Fraction(text) for text in ("1/7", "1/3", "1/2", "1", "3/2", "2", "5", "12", "193")]
 
 
@@ -69,14 +72,24 @@ def laws(draw, release: cb.Release, *, zeros: bool = False):
 
 
 @st.composite
-def weighed_releases(draw, kind: str):
-    """A release, all its tables, and a prior."""
+def listed_releases(draw, kind: str):
+    """A release and all its tables."""
     if kind == "conditional":
         release, largest = draw(releases()), LARGEST
     else:
         case = draw(margin_cases() if kind == "margins" else cases())
         release, largest = case.release, case.largest
-    return release, listed(release, largest), draw(laws(release))
+    return release, listed(release, largest)
+
+
+@st.composite
+def weighed_releases(draw, kind: str):
+    """A release, all its tables, and a prior."""
+    release, tables = draw(listed_releases(kind))
+    return release, tables, draw(laws(release))
+
+
+EITHER = st.one_of(listed_releases("conditional"), listed_releases("mixture"))
 
 
 # What must hold of any release.
@@ -88,8 +101,8 @@ def check_list(release: cb.Release, expected: list[tuple[int, ...]]) -> None:
     found = [flat(table) for table in cb.tables(release)]
     assert len(found) == len(set(found))
     assert sorted(found) == expected
-    assert [flat(table) for table in cb.tables(release)] == found
-    for limit in (0, 1, len(expected), len(expected) + 3):
+    again = len(expected) if len(expected) <= MANY else MANY
+    for limit in (0, 1, again, again + 3):
         assert [flat(table) for table in cb.tables(release, limit=limit)] == found[:limit]
     assert [flat(table) for table in itertools.islice(cb.tables(release), 2)] == found[:2]
 
@@ -188,6 +201,7 @@ def test_exact_margins(weighed):
     check(*weighed)
 
 
+@few(2)
 @given(weighed_releases("mixture"))
 def test_mixtures(weighed):
     check(*weighed)
@@ -197,9 +211,8 @@ def test_mixtures(weighed):
 @given(data=st.data())
 def test_cells_that_a_prior_rules_out(data):
     """With probability 0 a cell is empty; if every table needs it, no table has any mass."""
-    release = data.draw(st.one_of(releases(), cases().map(lambda case: case.release)))
+    release, tables = data.draw(EITHER)
     law = data.draw(laws(release, zeros=True))
-    tables = listed(release, LARGEST)
     assume(len(tables))
     expected = weigh(tables, law)
     if expected.mass:
@@ -217,13 +230,12 @@ def test_cells_that_a_prior_rules_out(data):
 @given(data=st.data())
 def test_the_poisson_means(data):
     """Given a table, a mean is Gamma(shape + count, scale / (1 + scale)); tables are mixed."""
-    from scipy.stats import gamma
+    from scipy.special import gammainc
 
-    release = data.draw(st.one_of(releases(), cases().map(lambda case: case.release)))
+    release, tables = data.draw(EITHER)
     size, shape = release.domain.size, release.domain.shape
     numbers = st.lists(st.sampled_from(NUMBERS), min_size=size, max_size=size)
     shapes, scales = data.draw(numbers), data.draw(numbers)
-    tables = listed(release, LARGEST)
     assume(len(tables))
     law = gamma_poisson(shapes, scales, shape)
     expected = weigh(tables, law)
@@ -231,16 +243,14 @@ def test_the_poisson_means(data):
     for cell, labels in enumerate(release.domain.cells()):
         shrunk = scales[cell] / (1 + scales[cell])
         mean = expected.mean(cell) + shapes[cell]
-        found = rates[labels]
+        found, exact = rates[labels], expected.distribution(cell)
         assert math.isclose(found.mean, mean * shrunk, rel_tol=1e-9)
         spread = math.sqrt(expected.variance(cell) + mean) * shrunk
         assert math.isclose(found.sd, spread, rel_tol=1e-9)
+        counts, chances = (np.array([*map(float, one)]) for one in zip(*exact.items(), strict=True))
         for level in (0.025, 0.5, 0.9):
-            below = sum(
-                float(p)
-                * gamma.cdf(found.quantile(level), float(shapes[cell]) + n, scale=float(shrunk))
-                for n, p in expected.distribution(cell).items()
-            )
+            at = found.quantile(level) / float(shrunk)
+            below = gammainc(counts + float(shapes[cell]), at) @ chances
             assert math.isclose(below, level, abs_tol=1e-6)
 
 
@@ -409,7 +419,7 @@ FIXED = {
         multinomial([Fraction(1)] * 16, (2, 2, 2, 2)),
     ),
     "three cliques, uniform": (
-        margins_of(CHAIN, OF_CHAIN // 2, ["w", "x"], ["x", "y"], ["y", "z"]),
+        margins_of(CHAIN, OF_CHAIN, ["w", "x"], ["x", "y"], ["y", "z"]),
         uniform(),
     ),
     "all pairs": (margins_of(CUBE, 3 * OF_CUBE, *PAIRS), poisson(SPREAD, (2, 2, 2))),

@@ -353,6 +353,42 @@ def test_levels_of_status_are_alike():
     assert sum(map(Fraction, ordinary)) == Fraction("93.8")
 
 
+def chain_runs(count: int, steps: int, rng: np.random.Generator) -> np.ndarray:
+    """The document's chain for the 2x2x2 table, many runs at once: (steps, runs, first 4 cells).
+
+    Means are drawn given the table; then one of five moves, with either sign, is tried.
+    """
+    moves = np.array([*document002.MOVES[:-1], [0, 0, 0, 0, 1, 4, -2, -3]])
+    tables = np.tile(TRIAL.counts.ravel(), (count, 1))
+    log_factorial = np.array([math.lgamma(n + 1) for n in range(400)])
+    seen = np.empty((steps, count, 4))
+    for place in range(steps):
+        logs = np.log(rng.gamma(tables + 193, 1 / 9))
+        step = moves[rng.integers(5, size=count)] * rng.choice([-1, 1], size=count)[:, None]
+        tried = tables + step
+        change = log_factorial[np.maximum(tried, 0)] - log_factorial[tables]
+        chance = (step * logs - change).sum(axis=1)
+        moved = (tried >= 0).all(axis=1) & (np.log(rng.random(count)) < chance)
+        tables[moved] = tried[moved]
+        seen[place] = tables[:, :4]
+    return seen
+
+
+def test_spread_of_the_documents_chain():
+    """What the printed figures of the 2x2x2 table may be off by, and that nothing else is."""
+    runs = np.sort(chain_runs(100, 10_000, np.random.default_rng(7)), axis=0)
+    found = {"mean": runs.mean(axis=0), "median": runs[4999]}
+    low, high = runs[249], runs[9749]
+    for what, figures in found.items():
+        assert figures.std(axis=0, ddof=1) == pytest.approx(document002.SPREAD[what], rel=0.3)
+    widest = np.maximum(low.std(axis=0, ddof=1), high.std(axis=0, ddof=1))
+    assert widest == pytest.approx(document002.SPREAD["quantiles"], rel=0.3)
+    exact = [cell["mean"] for cell in THREE_WAY[LINE]["cells"]]
+    away = np.abs(found["mean"].mean(axis=0) - exact)
+    # A run starts from the true table, far out in the set: some of that is left in its mean.
+    assert (away < 0.5 * np.array(document002.SPREAD["mean"])).all()
+
+
 def test_equal_average_needs_a_divisor():
     """Printed: the sum of one draw of each set. With 37 sets of one table it is always the same."""
     tables = np.array(listed_tables(LINE))

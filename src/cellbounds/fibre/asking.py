@@ -99,7 +99,7 @@ def posterior(
             sums.error,
             None,
             sums.distribution,
-            sums.mode,
+            found.mode,
         )
     if found.steps is None:
         raise refused(found)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 
+from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork, UnsupportedRelease
+from cellbounds.fibre.matching import Matching, matched_tables
 from cellbounds.fibre.protocol import DEFAULT_EFFORT, Fibre, Refusal, Weighed
 from cellbounds.releases import Release
 from cellbounds.structure import Facts, gather
@@ -16,10 +20,11 @@ __all__ = ["Chosen", "checked_effort", "exact_fibre", "exact_sums", "refused"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Sums over all tables, and the name of the method that made them."""
+    """Sums over all tables, the name of the method that made them, and the best table."""
 
     name: str
-    sums: Weighed
+    sums: Weighed | Matching
+    mode: Callable[[], IntArray]
 
 
 def checked_effort(effort: float | None) -> float:
@@ -57,19 +62,29 @@ def _fibre(facts: Facts, effort: float) -> Fibre | Refusal:
 
 def exact_sums(release: Release, weights: Weights, effort: float) -> Chosen | Refusal:
     """Sums of the weights of all tables, if a method can make them within the effort."""
-    from cellbounds.fibre.matching import matched_tables
-
     facts = gather(release)
     matched = matched_tables(facts, weights)
     if not isinstance(matched, Refusal):
-        return Chosen(matched.name, matched)
+        return Chosen(matched.name, matched, partial(_compared, facts, weights, effort))
     fibre = _fibre(facts, effort)
     if isinstance(fibre, Refusal):
         return fibre
     try:
-        return Chosen(fibre.name, fibre.weighed(weights))
+        sums = fibre.weighed(weights)
+        return Chosen(fibre.name, sums, sums.mode)
     except TooMuchWork as problem:
         return Refusal(str(problem), effort)
+
+
+def _compared(facts: Facts, weights: Weights, effort: float) -> IntArray:
+    """A most probable table where a closed form gives all but that."""
+    fibre = _fibre(facts, effort)
+    if isinstance(fibre, Refusal):
+        raise TooMuchWork(
+            f"the most probable table has no closed form here, and there are too many to compare "
+            f"({fibre.reason}); the cells' own modes are known"
+        )
+    return fibre.weighed(weights).mode()
 
 
 def refused(refusal: Refusal) -> CellboundsError:

@@ -162,13 +162,6 @@ class Matching:
         low, chances = _distribution(self._part, at)
         return Distribution(low + np.arange(len(chances)), chances / math.fsum(chances))
 
-    def mode(self) -> IntArray:
-        """Not known in closed form."""
-        raise TooMuchWork(
-            "the most probable table of this hypergeometric law has no closed form, and there are "
-            "too many tables to compare them all; the cells' own modes are known"
-        )
-
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Match records at random, part by part."""
         if self._total >= LARGEST:

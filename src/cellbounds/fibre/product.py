@@ -38,7 +38,7 @@ def diagram_fibre(facts: Facts, effort: float) -> ProductFibre | Refusal:
         parts = parts_of(release)
     except InconsistentRelease as contradiction:
         nothing = Parts(np.zeros(release.domain.size, dtype=np.int64), ())
-        return ProductFibre(nothing, (), 0, str(contradiction))
+        return ProductFibre(nothing, (), 0, effort, str(contradiction))
     except TooMuchWork as wide:
         return Refusal(str(wide))
     if isinstance(parts, Refusal):
@@ -58,15 +58,19 @@ def diagram_fibre(facts: Facts, effort: float) -> ProductFibre | Refusal:
     count = 1
     for factor in factors:
         count *= factor.paths
-    return ProductFibre(parts, tuple(factors), count)
+    return ProductFibre(parts, tuple(factors), count, effort)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Factor:
-    """One part: how many tables it has, the steps that took, and the diagram if it was kept."""
+    """One part: how many tables it has, and its diagram if that was kept.
+
+    `steps` is what counting took, `edges` what every sum of weights takes.
+    """
 
     paths: int
     steps: int
+    edges: int
     diagram: Diagram | None
 
 
@@ -85,7 +89,7 @@ def _factor(part: Part, shape: tuple[int, ...], effort: float) -> _Factor | Refu
         reason = f"the diagram of the tables is too large: {grown.reason}"
         return Refusal(reason, _steps(order.log_steps))
     diagram = None if grown.floors is None else Diagram(order.cells, grown.floors)
-    return _Factor(grown.paths, grown.edges, diagram)
+    return _Factor(grown.paths, grown.steps, grown.edges, diagram)
 
 
 def _refusal(log_steps: float, effort: float) -> Refusal:
@@ -110,9 +114,14 @@ class ProductFibre:
     name = "diagrams of independent parts"
 
     def __init__(
-        self, parts: Parts, factors: tuple[_Factor, ...], count: int, contradiction: str = ""
+        self,
+        parts: Parts,
+        factors: tuple[_Factor, ...],
+        count: int,
+        effort: float,
+        contradiction: str = "",
     ) -> None:
-        self._parts, self._factors = parts, factors
+        self._parts, self._factors, self._effort = parts, factors, effort
         self._count = 0 if contradiction else count
         self._contradiction = contradiction or "no table of counts fits all the published figures"
 
@@ -154,6 +163,12 @@ class ProductFibre:
         """Sum the weights of all tables (see `Fibre`)."""
         if not self._count:
             raise InconsistentRelease(self._contradiction)
+        edges = sum(factor.edges for factor in set(self._factors))
+        if edges > self._effort:
+            raise TooMuchWork(
+                f"the tables can be counted, but a sum of their weights takes {edges:.3g} steps, "
+                f"above the effort of {self._effort:.3g}; allow more, or ask for a sample"
+            )
         return WeighedProduct(self._parts, self._diagrams(), weights)
 
     def _diagrams(self) -> list[Diagram]:

@@ -4,66 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
+from cellbounds.fibre.diagram.floors import Floor
 from cellbounds.fibre.diagram.layers import BITS, Layer
 
-__all__ = ["MEMORY", "Floor", "Grown", "TooLarge", "grow"]
+__all__ = ["MEMORY", "Grown", "TooLarge", "grow"]
 
 MEMORY = 1_500_000_000
 """Bytes that a diagram may take."""
 
 
-class Floor(NamedTuple):
-    """One layer of a finished diagram: nodes before a cell is placed, and where its values lead.
-
-    Attributes
-    ----------
-    lower, span
-        The smallest value of the cell, and how many it has.
-    step
-        1; or 0 if all values lead to the same place.
-    firsts, sizes
-        The values of each node: how far the first is above `lower`, and how many there are. A
-        node without any does not lead to the end.
-    goals
-        The place that the first value leads to; the others lead to the places that follow.
-    numbers
-        The node of the next layer at each place (-1: none); empty if they are the same.
-    """
-
-    lower: int
-    span: int
-    step: int
-    firsts: IntArray
-    sizes: IntArray
-    goals: IntArray
-    numbers: IntArray
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes taken."""
-        arrays = (self.firsts, self.sizes, self.goals, self.numbers)
-        return sum(int(one.nbytes) for one in arrays)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TooLarge:
-    """Growing stopped: at which layer, after how many edges, and why."""
+    """Growing stopped, and why."""
 
-    layer: int
-    edges: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grown:
-    """The number of paths, the edges followed, and the diagram if there was room to keep it."""
+    """The number of paths, and the diagram if there was room to keep it.
+
+    `steps` is what counting took, `edges` what every sum of weights takes.
+    """
 
     paths: int
+    steps: int
     edges: int
     floors: tuple[Floor, ...] | None
 
@@ -75,26 +44,28 @@ def grow(layers: Sequence[Layer], effort: float, memory: int = MEMORY) -> Grown 
     """
     nodes = _Nodes(np.zeros(1, dtype=np.int64), np.ones((1, 1), dtype=np.int64))
     floors: list[Floor] | None = []
-    held, edges = 0, 0
-    for number, layer in enumerate(layers):
+    held, steps, edges = 0, 0, 0
+    for layer in layers:
         if layer.places >= 2**31:
-            return TooLarge(number, edges, "a cell has more values than can be listed")
-        stepped = _step(layer, nodes, effort - edges, memory)
+            return TooLarge("a cell has more values than can be listed")
+        stepped = _step(layer, nodes, effort - steps, memory)
         if isinstance(stepped, str):
-            return TooLarge(number, edges, stepped)
-        nodes, floor, followed = stepped
-        edges += followed
+            return TooLarge(stepped)
+        nodes, floor, taken = stepped
+        steps += taken
+        edges += int(floor.sizes.sum(dtype=np.int64))
         held += floor.nbytes
         if floors is not None:
             floors.append(floor)
-        if held + nodes.nbytes > memory:
+        # The next step takes about this much.
+        if held + 4 * nodes.nbytes > memory:
             floors = None
         if not len(nodes.keys):
-            return Grown(0, edges, ())
+            return Grown(0, steps, edges, ())
     paths = sum(int(word) << (BITS * place) for place, word in enumerate(nodes.ways[0].tolist()))
     if floors is not None:
         _cut_dead_ends(floors)
-    return Grown(paths, edges, None if floors is None else tuple(floors))
+    return Grown(paths, steps, edges, None if floors is None else tuple(floors))
 
 
 @dataclass(slots=True, eq=False)
@@ -128,11 +99,9 @@ def _step(
     from cellbounds.fibre.diagram.nodes import arrive, merge_ways, project
 
     before, span = len(nodes.keys), layer.upper - layer.lower + 1
-    if nodes.nbytes + 48 * before > memory:
+    if nodes.nbytes + 40 * before > memory:
         return OUT_OF_MEMORY
-    firsts, sizes, goals = (np.zeros(before, np.int32) for _ in range(3))
-    none = np.empty(0, np.int32)
-    floor = Floor(layer.lower, span, int(layer.moving > 0), firsts, sizes, goals, none)
+    floor = _empty_floor(layer, before)
     places = np.empty(before, np.int32)
     line_keys, least, most = _lines_followed(layer, nodes.keys, floor, places)
     nodes.keys = np.empty(0, np.int64)
@@ -143,8 +112,8 @@ def _step(
     wanted += (8 * words + 12) * total + 4 * slots + 8 * words * total * layer.merging
     if wanted > memory or total >= 2**31:
         return OUT_OF_MEMORY
-    edges = int(floor.sizes.sum(dtype=np.int64)) + total
-    if edges > effort:
+    steps = before + total
+    if steps > effort:
         return "it would take more steps than the effort allows"
     offsets = np.zeros(len(least) + 1, np.int32)
     np.cumsum(most - least + 1, out=offsets[1:])
@@ -161,7 +130,22 @@ def _step(
         keys, sums, floor = keys[:count].copy(), ways, floor._replace(numbers=numbers)
     if words > 1 and not sums[:, -1].any():
         sums = np.ascontiguousarray(sums[:, :-1])
-    return _Nodes(keys, sums), floor, edges
+    return _Nodes(keys, sums), floor, steps
+
+
+def _empty_floor(layer: Layer, nodes: int) -> Floor:
+    lowers = np.append(layer.lower, layer.other_lower)
+    uppers = np.append(layer.upper, layer.other_upper)
+    return Floor(
+        lowers,
+        uppers - lowers + 1,
+        np.append(1, layer.other_slope),
+        int(layer.moving > 0),
+        np.zeros((nodes, len(lowers)), np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.empty(0, np.int32),
+    )
 
 
 def _lines_followed(
@@ -178,8 +162,9 @@ def _lines_followed(
         table = np.full(1 << (2 * capacity - 1).bit_length(), -1, dtype=np.int32)
         spread(found[0], count, table)
         begin, count = follow(
-            layer, keys, begin, floor.firsts, floor.sizes, floor.goals, places, table, *found, count
-        )
+            layer, keys, begin, floor.firsts, floor.sizes, floor.goals, places, table,
+            *found, count,
+        )  # fmt: skip
         if begin == len(keys):
             return found[0][:count], found[1][:count], found[2][:count]
         capacity = min(len(keys), max(2 * capacity, 2 * count * len(keys) // max(begin, 1)))
@@ -193,5 +178,5 @@ def _cut_dead_ends(floors: Sequence[Floor]) -> None:
 
     after = np.ones(1, dtype=np.int32)
     for one in reversed(floors):
-        cut_dead_ends(one.step, one.firsts, one.sizes, one.goals, one.numbers, after)
+        cut_dead_ends(one, after)
         after = one.sizes

@@ -7,7 +7,7 @@ partial sums that do so too; those that follow from the others are not written i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.fibre.diagram.dependence import relations
+from cellbounds.fibre.diagram.grouping import completed, placed_together
 from cellbounds.fibre.diagram.partial import Derived, derived_from, formulas_of, relations_up_to
 from cellbounds.fibre.diagram.stages import Stages, stages_of
 from cellbounds.fibre.diagram.sums import Sum
@@ -29,6 +30,8 @@ BITS = 62
 class Layer(NamedTuple):
     """Placing one cell: from the key of a node to the partial sums, and from these to new keys.
 
+    Cells whose counts follow from an equation that they complete are placed along with it.
+
     There is one entry for each sum that is open before or after; the first `touched` are those
     that the cell belongs to, and the first `moving` of them still matter afterwards. A code is
     the number of a partial sum among those told apart: up to `same` it counts from `low`, beyond
@@ -39,7 +42,14 @@ class Layer(NamedTuple):
     lower, upper
         The bounds of the cell.
     factor
-        The factor of the cell in each touched sum.
+        What one more in the cell adds to each touched sum, through the others placed too.
+    other_row, other_sign, other_limit
+        The equation that each of the other cells completes, its factor there (1 or -1), and the
+        value of the equation.
+    other_lower, other_upper, other_slope
+        The bounds of the other cells, and what one more in the first cell adds to each.
+    gain
+        Factors of the other cells in each touched sum.
     stride, width, low, same, more
         Before the cell is placed; stride 0: not in the key.
     derived
@@ -68,6 +78,13 @@ class Layer(NamedTuple):
     merging: bool
     place_low: int
     factor: IntArray
+    other_row: IntArray
+    other_sign: IntArray
+    other_limit: IntArray
+    other_lower: IntArray
+    other_upper: IntArray
+    other_slope: IntArray
+    gain: IntArray
     stride: IntArray
     width: IntArray
     low: IntArray
@@ -94,7 +111,8 @@ class Layer(NamedTuple):
     def places(self) -> int:
         """No line is longer, and no cell has more values."""
         spans = (self.new_high - self.new_low)[: self.moving]
-        return int(max(self.upper - self.lower, *spans.tolist(), 0)) + 4
+        others = self.other_upper - self.other_lower
+        return int(max(self.upper - self.lower, *spans.tolist(), *others.tolist(), 0)) + 4
 
 
 MOST_RELATED = 200
@@ -120,57 +138,79 @@ def layers_of(
     if written > MOST_LISTED:
         return None
     everywhere = relations(sums, len(cells))
-    made = _layers(sums, stages, bounds, lambda _: everywhere)
-    if made is not None or len(cells) > MOST_RELATED:
-        return made
+    for groups in (completed(sums, stages, len(cells)), [[at] for at in range(len(cells))]):
+        made = _layers(sums, stages, bounds, groups, lambda _: everywhere)
+        if made is not None:
+            return made
+    if len(cells) > MOST_RELATED:
+        return None
     # Many sums of few cells: told apart, they are all combinations of a few.
     stages = [stages_of(one, rank, lower, upper, apart=True) for one in sums]
-    return _layers(sums, stages, bounds, lambda at: relations_up_to(sums, rank, at))
+    return _layers(sums, stages, bounds, groups, lambda at: relations_up_to(sums, rank, at))
 
 
 def _layers(
     sums: Sequence[Sum],
     stages: Sequence[Stages],
     bounds: tuple[IntArray, IntArray],
+    groups: Sequence[Sequence[int]],
     related: Callable[[int], Sequence[dict[int, Fraction]]],
 ) -> list[Layer] | None:
-    """The layers; `related` gives relations between the partial sums after some cells."""
+    """The layers, one for each group of cells placed together.
+
+    `related` gives relations between the partial sums after some cells.
+    """
     stage = [0] * len(sums)
     active: list[int] = []
     strides: dict[int, int] = {}
     derived: Derived = {}
     made = []
-    for at, (low, high) in enumerate(zip(*(ends.tolist() for ends in bounds), strict=True)):
-        active += [k for k, one in enumerate(stages) if int(one.places[0]) == at]
-        touched = [k for k in active if int(stages[k].places[stage[k]]) == at]
+    for group in groups:
+        active += [k for k, one in enumerate(stages) if int(one.places[0]) in group]
+        together = placed_together(sums, stages, active, group)
+        touched = list(together.factors)
+        before_all = {k: _entry(stages[k], stage[k]) for k in active}
         for k in touched:
-            stage[k] += 1
+            stage[k] += len(together.factors[k])
         left = [k for k in active if stage[k] < len(stages[k].places)]
-        new_derived = derived_from(related(at), touched, left, stage, sums)
+        new_derived = derived_from(related(group[-1]), touched, left, stage, sums)
         widths = {k: 1 if k in new_derived else _entry(stages[k], stage[k]).width for k in active}
-        moving = [k for k in touched if widths[k] > 1 or sums[k].values is not None]
+        moving = [
+            k for k in touched if together.rise[k] and (widths[k] > 1 or sums[k].values is not None)
+        ]
         rows = [*moving, *(k for k in touched if k not in moving)]
         rows += [k for k in active if k not in touched]
-        before = [_entry(stages[k], stage[k] - (k in touched)) for k in rows]
+        before = [before_all[k] for k in rows]
         after = [_entry(stages[k], stage[k]) for k in rows]
         new_strides = _strides(rows, [widths[k] for k in rows])
-        factors = [int(stages[k].factors[stage[k] - 1]) for k in rows[: len(touched)]]
-        lines = _lines(factors[: len(moving)], after, [widths[k] for k in rows], len(touched))
+        factors = [together.rise[k] for k in rows[: len(touched)]]
+        highest = int(bounds[1][group[0]])
+        lines = _lines(factors[: len(moving)], after, [widths[k] for k in rows], highest)
         reach = {k: max(abs(one.low), abs(one.high)) for k, one in zip(rows, before, strict=True)}
         formulas = formulas_of(derived, reach)
         if new_strides is None or lines is None or formulas is None:
             return None
+        others = [together.equations[at] for at in group[1:]]
         listed, allowed = _allowed([(sums[k], stages[k], stage[k]) for k in moving])
         old, new = _columns(before), _columns(after)
         made.append(
             Layer(
-                lower=low,
-                upper=high,
+                lower=int(bounds[0][group[0]]),
+                upper=highest,
                 touched=len(touched),
                 moving=len(moving),
                 merging=any(one.more > 0 for one in after[: len(moving)]),
                 place_low=_first_place(factors[0], after[0]) if moving else 0,
                 factor=_whole(factors),
+                other_row=_whole([rows.index(k) for k in others]),
+                other_sign=_whole(
+                    [together.factors[k][at] for k, at in zip(others, group[1:], strict=True)]
+                ),
+                other_limit=_whole([sums[k].lower for k in others]),
+                other_lower=bounds[0][list(group[1:])].astype(np.int64),
+                other_upper=bounds[1][list(group[1:])].astype(np.int64),
+                other_slope=_whole([together.slopes[at] for at in group[1:]]),
+                gain=_gains([together.factors[k] for k in rows[: len(touched)]], group[1:]),
                 stride=_whole([strides.get(k, 0) for k in rows]),
                 width=old.width,
                 low=old.low,
@@ -198,13 +238,20 @@ def _layers(
     return made
 
 
+def _gains(factors: Sequence[Mapping[int, int]], others: Sequence[int]) -> IntArray:
+    gains = np.zeros((len(factors), len(others)), dtype=np.int64)
+    for row, own in enumerate(factors):
+        gains[row] = [own.get(at, 0) for at in others]
+    return gains
+
+
 def _first_place(factor: int, after: _Entry) -> int:
     """No place on a line is before this one (see `nodes.follow`)."""
     return min(after.low // factor, after.high // factor) - 1
 
 
 def _lines(
-    factors: Sequence[int], after: Sequence[_Entry], widths: Sequence[int], touched: int
+    factors: Sequence[int], after: Sequence[_Entry], widths: Sequence[int], highest: int
 ) -> _Lines | None:
     """How lines are written (see `Layer`); None if that takes more than 64-bit integers."""
     rows = len(after)
@@ -221,9 +268,11 @@ def _lines(
             for first in (after[0].low, after[0].high)
         ]
         low[r], kinds[r] = min(ends), max(ends) - min(ends) + 1
-        if max(abs(end) for end in ends) >= SAFE:
+        # Partial sums are written as if the cell were empty, which may be far from any end.
+        away = 2 * abs(along[r] * factor) * highest
+        if max(abs(end) for end in ends) + away >= SAFE:
             return None
-    kinds[touched:] = widths[touched:]
+    kinds[len(factors) :] = widths[len(factors) :]
     if math.prod(kinds) >= SAFE:
         return None
     strides = [math.prod(kinds[:r]) if kinds[r] > 1 else 0 for r in range(rows)]

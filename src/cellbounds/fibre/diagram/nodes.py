@@ -11,25 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cellbounds.arrays import IntArray
+from cellbounds.fibre.diagram.compiling import compiled
+from cellbounds.fibre.diagram.floors import Floor
 from cellbounds.fibre.diagram.layers import BITS, Layer
 
 __all__ = ["arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
 
-FULL = (1 << BITS) - 1
+FULL, HALF = (1 << BITS) - 1, (1 << BITS // 2) - 1
 
 
-def _compiled(function: Any) -> Any:
-    """Compile when first called, and keep the result on disk if there is a place for it."""
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(function)
-
-
-@_compiled
+@compiled
 def _slot(key: Any, mask: Any) -> Any:
     """Where to look for a key first; neighbours stay together, which is kind to the cache."""
     block = np.uint64(key >> 4)
@@ -38,7 +31,7 @@ def _slot(key: Any, mask: Any) -> Any:
     return np.int64(((mixed << np.uint64(4)) | np.uint64(key & 15)) & np.uint64(mask))
 
 
-@_compiled
+@compiled
 def _found(key: Any, keys: IntArray, table: IntArray) -> Any:
     """The slot of a key, or the empty one where it belongs."""
     mask = len(table) - 1
@@ -48,14 +41,14 @@ def _found(key: Any, keys: IntArray, table: IntArray) -> Any:
     return slot
 
 
-@_compiled
+@compiled
 def spread(keys: IntArray, count: int, table: IntArray) -> None:
     """Enter the first `count` keys into an empty table."""
     for k in range(count):
         table[_found(keys[k], keys, table)] = k
 
 
-@_compiled
+@compiled
 def _recall(layer: Layer, key: Any, partial: IntArray) -> None:
     """The partial sums of a node."""
     for r in range(len(partial)):
@@ -72,7 +65,7 @@ def _recall(layer: Layer, key: Any, partial: IntArray) -> None:
         partial[layer.derived[d]] = total // layer.divisor[d]
 
 
-@_compiled
+@compiled
 def _code(value: Any, low: Any, same: Any, more: Any) -> Any:
     """The code of a partial sum."""
     code = value - low
@@ -81,7 +74,36 @@ def _code(value: Any, low: Any, same: Any, more: Any) -> Any:
     return code
 
 
-@_compiled
+@compiled
+def _within(s: Any, factor: Any, least: Any, most: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The values from `low` to `high` for which ``s + factor * value`` is between limits."""
+    if factor > 0:
+        return max(low, -((s - least) // factor)), min(high, (most - s) // factor)
+    if factor < 0:
+        return max(low, -((most - s) // -factor)), min(high, (s - least) // -factor)
+    if s < least or s > most:
+        return low, low - 1
+    return low, high
+
+
+@compiled
+def _others(layer: Layer, partial: IntArray, beside: IntArray) -> tuple[Any, Any]:
+    """Place the other cells as if the first were 0; gives the values that suit all of them."""
+    low, high = layer.lower, layer.upper
+    for other in range(len(beside)):
+        row, sign = layer.other_row[other], layer.other_sign[other]
+        count = sign * (layer.other_limit[other] - partial[row])
+        beside[other] = count
+        for r in range(layer.touched):
+            partial[r] += layer.gain[r, other] * count
+        low, high = _within(
+            count, layer.other_slope[other], layer.other_lower[other], layer.other_upper[other],
+            low, high,
+        )  # fmt: skip
+    return low, high
+
+
+@compiled
 def follow(
     layer: Layer,
     keys: IntArray,
@@ -98,32 +120,32 @@ def follow(
 ) -> tuple[int, int]:
     """Find the values of the cell that each node allows, and the line that they lead along.
 
-    `firsts` gets the smallest value (above the cell's lower bound), `sizes` how many there are,
-    `lines` the line and `places` the place on it of the first. `line_keys`, `least` and `most`
-    describe the lines found. Stops when there is no room for another line; returns the next node
-    and the number of lines.
+    `firsts` gets the smallest value and what the other cells then are (all above their lower
+    bounds), `sizes` how many values there are, `lines` the line and `places` the place on it of
+    the first. `line_keys`, `least` and `most` describe the lines found. Stops when there is no
+    room for another line; returns the next node and the number of lines.
     """
     touched, rows = layer.touched, len(layer.stride)
     partial = np.zeros(rows, dtype=np.int64)
+    beside = np.zeros(len(layer.other_row), dtype=np.int64)
     for node in range(begin, len(keys)):
         if count == len(line_keys):
             return node, count
         _recall(layer, keys[node], partial)
-        low, high = layer.lower, layer.upper
+        low, high = _others(layer, partial, beside)
         for r in range(touched):
-            s, factor = partial[r], layer.factor[r]
-            if factor > 0:
-                high = min(high, (layer.new_high[r] - s) // factor)
-                low = max(low, -((s - layer.new_low[r]) // factor))
-            else:
-                high = min(high, (s - layer.new_low[r]) // -factor)
-                low = max(low, -((layer.new_high[r] - s) // -factor))
-        firsts[node] = low - layer.lower
+            low, high = _within(
+                partial[r], layer.factor[r], layer.new_low[r], layer.new_high[r], low, high
+            )
+        firsts[node, 0] = low - layer.lower
         sizes[node] = max(high - low + 1, 0)
         if high < low:
             continue
+        for other in range(len(beside)):
+            there = beside[other] + layer.other_slope[other] * low
+            firsts[node, other + 1] = there - layer.other_lower[other]
         key: Any = 0
-        for r in range(touched, rows):
+        for r in range(layer.moving, rows):
             if layer.line_stride[r] > 0:
                 code = _code(partial[r], layer.new_low[r], layer.new_same[r], layer.new_more[r])
                 key += code * layer.line_stride[r]
@@ -152,9 +174,9 @@ def follow(
     return len(keys), count
 
 
-@_compiled
+@compiled
 def _add(sums: IntArray, goal: Any, ways: IntArray, source: Any) -> None:
-    """Add a number of several words to another, which has at least as many."""
+    """Add a number of several words to another, which has at least as many; it may wrap around."""
     carry: Any = 0
     for word in range(sums.shape[1]):
         total = sums[goal, word] + carry
@@ -166,7 +188,35 @@ def _add(sums: IntArray, goal: Any, ways: IntArray, source: Any) -> None:
         sums[goal, word] = total & FULL
 
 
-@_compiled
+@compiled
+def _add_times(sums: IntArray, goal: Any, ways: IntArray, source: Any, times: Any) -> None:
+    """Add a multiple (below 2**31) of a number of several words to another; as `_add`."""
+    rest: Any = 0
+    carry: Any = 0
+    for word in range(sums.shape[1]):
+        # Halves of a word, so that no product leaves 64 bits.
+        own: Any = ways[source, word] if word < ways.shape[1] else 0
+        part = (own & HALF) * times + rest
+        upper = (own >> (BITS // 2)) * times + (part >> (BITS // 2))
+        rest = upper >> (BITS // 2)
+        total = sums[goal, word] + (((upper & HALF) << (BITS // 2)) | (part & HALF)) + carry
+        carry = total >> BITS
+        sums[goal, word] = total & FULL
+
+
+@compiled
+def _take(sums: IntArray, goal: Any, ways: IntArray, source: Any) -> None:
+    """Take a number of several words from another; what falls below zero wraps around."""
+    borrow: Any = 0
+    for word in range(sums.shape[1]):
+        total = sums[goal, word] - borrow
+        if word < ways.shape[1]:
+            total -= ways[source, word]
+        borrow = 1 if total < 0 else 0
+        sums[goal, word] = total & FULL
+
+
+@compiled
 def arrive(
     moving: int,
     sizes: IntArray,
@@ -176,24 +226,30 @@ def arrive(
     offsets: IntArray,
     ways: IntArray,
     sums: IntArray,
-) -> int:
+) -> None:
     """Number the places (`lines` becomes the place of each node's first value); count the ways.
 
-    Returns the number of edges.
+    The ways of a node are added where its values begin on the line, and taken away behind their
+    end; sums along the line then do for all values at once.
     """
-    edges = 0
     for node in range(len(sizes)):
         if sizes[node] == 0:
             continue
-        goal = offsets[lines[node]] + places[node] - least[lines[node]]
+        line = lines[node]
+        goal = offsets[line] + places[node] - least[line]
         lines[node] = goal
-        edges += sizes[node]
-        for k in range(sizes[node]):
-            _add(sums, goal + k if moving > 0 else goal, ways, node)
-    return edges
+        if moving == 0:
+            _add_times(sums, goal, ways, node, np.int64(sizes[node]))
+            continue
+        _add(sums, goal, ways, node)
+        if goal + sizes[node] < offsets[line + 1]:
+            _take(sums, goal + sizes[node], ways, node)
+    for line in range(len(least)):
+        for place in range(offsets[line] + 1, offsets[line + 1]):
+            _add(sums, place, sums, place - 1)
 
 
-@_compiled
+@compiled
 def project(
     layer: Layer,
     line_keys: IntArray,
@@ -209,12 +265,12 @@ def project(
     `keys` gets the keys of the nodes, `numbers` the node of each place (-1: none). Without a
     table no two places can be the same node.
     """
-    touched, rows, moving = layer.touched, len(layer.stride), layer.moving
+    rows, moving = len(layer.stride), layer.moving
     count = 0
     for line in range(len(line_keys)):
         held = line_keys[line]
         base: Any = 0
-        for r in range(touched, rows):
+        for r in range(moving, rows):
             if layer.line_stride[r] > 0:
                 code = (held // layer.line_stride[r]) % layer.line_width[r]
                 base += code * layer.new_stride[r]
@@ -266,7 +322,7 @@ def project(
     return count
 
 
-@_compiled
+@compiled
 def merge_ways(sums: IntArray, numbers: IntArray, ways: IntArray) -> None:
     """The ways to nodes from those to places."""
     for place in range(len(numbers)):
@@ -274,34 +330,25 @@ def merge_ways(sums: IntArray, numbers: IntArray, ways: IntArray) -> None:
             _add(ways, numbers[place], sums, place)
 
 
-@_compiled
-def cut_dead_ends(
-    step: int,
-    firsts: IntArray,
-    sizes: IntArray,
-    goals: IntArray,
-    numbers: IntArray,
-    after: IntArray,
-) -> int:
+@compiled
+def cut_dead_ends(floor: Floor, after: IntArray) -> None:
     """Cut values off that do not lead to the end; a node without any has size 0.
 
-    `after` are the sizes of the nodes that follow. Returns the edges left.
+    `after` are the sizes of the nodes that follow.
     """
-    edges = 0
-    for node in range(len(sizes)):
-        first, last = 0, sizes[node] - 1
-        while first <= last and not _alive(goals[node] + step * first, numbers, after):
+    for node in range(len(floor.sizes)):
+        first, last = 0, floor.sizes[node] - 1
+        while first <= last and not _alive(floor, floor.goals[node] + floor.step * first, after):
             first += 1
-        while last >= first and not _alive(goals[node] + step * last, numbers, after):
+        while last >= first and not _alive(floor, floor.goals[node] + floor.step * last, after):
             last -= 1
-        sizes[node] = last - first + 1
-        firsts[node] += first
-        goals[node] += step * first
-        edges += sizes[node]
-    return edges
+        floor.sizes[node] = last - first + 1
+        floor.goals[node] += floor.step * first
+        for cell in range(len(floor.slopes)):
+            floor.firsts[node, cell] += floor.slopes[cell] * first
 
 
-@_compiled
-def _alive(place: Any, numbers: IntArray, after: IntArray) -> Any:
-    node = place if len(numbers) == 0 else numbers[place]
+@compiled
+def _alive(floor: Floor, place: Any, after: IntArray) -> Any:
+    node = place if len(floor.numbers) == 0 else floor.numbers[place]
     return node >= 0 and after[node] > 0

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Kind, Weights
-from cellbounds.fibre.diagram.growing import Floor
+from cellbounds.fibre.diagram.floors import Floor
 from cellbounds.results.distribution import Distribution
 from cellbounds.wide import UNIT, FloatArray, Wide, log_of, probabilities, widened
 
@@ -27,10 +28,16 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagram:
-    """Layers of nodes; `order` says which cell of the part each layer places."""
+    """Layers of nodes; `order` are the cells of the part as they are placed."""
 
     order: IntArray
     floors: tuple[Floor, ...]
+
+    @property
+    def cells(self) -> list[IntArray]:
+        """The cells that each layer places."""
+        ends = np.cumsum([len(floor.lowers) for floor in self.floors])
+        return np.split(self.order, ends[:-1])
 
     def listed(self) -> Iterator[IntArray]:
         """The counts of the part's cells, path by path; one array that changes from step to step.
@@ -40,7 +47,7 @@ class Diagram:
         floors = self.floors
         if not floors or not floors[0].sizes[0]:
             return
-        counts = np.zeros(len(floors), dtype=np.int64)
+        cells, counts = self.cells, np.zeros(len(self.order), dtype=np.int64)
         last = len(floors) - 1
         nodes, turns = [0] * len(floors), [0] * len(floors)
         depth = 0
@@ -53,7 +60,7 @@ class Diagram:
             goal = self.goal(depth, node, turn)
             if goal < 0:
                 continue
-            counts[self.order[depth]] = floor.lower + int(floor.firsts[node]) + turn
+            counts[cells[depth]] = floor.values(node, turn)
             if depth == last:
                 yield counts
                 continue
@@ -96,6 +103,14 @@ class _Pairs:
         return widened(self.mantissa, RANGE * self.exponent.astype(np.int64))
 
 
+class _Weights(NamedTuple):
+    """The weights of the cells of a layer; those of each cell begin at `starts`."""
+
+    starts: IntArray
+    mantissa: FloatArray
+    exponent: IntArray
+
+
 class WeighedDiagram:
     """Sums of weights over all paths of a diagram.
 
@@ -113,22 +128,35 @@ class WeighedDiagram:
         from cellbounds.fibre.diagram.walks import back
 
         self._diagram, self._kinds, self._source = diagram, kinds, weights
-        self._layer = {int(cell): layer for layer, cell in enumerate(diagram.order.tolist())}
-        self._weights = [self._layer_weights(layer) for layer in range(len(diagram.floors))]
+        self._place = {
+            cell: (layer, within)
+            for layer, cells in enumerate(diagram.cells)
+            for within, cell in enumerate(cells.tolist())
+        }
+        self._weights = [
+            self._layer_weights(floor, cells.tolist())
+            for floor, cells in zip(diagram.floors, diagram.cells, strict=True)
+        ]
         self._back = [_Pairs(np.ones(1), np.zeros(1, dtype=np.int32))]
         for floor, weight in zip(reversed(diagram.floors), reversed(self._weights), strict=True):
             here, after = _Pairs.zeros(len(floor.sizes)), self._back[-1]
             back(
-                floor, weight.mantissa, weight.exponent, after.mantissa, after.exponent,
+                floor, *weight, after.mantissa, after.exponent,
                 here.mantissa, here.exponent,
             )  # fmt: skip
             self._back.append(here)
         self._back.reverse()
 
-    def _layer_weights(self, layer: int) -> _Pairs:
-        floor, cell = self._diagram.floors[layer], int(self._diagram.order[layer])
-        made = self._source.sequence_of(self._kinds[cell], floor.lower + floor.span - 1)
-        return _Pairs.of(Wide(made.mantissa[floor.lower :], made.exponent[floor.lower :]))
+    def _layer_weights(self, floor: Floor, cells: list[int]) -> _Weights:
+        """The weights of the cells of a layer, one after the other."""
+        mantissas, exponents = [], []
+        for cell, low, span in zip(cells, floor.lowers.tolist(), floor.spans.tolist(), strict=True):
+            made = self._source.sequence_of(self._kinds[cell], low + span - 1)
+            mantissas.append(made.mantissa[low:])
+            exponents.append(made.exponent[low:])
+        pairs = _Pairs.of(Wide(np.concatenate(mantissas), np.concatenate(exponents)))
+        starts = np.concatenate([[0], np.cumsum(floor.spans)[:-1]])
+        return _Weights(starts, pairs.mantissa, pairs.exponent)
 
     @property
     def log_mass(self) -> float:
@@ -138,16 +166,15 @@ class WeighedDiagram:
 
     @cached_property
     def _forth(self) -> list[_Pairs]:
-        """The weights of the ways to each node."""
+        """The weights of the ways to each node of each layer."""
         from cellbounds.fibre.diagram.walks import forth
 
         found = [_Pairs(np.ones(1), np.zeros(1, dtype=np.int32))]
-        for layer, (floor, weight) in enumerate(
-            zip(self._diagram.floors, self._weights, strict=True)
-        ):
+        for layer, floor in enumerate(self._diagram.floors[:-1]):
+            weight = self._weights[layer]
             here, after = found[-1], _Pairs.zeros(len(self._back[layer + 1].mantissa))
             forth(
-                floor, weight.mantissa, weight.exponent, here.mantissa, here.exponent,
+                floor, *weight, here.mantissa, here.exponent,
                 after.mantissa, after.exponent,
             )  # fmt: skip
             found.append(after)
@@ -158,13 +185,19 @@ class WeighedDiagram:
         """No probability is further from the truth than this part of itself."""
         from cellbounds.fibre.diagram.walks import most_terms
 
-        roundings = 0
+        roundings, across = 0, 0
         for layer, floor in enumerate(self._diagram.floors):
             # Forwards and backwards: two for a weight, one for a product, one for each sum.
-            terms = np.zeros(len(self._back[layer + 1].mantissa), dtype=np.int32)
-            roundings += 6 + int(most_terms(floor, terms)) + int(floor.sizes.max())
-        largest = max(len(floor.sizes) for floor in self._diagram.floors)
-        roundings += 2 * (math.isqrt(largest) + 1) + 4
+            roundings += 6 * len(floor.lowers) + 2 * int(floor.sizes.max())
+            if layer + 1 < len(self._diagram.floors):
+                terms = np.zeros(len(self._back[layer + 1].mantissa), dtype=np.int32)
+                roundings += int(most_terms(floor, terms))
+            # The sums of `masses`: blocks, and within them a term of each node; more if a cell
+            # stays the same for several values of the first.
+            block = math.isqrt(len(floor.sizes)) + 1
+            often = 1 if floor.slopes.all() else int(floor.sizes.max())
+            across = max(across, block * (1 + often) + 4)
+        roundings += across
         # Once in what is divided, once in what it is divided by, and the division.
         return 1.01 * UNIT * (2 * roundings + 4)
 
@@ -172,17 +205,18 @@ class WeighedDiagram:
         """The distribution of one cell of the part."""
         from cellbounds.fibre.diagram.walks import masses
 
-        layer = self._layer[cell]
+        layer, within = self._place[cell]
         floor, weight = self._diagram.floors[layer], self._weights[layer]
         here, after = self._forth[layer], self._back[layer + 1]
-        found = np.zeros(floor.span), np.zeros(floor.span, dtype=np.int64)
+        span = int(floor.spans[within])
+        found = np.zeros(span), np.zeros(span, dtype=np.int64)
         masses(
-            floor, weight.mantissa, weight.exponent, here.mantissa, here.exponent,
-            after.mantissa, after.exponent, math.isqrt(len(floor.sizes)) + 1, *found,
+            floor, *weight, here.mantissa, here.exponent,
+            after.mantissa, after.exponent, math.isqrt(len(floor.sizes)) + 1, within, *found,
         )  # fmt: skip
         held = np.flatnonzero(found[0])
         chances = probabilities(_Pairs(found[0][held], found[1][held]).wide())
-        return Distribution(floor.lower + held, chances)
+        return Distribution(int(floor.lowers[within]) + held, chances)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent draws of the part's cells, one in each row."""
@@ -190,16 +224,17 @@ class WeighedDiagram:
 
         drawn = np.empty((size, len(self._kinds)), dtype=np.int64)
         nodes = np.zeros(size, dtype=np.int64)
-        values = np.empty(size, dtype=np.int64)
+        cells = self._diagram.cells
         for layer, (floor, weight) in enumerate(
             zip(self._diagram.floors, self._weights, strict=True)
         ):
             after = self._back[layer + 1]
+            values = np.empty((size, len(cells[layer])), dtype=np.int64)
             draw(
-                floor, weight.mantissa, weight.exponent, after.mantissa, after.exponent,
+                floor, *weight, after.mantissa, after.exponent,
                 rng.random(size), nodes, values,
             )  # fmt: skip
-            drawn[:, self._diagram.order[layer]] = values
+            drawn[:, cells[layer]] = values
         return drawn
 
     def mode(self) -> IntArray:
@@ -239,17 +274,17 @@ class WeighedDiagram:
         """Paths whose weight may be the largest, in the order of listing."""
         from cellbounds.fibre.diagram.walks import best
 
-        floors, order = self._diagram.floors, self._diagram.order
-        logs = [_logs(weight.wide()) for weight in self._weights]
+        floors, cells = self._diagram.floors, self._diagram.cells
+        logs = [_logs(_Pairs(one.mantissa, one.exponent).wide()) for one in self._weights]
         ahead = [np.zeros(1)]
-        for floor, log in zip(reversed(floors), reversed(logs), strict=True):
-            here = np.empty(len(floor.sizes))
-            best(floor, log, ahead[-1], here)
+        for layer in range(len(floors) - 1, -1, -1):
+            here = np.empty(len(floors[layer].sizes))
+            best(floors[layer], self._weights[layer].starts, logs[layer], ahead[-1], here)
             ahead.append(here)
         ahead.reverse()
         sizes = sum(float(np.abs(log[np.isfinite(log)]).max(initial=0.0)) for log in logs)
         asked = float(ahead[0][0]) - TIE - 1e-13 * sizes
-        counts = np.zeros(len(floors), dtype=np.int64)
+        counts = np.zeros(len(self._kinds), dtype=np.int64)
         stack = [(0, 0, 0, 0.0)]
         while stack:
             depth, node, turn, before = stack.pop()
@@ -257,12 +292,13 @@ class WeighedDiagram:
             if turn == floor.sizes[node]:
                 continue
             stack.append((depth, node, turn + 1, before))
-            value = int(floor.firsts[node]) + turn
+            values = floor.values(node, turn)
             goal = self._diagram.goal(depth, node, turn)
-            reached = before + float(logs[depth][value])
+            at = self._weights[depth].starts + values - floor.lowers
+            reached = before + float(logs[depth][at].sum())
             if goal < 0 or reached + float(ahead[depth + 1][goal]) < asked:
                 continue
-            counts[order[depth]] = floor.lower + value
+            counts[cells[depth]] = values
             if depth + 1 == len(floors):
                 yield counts.copy()
             else:

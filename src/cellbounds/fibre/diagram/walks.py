@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cellbounds.arrays import IntArray
-from cellbounds.fibre.diagram.growing import Floor
+from cellbounds.fibre.diagram.compiling import compiled
+from cellbounds.fibre.diagram.floors import Floor
 from cellbounds.wide import FloatArray
 
 __all__ = ["RANGE", "back", "best", "draw", "forth", "masses", "most_terms"]
@@ -25,15 +25,7 @@ UP, DOWN = 2.0**RANGE, 2.0**-RANGE
 TOP, BOTTOM = 2.0 ** (RANGE // 2), 2.0 ** -(RANGE // 2)
 
 
-def _compiled(function: Any) -> Any:
-    """Compile when first called, and keep the result on disk if there is a place for it."""
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(function)
-
-
-@_compiled
+@compiled
 def _normal(mantissa: Any, exponent: Any) -> tuple[Any, Any]:
     """The same number with its mantissa in range."""
     if mantissa >= TOP:
@@ -43,7 +35,7 @@ def _normal(mantissa: Any, exponent: Any) -> tuple[Any, Any]:
     return mantissa, exponent
 
 
-@_compiled
+@compiled
 def _plus(mantissa: Any, exponent: Any, other: Any, other_exponent: Any) -> tuple[Any, Any]:
     """The sum of two numbers; its mantissa may be above the range."""
     if other == 0.0:
@@ -59,7 +51,7 @@ def _plus(mantissa: Any, exponent: Any, other: Any, other_exponent: Any) -> tupl
     return other, other_exponent
 
 
-@_compiled
+@compiled
 def _goal(floor: Floor, node: Any, k: Any) -> Any:
     """The node that the k-th value of a node leads to; -1 if there is none."""
     place = floor.goals[node] + floor.step * k
@@ -68,9 +60,22 @@ def _goal(floor: Floor, node: Any, k: Any) -> Any:
     return np.int64(floor.numbers[place])
 
 
-@_compiled
+@compiled
+def _weight(
+    floor: Floor, node: Any, k: Any, starts: IntArray, weights: FloatArray, exponents: IntArray
+) -> tuple[Any, Any]:
+    """The weight of the k-th values of a node."""
+    mantissa, exponent = 1.0, 0
+    for cell in range(len(starts)):
+        at = starts[cell] + floor.firsts[node, cell] + floor.slopes[cell] * k
+        mantissa, exponent = _normal(mantissa * weights[at], exponent + np.int64(exponents[at]))
+    return mantissa, exponent
+
+
+@compiled
 def back(
     floor: Floor,
+    starts: IntArray,
     weights: FloatArray,
     exponents: IntArray,
     after: FloatArray,
@@ -84,18 +89,16 @@ def back(
         for k in range(floor.sizes[node]):
             goal = _goal(floor, node, k)
             if goal >= 0:
-                value = floor.firsts[node] + k
-                term, power = _normal(
-                    weights[value] * after[goal],
-                    np.int64(exponents[value]) + after_exponents[goal],
-                )
+                term, power = _weight(floor, node, k, starts, weights, exponents)
+                term, power = _normal(term * after[goal], power + after_exponents[goal])
                 mantissa, exponent = _plus(mantissa, exponent, term, power)
         here[node], here_exponents[node] = _normal(mantissa, exponent)
 
 
-@_compiled
+@compiled
 def forth(
     floor: Floor,
+    starts: IntArray,
     weights: FloatArray,
     exponents: IntArray,
     here: FloatArray,
@@ -103,29 +106,36 @@ def forth(
     after: FloatArray,
     after_exponents: IntArray,
 ) -> None:
-    """The weight of all ways from the start to each node of the next layer."""
+    """The weight of all ways from the start to each node of the next layer.
+
+    Where all values lead to the same place, they are summed up before they are added there.
+    """
     for node in range(len(floor.sizes)):
+        mantissa, exponent = 0.0, 0
         for k in range(floor.sizes[node]):
             goal = _goal(floor, node, k)
-            if goal >= 0:
-                value = floor.firsts[node] + k
-                term, power = _normal(
-                    weights[value] * here[node], np.int64(exponents[value]) + here_exponents[node]
-                )
-                mantissa, exponent = _plus(
-                    after[goal], np.int64(after_exponents[goal]), term, power
-                )
-                after[goal], after_exponents[goal] = mantissa, exponent
+            if goal < 0:
+                continue
+            term, power = _weight(floor, node, k, starts, weights, exponents)
+            mantissa, exponent = _plus(mantissa, exponent, term, power)
+            if floor.step == 0 and k + 1 < floor.sizes[node]:
+                continue
+            mantissa, exponent = _normal(mantissa, exponent)
+            mantissa, exponent = _normal(mantissa * here[node], exponent + here_exponents[node])
+            after[goal], after_exponents[goal] = _plus(
+                after[goal], np.int64(after_exponents[goal]), mantissa, exponent
+            )
+            mantissa, exponent = 0.0, 0
     for goal in range(len(after)):
         after[goal], after_exponents[goal] = _normal(after[goal], np.int64(after_exponents[goal]))
 
 
-@_compiled
+@compiled
 def most_terms(floor: Floor, terms: IntArray) -> int:
-    """The largest number of edges that lead to one node."""
+    """The largest number of terms that are added to one node, one after the other."""
     most = 0
     for node in range(len(floor.sizes)):
-        for k in range(floor.sizes[node]):
+        for k in range(floor.sizes[node] if floor.step == 1 else min(floor.sizes[node], 1)):
             goal = _goal(floor, node, k)
             if goal >= 0:
                 terms[goal] += 1
@@ -133,9 +143,10 @@ def most_terms(floor: Floor, terms: IntArray) -> int:
     return most
 
 
-@_compiled
+@compiled
 def masses(
     floor: Floor,
+    starts: IntArray,
     weights: FloatArray,
     exponents: IntArray,
     here: FloatArray,
@@ -143,10 +154,11 @@ def masses(
     after: FloatArray,
     after_exponents: IntArray,
     block: int,
+    cell: int,
     found: FloatArray,
     found_exponents: IntArray,
 ) -> None:
-    """The weight of all paths in which the cell has each of its values.
+    """The weight of all paths in which a cell of the layer has each of its values.
 
     Sums are made in blocks of nodes, so that no sum has very many terms.
     """
@@ -161,11 +173,9 @@ def masses(
                 goal = _goal(floor, node, k)
                 if goal < 0:
                     continue
-                value = floor.firsts[node] + k
-                term, power = _normal(
-                    weights[value] * after[goal],
-                    np.int64(exponents[value]) + after_exponents[goal],
-                )
+                value = floor.firsts[node, cell] + floor.slopes[cell] * k
+                term, power = _weight(floor, node, k, starts, weights, exponents)
+                term, power = _normal(term * after[goal], power + after_exponents[goal])
                 term, power = _normal(term * here[node], power + here_exponents[node])
                 part[value], part_exponents[value] = _plus(
                     part[value], part_exponents[value], term, power
@@ -177,21 +187,27 @@ def masses(
             )
 
 
-@_compiled
-def best(floor: Floor, logs: FloatArray, after: FloatArray, here: FloatArray) -> None:
+@compiled
+def best(
+    floor: Floor, starts: IntArray, logs: FloatArray, after: FloatArray, here: FloatArray
+) -> None:
     """The largest logarithm of a weight on any way from each node to the end."""
     for node in range(len(floor.sizes)):
         highest = -np.inf
         for k in range(floor.sizes[node]):
             goal = _goal(floor, node, k)
             if goal >= 0:
-                highest = max(highest, logs[floor.firsts[node] + k] + after[goal])
+                log = after[goal]
+                for cell in range(len(starts)):
+                    log += logs[starts[cell] + floor.firsts[node, cell] + floor.slopes[cell] * k]
+                highest = max(highest, log)
         here[node] = highest
 
 
-@_compiled
+@compiled
 def draw(
     floor: Floor,
+    starts: IntArray,
     weights: FloatArray,
     exponents: IntArray,
     after: FloatArray,
@@ -207,26 +223,26 @@ def draw(
         for k in range(floor.sizes[node]):
             goal = _goal(floor, node, k)
             if goal >= 0:
-                value = floor.firsts[node] + k
-                term, power = _normal(
-                    weights[value] * after[goal],
-                    np.int64(exponents[value]) + after_exponents[goal],
-                )
+                term, power = _weight(floor, node, k, starts, weights, exponents)
+                term, power = _normal(term * after[goal], power + after_exponents[goal])
                 mantissa, exponent = _plus(mantissa, exponent, term, power)
         asked = mantissa * uniform[one]
         seen = 0.0
+        chosen = -1
         for k in range(floor.sizes[node]):
             goal = _goal(floor, node, k)
-            if goal < 0 or weights[floor.firsts[node] + k] == 0.0 or after[goal] == 0.0:
+            if goal < 0:
                 continue
-            value = floor.firsts[node] + k
-            term, power = _normal(
-                weights[value] * after[goal], np.int64(exponents[value]) + after_exponents[goal]
-            )
+            term, power = _weight(floor, node, k, starts, weights, exponents)
+            term, power = _normal(term * after[goal], power + after_exponents[goal])
             # Far smaller terms have no part in the sum, and are never drawn.
-            if power < exponent - 1:
+            if term == 0.0 or power < exponent - 1:
                 continue
-            nodes[one], values[one] = goal, floor.lower + value
+            chosen = k
             seen += term if power == exponent else term * DOWN
             if seen > asked:
                 break
+        nodes[one] = _goal(floor, node, chosen)
+        for cell in range(len(starts)):
+            first = floor.lowers[cell] + floor.firsts[node, cell]
+            values[one, cell] = first + floor.slopes[cell] * chosen

@@ -40,7 +40,7 @@ EMPTY = -(2**60)
 BLOCK = 64
 """Terms that are summed without compensation."""
 
-FAINT = 90
+FAINT = 80
 """Blocks below 2**-FAINT of a sum are left out of it."""
 
 DEEPEST = 1000

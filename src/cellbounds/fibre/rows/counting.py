@@ -44,7 +44,7 @@ def count_of(ground: Ground, effort: float) -> int:
     from flint import fmpz_poly
 
     doing = "counting the tables"
-    check_work(sum(line.sum_count for line in ground.lines) * 8.0, effort, doing)
+    check_work(ground.layout_steps, effort, doing)
     found = [row_counts(line, effort) for line in ground.lines]
     size = ground.spare + 1
     check_work(_product_steps(ground, found), effort, doing)

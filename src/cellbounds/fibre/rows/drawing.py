@@ -8,9 +8,10 @@ import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.fibre.rows.lines import Ground
+from cellbounds.fibre.rows.selecting import selected
 from cellbounds.fibre.rows.splitting import SummedCell
 from cellbounds.fibre.rows.vectors import WeighedRow
-from cellbounds.wide import FloatArray, Wide
+from cellbounds.wide import Wide
 
 __all__ = ["draw_tables"]
 
@@ -49,24 +50,12 @@ def _draw_sums(
     """For each row the places of its drawn sums among its feasible ones."""
     left = np.full(size, ground.spare, dtype=np.int64)
     places = []
-    for row, weights, after in zip(rows, tilted, suffixes, strict=False):
-        chosen = _chosen(left, row.offsets, weights, after, rng)
+    wholes = [None, *suffixes]
+    for row, weights, after, whole in zip(rows, tilted, suffixes, wholes, strict=False):
+        chosen = selected(left, row.offsets, weights, after, whole, rng, row.effort)
         left = left - row.offsets[chosen]
         places.append(chosen)
     return places
-
-
-def _chosen(
-    left: IntArray, offsets: IntArray, weights: Wide, after: Wide, rng: np.random.Generator
-) -> IntArray:
-    """For each draw a place, in the ratio of its weight times what is left to those after it."""
-    from cellbounds.fibre.rows.compiled_choices import draw_pairs
-
-    uniforms: FloatArray = rng.random(len(left))
-    order = np.lexsort((uniforms, left))
-    chosen = np.empty(len(left), dtype=np.int64)
-    chosen[order] = draw_pairs(left[order], uniforms[order], offsets, *weights, *after)
-    return chosen
 
 
 def _draw_cells(row: WeighedRow, places: IntArray, rng: np.random.Generator) -> IntArray:
@@ -75,7 +64,8 @@ def _draw_cells(row: WeighedRow, places: IntArray, rng: np.random.Generator) -> 
     cells = np.empty(uniforms.shape, dtype=np.int64)
     order = np.argsort(places, kind="stable")
     ends = np.flatnonzero(np.diff(places[order], append=-1)) + 1
-    for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+    begins = np.concatenate([[0], ends])[:-1]
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
         same = order[begin:end]
         cells[same] = row.vectors.draw(int(places[same[0]]), uniforms[same])
     return cells
@@ -87,8 +77,9 @@ def _draw_parts(cell: SummedCell, counts: IntArray, rng: np.random.Generator) ->
     left, most = counts, int(counts.max(initial=0))
     every = np.arange(most + 1)
     for place in range(len(cell.cells) - 1):
-        after = cell.after(place, most)
-        parts[:, place] = _chosen(left, every, cell.part(place, most), after, rng)
+        part, after = cell.part(place, most), cell.after(place, most)
+        whole = cell.after(place - 1, most)
+        parts[:, place] = selected(left, every, part, after, whole, rng, cell.effort)
         left = left - parts[:, place]
     parts[:, -1] = left
     return parts

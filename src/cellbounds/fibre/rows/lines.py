@@ -19,6 +19,9 @@ from cellbounds.methods.conditional.solution import Solution, solve_rows
 
 __all__ = ["Ground", "Line", "PartRange", "make_ground"]
 
+SUM = 64
+"""Steps that one feasible sum counts for, for each column."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartRange:
@@ -135,6 +138,11 @@ class Ground:
     def copies(self) -> list[int]:
         """How many rows each line has."""
         return [int(n) for n in np.bincount(self.line_of, minlength=len(self.lines))]
+
+    @property
+    def layout_steps(self) -> float:
+        """What it costs to lay out the feasible sums of all lines and their ranges of cells."""
+        return SUM * sum((line.width + 1.0) * line.sum_count for line in self.lines)
 
     @cached_property
     def unit(self) -> int:

@@ -53,13 +53,18 @@ class SummedCell:
         """The kind of the sum of some parts, if it is of one kind and nothing limits them."""
         return None if self.ranges is not None or not cells else self.weights.merged(cells)
 
+    def _closed(self, kind: Kind, most: int) -> Wide:
+        """The weights of one kind; rounding lengths up makes cells share their sequences."""
+        found = self.weights.sequence_of(kind, (1 << most.bit_length()) - 1)
+        return kernel_ready(Wide(found.mantissa[: most + 1], found.exponent[: most + 1]))
+
     def sequence(self, most: int) -> Wide:
         """The weights of the summed cell."""
         return self.after(-1, most)
 
     def part(self, place: int, most: int) -> Wide:
         """The weights of one part."""
-        found = kernel_ready(self.weights.sequence(self.cells[place], most))
+        found = self._closed(self.weights.kinds[self.cells[place]], most)
         if self.ranges is None:
             return found
         return masked(found, self.ranges[place].mask(most))
@@ -72,7 +77,7 @@ class SummedCell:
         """The weights of the sum of all parts but one."""
         kind = self._kind(self.cells[:place] + self.cells[place + 1 :])
         if kind is not None:
-            return kernel_ready(self.weights.sequence_of(kind, most))
+            return self._closed(kind, most)
         return _convolved(
             self._combined("before", place, most), self.after(place, most), self.effort
         )
@@ -86,7 +91,7 @@ class SummedCell:
         chosen = self.cells[:place] if how == "before" else self.cells[place + 1 :]
         kind = None if how == "best" else self._kind(chosen)
         if kind is not None:
-            return kernel_ready(self.weights.sequence_of(kind, most))
+            return self._closed(kind, most)
         step = 1 if how == "before" else -1
         far = 0 if how == "before" else len(self.cells) - 1
         found = self._made.setdefault((how, far, most), one_alone(most))

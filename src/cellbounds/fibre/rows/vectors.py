@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.fibre.rows.counting import row_counts
 from cellbounds.fibre.rows.lines import Line
 from cellbounds.fibre.rows.magnitudes import kernel_ready, masked
@@ -64,15 +64,34 @@ class Vectors:
         ground = (self.sums, self.lower, self.upper, self.starts, *self.weights, self.span)
         return Wide(*totals(*ground, largest))
 
-    def masses(self, outer: Wide) -> list[Wide]:
-        """For each column the weights of all vectors by its count; `outer` weighs the row sums."""
+    def masses(self, outer: Wide, chosen: IntArray) -> list[Wide]:
+        """For each column the weights of all vectors by its count; `outer` weighs the row sums.
+
+        Only the sums at the chosen places are looked at.
+        """
         from cellbounds.fibre.rows.compiled import masses
 
-        ends = list(zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True))
+        ends = self._ends
         turned = [np.concatenate([one[a:b][::-1] for a, b in ends]) for one in self.weights]
-        ground = (self.sums, self.lower, self.upper, self.starts, *self.weights)
-        mantissa, exponent = masses(*ground, *turned, *outer, self.span)
+        ranges = self.sums[chosen], self.lower[chosen], self.upper[chosen]
+        weighed = outer.mantissa[chosen], outer.exponent[chosen]
+        ground = (*ranges, self.starts, *self.weights, *turned)
+        mantissa, exponent = masses(*ground, *weighed, self.span)
         return [Wide(mantissa[a:b], exponent[a:b]) for a, b in ends]
+
+    @property
+    def _ends(self) -> list[tuple[int, int]]:
+        return list(zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True))
+
+    def possible(self) -> list[BoolArray]:
+        """For each column the counts in its range under some sum, all weights being positive."""
+        found = []
+        for column, (a, b) in enumerate(self._ends):
+            changes = np.zeros(b - a + 1, dtype=np.int64)
+            np.add.at(changes, self.lower[:, column], 1)
+            np.add.at(changes, self.upper[:, column] + 1, -1)
+            found.append(np.cumsum(changes[:-1]) > 0)
+        return found
 
     def draw(self, place: int, uniforms: FloatArray) -> IntArray:
         """Vectors of the row sum at a place, one for each line of uniform numbers."""
@@ -131,8 +150,8 @@ class WeighedRow:
 
     @property
     def steps(self) -> float:
-        """What the sums over its vectors cost."""
-        return 0.0 if self._counted else self.vectors.steps
+        """What the sums over its vectors cost; most terms are too faint to be added."""
+        return 0.0 if self._counted else self.vectors.steps / 4
 
     @property
     def _counted(self) -> bool:

@@ -9,11 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.errors import InvalidInput
 from cellbounds.fibre.rows.drawing import draw_tables
 from cellbounds.fibre.rows.lines import Ground
+from cellbounds.fibre.rows.listing import tables_of
 from cellbounds.fibre.rows.magnitudes import divided, kernel_ready, logarithms, masked, times
 from cellbounds.fibre.rows.modes import likeliest_table
 from cellbounds.fibre.rows.products import ROUNDINGS, coefficient, dense, product, product_steps
@@ -26,6 +27,9 @@ from cellbounds.wide import UNIT, Wide, log_of, probabilities
 __all__ = ["RowsWeighed", "weigh"]
 
 DOING = "summing the weights of all tables"
+
+FAR = 1100
+"""Row sums below 2**-FAR of the likeliest add nothing to a probability that is shown."""
 
 LONG = 1 << 11
 """Polynomials from this length on are made level before they are multiplied."""
@@ -41,7 +45,7 @@ def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
     TooMuchWork
         If that would take more steps than the effort.
     """
-    check_work(sum(line.sum_count for line in ground.lines) * 8.0, effort, DOING)
+    check_work(ground.layout_steps, effort, DOING)
     seen: dict[object, WeighedRow] = {}
     rows = []
     for place in ground.rows:
@@ -75,6 +79,7 @@ class RowsWeighed:
         self, ground: Ground, rows: Sequence[WeighedRow], weights: Weights, effort: float
     ) -> None:
         self._ground, self._rows, self._effort = ground, rows, effort
+        self._uniform = weights.uniform
         self._size = ground.spare + 1
         self._tilt = _level(ground, rows) if self._size >= LONG else Fraction(1)
         self._powers = kernel_ready(weights.sequence_of((Fraction(1), self._tilt), ground.spare))
@@ -148,13 +153,33 @@ class RowsWeighed:
         row = self._rows[place]
         found = self._row_masses.get(id(row))
         if found is None:
-            steps = 4 * row.vectors.steps + 2 * product_steps(self._size) * len(self._rows)
+            steps = 2 * product_steps(self._size) * len(self._rows)
             check_work(steps, self._effort, "the distribution of a cell")
             others = product(self._prefixes[place], self._suffixes[place])
             at = self._ground.spare - row.offsets
-            outer = Wide(others.mantissa[at], others.exponent[at])
-            found = self._row_masses[id(row)] = row.vectors.masses(times(outer, self._at(row)))
+            outer = times(Wide(others.mantissa[at], others.exponent[at]), self._at(row))
+            found = self._row_masses[id(row)] = self._by_count(row, outer)
         return found
+
+    def _by_count(self, row: WeighedRow, outer: Wide) -> list[Wide]:
+        """The same from what the other rows weigh for each sum of this one.
+
+        Sums that are next to impossible are passed over; counts that need them stay possible.
+        """
+        vectors, chosen = row.vectors, np.arange(len(row.offsets))
+        all_positive = bool((vectors.weights.mantissa > 0).all())
+        if all_positive:
+            logs = logarithms(times(outer, row.totals))
+            chosen = np.flatnonzero(logs >= logs.max() - FAR)
+        steps = 4 * vectors.steps * len(chosen) / len(row.offsets)
+        check_work(steps, self._effort, "the distribution of a cell")
+        found = vectors.masses(outer, chosen)
+        if len(chosen) == len(row.offsets):
+            return found
+        return [
+            _with_possible(masses, possible)
+            for masses, possible in zip(found, vectors.possible(), strict=True)
+        ]
 
     def _part_masses(self, cell: SummedCell, part: int, masses: Wide) -> Wide:
         """The same for one part: what remains of each sum is shared out among the others."""
@@ -167,11 +192,13 @@ class RowsWeighed:
 
     def mode(self) -> IntArray:
         """The first table of largest weight (flat)."""
+        if self._uniform:
+            return next(tables_of(self._ground))
         return likeliest_table(self._ground, self._rows, self._effort)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent tables, one in each line."""
-        steps = sum(len(row.offsets) + row.vectors.steps / len(row.offsets) for row in self._rows)
+        steps = sum(row.vectors.steps / len(row.offsets) for row in self._rows)
         check_work(size * steps, self._effort, f"drawing {size} tables")
         tilted = [self._tilted[id(row)] for row in self._rows]
         return draw_tables(self._ground, self._rows, tilted, self._suffixes, size, rng)
@@ -180,6 +207,13 @@ class RowsWeighed:
 def _first(powers: Wide, last: int) -> Wide:
     """The powers up to the last, then zeros."""
     return masked(powers, np.arange(len(powers.mantissa)) <= last)
+
+
+def _with_possible(masses: Wide, possible: BoolArray) -> Wide:
+    """Give counts that are possible, but have no mass, one that no probability shows."""
+    least = int(masses.exponent.max()) - 2 * FAR
+    missing = possible & (masses.mantissa == 0)
+    return Wide(np.where(missing, 0.5, masses.mantissa), np.where(missing, least, masses.exponent))
 
 
 def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
