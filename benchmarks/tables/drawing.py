@@ -8,6 +8,7 @@ from benchmarks.tables.cases import Case
 from benchmarks.tables.questions import agreement, summed_up, timed
 
 METHODS = ("exact", "chain", "importance")
+PATIENCE = 20.0  # seconds; what was drawn by then counts
 
 
 def measure(case: Case, size: int, seed: int, budget: float) -> Record:
@@ -31,7 +32,14 @@ def by_method(
     """Time draws by one method; the diagnostics are part of the call."""
     try:
         drawn, times = timed(
-            lambda: cb.sample(case.release, size, prior=case.prior, method=method, rng=seed),
+            lambda: cb.sample(
+                case.release,
+                size,
+                prior=case.prior,
+                method=method,
+                rng=seed,
+                seconds=PATIENCE,
+            ),
             budget,
         )
     except (cb.TooMuchWork, cb.Unsettled) as problem:

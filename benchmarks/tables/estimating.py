@@ -9,6 +9,7 @@ from benchmarks.margins.records import Record
 from benchmarks.tables import questions
 from benchmarks.tables.cases import Case
 
+PATIENCE = 20.0  # seconds; what was drawn by then counts
 ROUNDING = 1e-9  # of an estimate, relative to it
 
 
@@ -16,14 +17,15 @@ def measure(case: Case, draws: int, seed: int, budget: float, exact: bool) -> Re
     """Estimate the number of tables, and count them if that is to be done."""
     try:
         found, times = questions.timed(
-            lambda: cb.estimate_tables(case.release, draws=draws, rng=seed), budget
+            lambda: cb.estimate_tables(case.release, draws=draws, rng=seed, seconds=PATIENCE),
+            budget,
         )
     except (cb.TooMuchWork, cb.Unsettled) as problem:
         return {"case": case.name, "draws": draws, "seed": seed, "refused": str(problem)}
     record = {
         "case": case.name,
         "cells": case.table.domain.size,
-        "draws": draws,
+        "draws": found.draws,
         "seed": seed,
         "said": str(found),
         "log_estimate": found.log_value,

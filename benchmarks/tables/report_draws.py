@@ -7,7 +7,7 @@ from math import exp, floor, log
 
 from benchmarks.margins.records import Record
 from benchmarks.report import duration, markdown, significant, times
-from benchmarks.tables.drawing import METHODS
+from benchmarks.tables.drawing import METHODS, PATIENCE
 from benchmarks.tables.numbers import number, outcome, refusals, took
 
 
@@ -36,10 +36,11 @@ def compared(rows: Sequence[Record]) -> list[str]:
         lines.append(line)
     size = next((row["size"] for row in rows if "size" in row), 0)
     return [
-        f"{size:,} draws by each method, everything included (moves, burn-in and thinning as "
-        "usual, diagnostics). ESS: the effective size of the worst cell. *Off*: the largest "
-        "distance of a mean from the exact one among all cells, in units of its stated error "
-        "(2 to 3.5 are usual for the largest of 4 to 100).",
+        f"{size:,} draws by each method, or as many as are ready after {duration(PATIENCE)}, "
+        "everything included (moves, burn-in and thinning as usual, diagnostics). ESS: the "
+        "effective size of the worst cell. *Off*: the largest distance of a mean from the exact "
+        "one among all cells, in units of its stated error (2 to 3.5 are usual for the largest "
+        "of 4 to 100).",
         markdown(lines),
         *refusals(reasons),
         *broken(rows),
@@ -99,8 +100,8 @@ def estimates(rows: Sequence[Record]) -> list[str]:
             ]
         )
     return [
-        "Sequential importance sampling. *Off*: the distance of the estimate from the exact "
-        "number in units of its stated error.",
+        f"Sequential importance sampling, at most {duration(PATIENCE)}. *Off*: the distance of "
+        "the estimate from the exact number in units of its stated error.",
         markdown(lines),
         *refusals([(row.get("case", "?"), "estimate", row) for row in rows]),
     ]

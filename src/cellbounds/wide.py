@@ -69,8 +69,7 @@ def probabilities(masses: Wide) -> FloatArray:
     top = int(exponent.max(initial=NOTHING))
     scaled = np.ldexp(mantissa, np.maximum(exponent - top, -1000))
     scaled[exponent - top < -1000] = 0.0
-    total = math.fsum(scaled)
-    return np.asarray(scaled / total)
+    return np.asarray(scaled / scaled.sum())
 
 
 def total_of(masses: Sequence[Wide]) -> Wide:
@@ -79,4 +78,4 @@ def total_of(masses: Sequence[Wide]) -> Wide:
     exponent = np.concatenate([np.atleast_1d(one.exponent) for one in masses])
     top = int(exponent.max(initial=NOTHING))
     scaled = np.ldexp(mantissa, np.maximum(exponent - top, -1000))
-    return widened(math.fsum(scaled), top)
+    return widened(scaled.sum(), top)

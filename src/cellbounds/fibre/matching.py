@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.domain import Domain
-from cellbounds.errors import InconsistentRelease, TooMuchWork
+from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.releases import Margin, Release, Total
 from cellbounds.results.distribution import Distribution
@@ -55,12 +56,7 @@ def matched_tables(facts: Facts, weights: Weights) -> Matching | Refusal:
     if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
         return Refusal("matching needs exact margins that make a decomposable model of all cells")
     factor = weights.kinds[0][1]
-    part = _laid_out(release, tree)
-    total = release.total.exact
-    if total is not None:
-        for clique in _cliques(part):
-            _agree(_Clique((), np.array(total)), clique)
-    return Matching(release.domain, part, float(factor))
+    return Matching(release.domain, _laid_out(release, tree), float(factor))
 
 
 def _known(tree: Tree) -> bool:
@@ -78,39 +74,50 @@ class _Clique:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Glued:
-    """Two parts and the counts of what they share."""
+class _Step:
+    """A clique, and the counts of what it shares with all cliques before it."""
 
-    left: _Part
-    right: _Part
+    clique: _Clique
     shared: _Clique
-    names: tuple[str, ...]
 
 
-_Part = _Clique | _Glued
+def _laid_out(release: Release, tree: Tree) -> list[_Step]:
+    """The cliques in an order in which what each shares with those before lies in one of them."""
+    left = _cliques(release, tree)
+    placed: list[_Clique] = []
+    steps: list[_Step] = []
+    total = release.total.exact
+    while left:
+        seen = {name for clique in placed for name in clique.names}
+        for clique in left:
+            names = tuple(name for name in clique.names if name in seen)
+            behind = [one for one in placed if set(names) <= set(one.names)]
+            if behind or not placed:
+                break
+        else:
+            raise CellboundsError("a decomposable model has no order; please report this")
+        shared = _summed(clique, names)
+        for one in behind:
+            _agree(shared, one)
+        if total is not None:
+            _agree(_Clique((), np.array(total)), clique)
+        steps.append(_Step(clique, shared))
+        placed.append(clique)
+        left = [one for one in left if one is not clique]
+    return steps
 
 
-def _laid_out(release: Release, tree: Tree) -> _Part:
-    if isinstance(tree, Leaf):
-        assert tree.known is not None
-        clique = _clique(release, tree.known.place, tree.variables)
-        for place in tree.statements:
-            said = release.statements[place]
-            assert isinstance(said, Margin)
-            _agree(_clique(release, place, frozenset(said.variables)), clique)
-        return clique
-    left, right = _laid_out(release, tree.left), _laid_out(release, tree.right)
-    shared = _clique(release, tree.border.place, tree.border.variables)
-    for part in (left, right):
-        for clique in _cliques(part):
-            if tree.border.variables <= set(clique.names):
-                _agree(shared, clique)
-    names = tuple(name for name in release.domain.names if name in tree.variables)
-    return _Glued(left, right, shared, names)
-
-
-def _cliques(part: _Part) -> list[_Clique]:
-    return [part] if isinstance(part, _Clique) else [*_cliques(part.left), *_cliques(part.right)]
+def _cliques(release: Release, tree: Tree) -> list[_Clique]:
+    """The known margins that the model is made of; every other margin must agree with them."""
+    if not isinstance(tree, Leaf):
+        return [*_cliques(release, tree.left), *_cliques(release, tree.right)]
+    assert tree.known is not None
+    clique = _clique(release, tree.known.place, tree.variables)
+    for place in tree.statements:
+        said = release.statements[place]
+        assert isinstance(said, Margin)
+        _agree(_clique(release, place, frozenset(said.variables)), clique)
+    return [clique]
 
 
 def _clique(release: Release, place: int, variables: frozenset[str]) -> _Clique:
@@ -142,55 +149,58 @@ class Matching:
 
     name = "matching of records (hypergeometric law of a decomposable model)"
 
-    def __init__(self, domain: Domain, part: _Part, factor: float) -> None:
+    def __init__(self, domain: Domain, steps: list[_Step], factor: float) -> None:
         self._domain = domain
-        self._part = part
-        self._total = int(_cliques(part)[0].counts.sum())
-        self.log_mass = self._total * math.log(factor) + _log_mass(part)
-        steps = len(_cliques(part))
-        # Each glued step sums products of two probabilities that were made by at most as many
-        # ratios of three roundings as there are records.
-        self.error = steps * (4 * min(self._largest(), 2**40) + 8) * UNIT
-
-    def _largest(self) -> int:
-        return max(int(clique.counts.max(initial=0)) for clique in _cliques(self._part))
+        self._steps = steps
+        self._total = int(steps[0].clique.counts.sum())
+        self.log_mass = self._total * math.log(factor) + math.fsum(
+            _log_factorials(step.shared) - _log_factorials(step.clique) for step in steps[1:]
+        )
+        self.log_mass -= _log_factorials(steps[0].clique)
+        largest = max(int(step.clique.counts.max(initial=0)) for step in steps)
+        # Each step sums products of two probabilities that were made by at most as many ratios of
+        # four roundings as there are records.
+        self.error = len(steps) * (4 * min(largest, 2**40) + 8) * UNIT
 
     def distribution(self, cell: int) -> Distribution:
         """A cell is glued from the counts of its projections, one after another."""
         index = np.unravel_index(cell, self._domain.shape)
         at = {name: int(place) for name, place in zip(self._domain.names, index, strict=True)}
-        low, chances = _distribution(self._part, at)
-        return Distribution(low + np.arange(len(chances)), chances / math.fsum(chances))
+        low, chances = _at(self._steps[0].clique, at), np.ones(1)
+        for step in self._steps[1:]:
+            low, chances = _glued(low, chances, _at(step.clique, at), _at(step.shared, at))
+        return Distribution(low + np.arange(len(chances)), chances / chances.sum())
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Match records at random, part by part."""
+        """Match records at random, clique by clique."""
         if self._total >= LARGEST:
             raise TooMuchWork(f"N is {LARGEST} or more; matching draws from fewer records")
-        drawn = _drawn(self._part, size, rng)
-        return drawn.reshape(size, self._domain.size)
-
-
-def _distribution(part: _Part, at: dict[str, int]) -> tuple[int, FloatArray]:
-    """The smallest count of a projection of a cell, and the chances from there on."""
-    if isinstance(part, _Clique):
-        return _at(part, at), np.ones(1)
-    first, left = _distribution(part.left, at)
-    second, right = _distribution(part.right, at)
-    records = _at(part.shared, at)
-    top = min(first + len(left), second + len(right)) - 1
-    bottom = max(0, first + second - records)
-    chances = np.zeros(top - bottom + 1)
-    for one, chance in enumerate(left):
-        for other, also in enumerate(right):
-            low, each = _hypergeometric(records, first + one, second + other)
-            chances[low - bottom : low - bottom + len(each)] += chance * also * each
-    return bottom, chances
+        first = self._steps[0].clique
+        tables = np.broadcast_to(first.counts, (size, *first.counts.shape)).astype(np.int64)
+        names = first.names
+        for step in self._steps[1:]:
+            tables, names = _matched_to(tables, names, step, rng)
+        order = [0, *(1 + names.index(name) for name in self._domain.names)]
+        return np.transpose(tables, order).reshape(size, self._domain.size)
 
 
 def _at(clique: _Clique, at: dict[str, int]) -> int:
     return int(clique.counts[tuple(at[name] for name in clique.names)])
 
 
+def _glued(low: int, chances: FloatArray, count: int, records: int) -> tuple[int, FloatArray]:
+    """The chances after one more clique: how many of the records at hand meet one of `count`."""
+    bottom = max(0, low + count - records)
+    top = min(low + len(chances) - 1, count)
+    glued = np.zeros(top - bottom + 1)
+    for held, chance in enumerate(chances.tolist(), low):
+        if chance:
+            first, each = _hypergeometric(records, held, count)
+            glued[first - bottom : first - bottom + len(each)] += chance * each
+    return bottom, glued
+
+
+@lru_cache(maxsize=50_000)
 def _hypergeometric(records: int, left: int, right: int) -> tuple[int, FloatArray]:
     """The chances of how many of `left` records meet one of `right`, from the smallest count on.
 
@@ -204,36 +214,30 @@ def _hypergeometric(records: int, left: int, right: int) -> tuple[int, FloatArra
     grown = np.cumprod((left - up) * (right - up) / ((up + 1) * (spare + up + 1)))
     shrunk = np.cumprod(down * (spare + down) / ((left - down + 1) * (right - down + 1)))
     chances = np.concatenate([shrunk[::-1], [1.0], grown])
-    return low, chances / math.fsum(chances)
-
-
-def _log_mass(part: _Part) -> float:
-    """The logarithm of the sum of 1 / n! over all tables: what is shared over the parts."""
-    if isinstance(part, _Clique):
-        return -_log_factorials(part)
-    return _log_mass(part.left) + _log_mass(part.right) + _log_factorials(part.shared)
+    chances /= chances.sum()
+    chances.flags.writeable = False
+    return low, chances
 
 
 def _log_factorials(clique: _Clique) -> float:
     return math.fsum(math.lgamma(int(count) + 1) for count in clique.counts.flat)
 
 
-def _drawn(part: _Part, size: int, rng: np.random.Generator) -> IntArray:
-    """Tables over the variables of a part: shape (size, levels of its names in order)."""
-    if isinstance(part, _Clique):
-        return np.broadcast_to(part.counts, (size, *part.counts.shape)).astype(np.int64)
-    left, right = _drawn(part.left, size, rng), _drawn(part.right, size, rng)
-    shared = part.shared.names
-    own = tuple(name for name in part.left.names if name not in shared)
-    other = tuple(name for name in part.right.names if name not in shared)
-    rows = _turned(left, part.left.names, (*shared, *own), len(shared))
-    columns = _turned(right, part.right.names, (*shared, *other), len(shared))
+def _matched_to(
+    tables: IntArray, names: tuple[str, ...], step: _Step, rng: np.random.Generator
+) -> tuple[IntArray, tuple[str, ...]]:
+    """Tables with one more clique matched to them, and the order of their axes."""
+    size, shared = len(tables), step.shared.names
+    own = tuple(name for name in names if name not in shared)
+    new = tuple(name for name in step.clique.names if name not in shared)
+    rows = _turned(tables, names, (*shared, *own), len(shared))
+    whole = np.broadcast_to(step.clique.counts, (size, *step.clique.counts.shape))
+    columns = _turned(whole.astype(np.int64), step.clique.names, (*shared, *new), len(shared))
+    levels = dict(zip(names, tables.shape[1:], strict=True))
+    levels |= dict(zip(step.clique.names, step.clique.counts.shape, strict=True))
+    order = (*shared, *own, *new)
     glued = _matched(rows, columns, rng)
-    levels = dict(zip(part.left.names, left.shape[1:], strict=True))
-    levels |= dict(zip(part.right.names, right.shape[1:], strict=True))
-    order = (*shared, *own, *other)
-    spread = glued.reshape(size, *(levels[name] for name in order))
-    return np.transpose(spread, [0, *(1 + order.index(name) for name in part.names)])
+    return glued.reshape(size, *(levels[name] for name in order)), order
 
 
 def _turned(

@@ -57,12 +57,12 @@ class Distribution:
     @property
     def mean(self) -> float:
         """The expected count."""
-        return math.fsum(self.probabilities * self.values)
+        return float(self.probabilities @ self.values)
 
     @property
     def sd(self) -> float:
         """The standard deviation."""
-        return math.sqrt(math.fsum(self.probabilities * (self.values - self.mean) ** 2))
+        return math.sqrt(self.probabilities @ (self.values - self.mean) ** 2)
 
     @property
     def median(self) -> int:

@@ -128,6 +128,7 @@ class WeighedDiagram:
         from cellbounds.fibre.diagram.walks import back
 
         self._diagram, self._kinds, self._source = diagram, kinds, weights
+        self._found: dict[int, _Pairs] = {}
         self._place = {
             cell: (layer, within)
             for layer, cells in enumerate(diagram.cells)
@@ -203,20 +204,28 @@ class WeighedDiagram:
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of one cell of the part."""
+        layer, within = self._place[cell]
+        floor, first = self._diagram.floors[layer], int(self._weights[layer].starts[within])
+        own = slice(first, first + int(floor.spans[within]))
+        found = self._masses(layer)
+        held = np.flatnonzero(found.mantissa[own])
+        pairs = _Pairs(found.mantissa[own][held], found.exponent[own][held])
+        return Distribution(int(floor.lowers[within]) + held, probabilities(pairs.wide()))
+
+    def _masses(self, layer: int) -> _Pairs:
+        """The weights of all paths with each value of the cells of a layer, one after the other."""
         from cellbounds.fibre.diagram.walks import masses
 
-        layer, within = self._place[cell]
-        floor, weight = self._diagram.floors[layer], self._weights[layer]
-        here, after = self._forth[layer], self._back[layer + 1]
-        span = int(floor.spans[within])
-        found = np.zeros(span), np.zeros(span, dtype=np.int64)
-        masses(
-            floor, *weight, here.mantissa, here.exponent,
-            after.mantissa, after.exponent, math.isqrt(len(floor.sizes)) + 1, within, *found,
-        )  # fmt: skip
-        held = np.flatnonzero(found[0])
-        chances = probabilities(_Pairs(found[0][held], found[1][held]).wide())
-        return Distribution(int(floor.lowers[within]) + held, chances)
+        if layer not in self._found:
+            floor, weight = self._diagram.floors[layer], self._weights[layer]
+            here, after = self._forth[layer], self._back[layer + 1]
+            found = _Pairs(np.zeros(len(weight.mantissa)), np.zeros(len(weight.mantissa), np.int64))
+            masses(
+                floor, *weight, here.mantissa, here.exponent, after.mantissa, after.exponent,
+                math.isqrt(len(floor.sizes)) + 1, found.mantissa, found.exponent,
+            )  # fmt: skip
+            self._found[layer] = found
+        return self._found[layer]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent draws of the part's cells, one in each row."""

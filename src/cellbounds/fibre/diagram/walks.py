@@ -154,11 +154,10 @@ def masses(
     after: FloatArray,
     after_exponents: IntArray,
     block: int,
-    cell: int,
     found: FloatArray,
     found_exponents: IntArray,
 ) -> None:
-    """The weight of all paths in which a cell of the layer has each of its values.
+    """The weight of all paths in which each cell of the layer has each of its values.
 
     Sums are made in blocks of nodes, so that no sum has very many terms.
     """
@@ -173,13 +172,14 @@ def masses(
                 goal = _goal(floor, node, k)
                 if goal < 0:
                     continue
-                value = floor.firsts[node, cell] + floor.slopes[cell] * k
                 term, power = _weight(floor, node, k, starts, weights, exponents)
                 term, power = _normal(term * after[goal], power + after_exponents[goal])
                 term, power = _normal(term * here[node], power + here_exponents[node])
-                part[value], part_exponents[value] = _plus(
-                    part[value], part_exponents[value], term, power
-                )
+                for cell in range(len(starts)):
+                    value = starts[cell] + floor.firsts[node, cell] + floor.slopes[cell] * k
+                    part[value], part_exponents[value] = _plus(
+                        part[value], part_exponents[value], term, power
+                    )
         for value in range(len(found)):
             term, power = _normal(part[value], part_exponents[value])
             found[value], found_exponents[value] = _plus(

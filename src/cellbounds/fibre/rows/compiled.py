@@ -31,7 +31,7 @@ __all__ = [
     "totals",
 ]
 
-CHAIN = 24
+CHAIN = 26
 """Roundings of a sum of products, what is too faint to be added included."""
 
 EMPTY = -(2**60)

@@ -10,7 +10,7 @@ import numpy as np
 from cellbounds.beliefs import Kind, Weights
 from cellbounds.fibre.rows.lines import PartRange
 from cellbounds.fibre.rows.magnitudes import kernel_ready, masked, one_alone
-from cellbounds.fibre.rows.products import product, product_steps
+from cellbounds.fibre.rows.products import ROUNDINGS, product, product_steps
 from cellbounds.fibre.rows.work import check_work
 from cellbounds.wide import Wide
 
@@ -43,11 +43,9 @@ class SummedCell:
     @property
     def roundings(self) -> int:
         """The relative error of its sequences, in units."""
-        from cellbounds.fibre.rows.compiled import CHAIN
-
         if len(self.cells) == 1 or self._kind(self.cells) is not None:
             return 1
-        return len(self.cells) * (CHAIN + 1)
+        return len(self.cells) * (ROUNDINGS + 1)
 
     def _kind(self, cells: tuple[int, ...]) -> Kind | None:
         """The kind of the sum of some parts, if it is of one kind and nothing limits them."""

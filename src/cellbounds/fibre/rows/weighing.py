@@ -112,7 +112,7 @@ class RowsWeighed:
 
         in_rows = sum(row.roundings + 3 for row in self._rows)
         in_products = (len(self._rows) + 3) * ROUNDINGS
-        in_cells = 2 * max((row.roundings for row in self._rows), default=0) + CHAIN + 20
+        in_cells = 3 * max((row.roundings for row in self._rows), default=0) + CHAIN + 20
         return 2.02 * UNIT * (in_rows + in_products + in_cells)
 
     def _log_mass(self) -> float:
