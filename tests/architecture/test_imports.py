@@ -18,6 +18,7 @@ ROOMS = (
     "version",
     "errors",
     "arrays",
+    "compiling",
     "wide",
     "text",
     "frames",

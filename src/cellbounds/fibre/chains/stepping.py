@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cellbounds.arrays import IntArray
+from cellbounds.compiling import compiled, random_unit
 from cellbounds.fibre.chains.ground import Book, Limits
-from cellbounds.methods.general.walking import _compiled
 from cellbounds.wide import FloatArray
 
 __all__ = ["Law", "advance", "row_sums"]
@@ -35,23 +35,12 @@ class Law(NamedTuple):
     latent: bool
 
 
-@_compiled
-def _uniform(state: IntArray) -> Any:
-    """A number in [0, 1) with 53 random bits (splitmix64: a counter and a mixing function)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@_compiled
+@compiled
 def _below(state: IntArray, limit: int) -> Any:
-    return np.int64(_uniform(state) * limit)
+    return np.int64(random_unit(state) * limit)
 
 
-@_compiled
+@compiled
 def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
     """The logarithm of the weight of ``count + change`` over that of `count`."""
     gain = change * logarithm
@@ -70,7 +59,7 @@ def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
     return gain
 
 
-@_compiled
+@compiled
 def _listed(listed: IntArray, low: int, high: int, value: int) -> Any:
     """Whether a value is one of ``listed[low:high]``, which ascend."""
     end = high
@@ -83,7 +72,7 @@ def _listed(listed: IntArray, low: int, high: int, value: int) -> Any:
     return low < end and listed[low] == value
 
 
-@_compiled
+@compiled
 def row_sums(limits: Limits, counts: IntArray) -> Any:
     """The sums of the rows that moves change."""
     sums = np.zeros(len(limits.row_lower), dtype=np.int64)
@@ -93,7 +82,7 @@ def row_sums(limits: Limits, counts: IntArray) -> Any:
     return sums
 
 
-@_compiled
+@compiled
 def advance(
     book: Book,
     limits: Limits,
@@ -145,7 +134,7 @@ def advance(
                 pick = number - 1 if in_order else _below(state, moves)
             if pick < 0:
                 continue
-            sign = 1 if _uniform(state) < 0.5 else -1
+            sign = 1 if random_unit(state) < 0.5 else -1
             for k in range(move_starts[pick], move_starts[pick + 1]):
                 cell = move_cells[k]
                 if mark[cell] != number:
@@ -202,7 +191,7 @@ def advance(
                     gain += _gain(counts[cell], delta[cell], -1.0, log_mean)
                 else:
                     gain += _gain(counts[cell], delta[cell], shapes[cell], logarithms[cell])
-            if gain >= 0.0 or _uniform(state) < math.exp(gain):
+            if gain >= 0.0 or random_unit(state) < math.exp(gain):
                 accepted += 1
                 for t in range(many):
                     counts[touched[t]] += delta[touched[t]]

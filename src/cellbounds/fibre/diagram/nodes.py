@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.arrays import IntArray
-from cellbounds.fibre.diagram.compiling import compiled
+from cellbounds.compiling import compiled
 from cellbounds.fibre.diagram.floors import Floor
 from cellbounds.fibre.diagram.layers import BITS, Layer
 

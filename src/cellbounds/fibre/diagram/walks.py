@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.arrays import IntArray
-from cellbounds.fibre.diagram.compiling import compiled
+from cellbounds.compiling import compiled
 from cellbounds.fibre.diagram.floors import Floor
 from cellbounds.wide import FloatArray
 

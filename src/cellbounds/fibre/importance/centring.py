@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cellbounds.arrays import IntArray
+from cellbounds.compiling import compiled
 from cellbounds.fibre.importance.centre import Centre
-from cellbounds.fibre.importance.propagation import Bounds, compiled
+from cellbounds.fibre.importance.propagation import Bounds
 from cellbounds.wide import FloatArray
 
 __all__ = ["Room", "central_means", "expected", "made_room"]

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cellbounds.arrays import IntArray
+from cellbounds.compiling import compiled, random_unit
 from cellbounds.fibre.importance.centre import Centre
 from cellbounds.fibre.importance.centring import expected, made_room
 from cellbounds.fibre.importance.plan import Frame
 from cellbounds.fibre.importance.propagation import (
     Bounds,
     Queue,
-    compiled,
     copied,
     copy_bounds,
     empty_queue,
@@ -50,17 +50,6 @@ class Law(NamedTuple):
 
     kind: int
     wider: float
-
-
-@compiled
-def _random(state: IntArray) -> Any:
-    """A random number from 0 to below 1 (xorshift64*)."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * 2.0**-53
 
 
 @compiled
@@ -160,7 +149,7 @@ def _choose(
     pieces: Any, begins: IntArray, listed: Any, chances: FloatArray, state: IntArray
 ) -> Any:
     """A value and its probability."""
-    at = _random(state)
+    at = random_unit(state)
     piece = 0
     while piece < pieces - 1 and at >= chances[piece]:
         at -= chances[piece]
@@ -170,7 +159,7 @@ def _choose(
     if listed or begins[piece + 1] - begins[piece] == 1:
         return begins[piece], chances[piece]
     size = begins[piece + 1] - begins[piece]
-    inside = min(np.int64(_random(state) * size), size - 1)
+    inside = min(np.int64(random_unit(state) * size), size - 1)
     return begins[piece] + inside, chances[piece] / size
 
 
@@ -206,7 +195,7 @@ def draw_tables(
         copy_bounds(root, now)
         room.means[:] = centre.means
         state[0] = _seeded(seed, first + number)
-        _random(state)
+        random_unit(state)
         log = 0.0
         for variable in order:
             low, high = now.lower[variable], now.upper[variable]

@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from cellbounds.arrays import IntArray
+from cellbounds.compiling import compiled
 from cellbounds.constraints import NO_LOWER, NO_UPPER
 from cellbounds.fibre.importance.plan import Frame
 
 __all__ = [
     "Bounds",
     "Queue",
-    "compiled",
     "copied",
     "copy_bounds",
     "empty_queue",
@@ -30,14 +29,6 @@ __all__ = [
 
 ROW_VISITS = 40
 """Visits to each row in one propagation, on average, before it ends; what it found holds."""
-
-
-def compiled(function: Any) -> Any:
-    """Compile when first called, and keep the result on disk if there is a place for it."""
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(function)
 
 
 class Bounds(NamedTuple):

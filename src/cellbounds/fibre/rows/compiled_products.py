@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.fibre.rows.compiled import (
     BLOCK,
     DEEPEST,
@@ -20,13 +20,42 @@ from cellbounds.wide import FloatArray
 __all__ = ["correlate", "multiply"]
 
 
+SPREAD = 480
+"""Within blocks of no more binary orders of magnitude plain doubles can be multiplied."""
+
+
 @compiled
-def _tops(exponents: IntArray) -> IntArray:
-    """The largest exponent of each block."""
-    tops = np.full(len(exponents) // BLOCK + 1, EMPTY)
-    for t in range(len(exponents)):
-        tops[t // BLOCK] = max(tops[t // BLOCK], exponents[t])
-    return tops
+def _blocks(m: FloatArray, e: IntArray) -> tuple[IntArray, FloatArray, BoolArray]:
+    """For each block its largest exponent, its numbers over that power of two, and if all fit."""
+    count = len(m) // BLOCK + 1
+    tops, fits = np.full(count, 4 * EMPTY), np.ones(count, dtype=np.bool_)
+    scaled = np.zeros(len(m))
+    for t in range(len(m)):
+        if m[t] > 0.0:
+            tops[t // BLOCK] = max(tops[t // BLOCK], e[t])
+    for t in range(len(m)):
+        if m[t] > 0.0:
+            fall = e[t] - tops[t // BLOCK]
+            if fall < -SPREAD:
+                fits[t // BLOCK] = False
+            else:
+                scaled[t] = m[t] * POWERS[fall + DEEPEST]
+    return tops, scaled, fits
+
+
+@compiled
+def _plain_dot(left: FloatArray, right: FloatArray) -> float:
+    """The sum of products of a block of doubles, in four running sums."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = len(left) // 4
+    for t in range(whole):
+        a += left[4 * t] * right[4 * t]
+        b += left[4 * t + 1] * right[4 * t + 1]
+        c += left[4 * t + 2] * right[4 * t + 2]
+        d += left[4 * t + 3] * right[4 * t + 3]
+    for t in range(4 * whole, len(left)):
+        a += left[t] * right[t]
+    return (a + b) + (c + d)
 
 
 @compiled
@@ -37,44 +66,47 @@ def multiply(
     size = len(m2)
     found, exponents = np.zeros(len(places)), np.full(len(places), EMPTY)
     back_m, back_e = m2[::-1].copy(), e2[::-1].copy()
-    tops1, tops2 = _tops(e1), _tops(back_e)
-    bounds = np.zeros(len(tops1), dtype=np.int64)
+    tops1, scaled1, fits1 = _blocks(m1, e1)
+    tops2, scaled2, fits2 = _blocks(back_m, back_e)
     for k in range(len(places)):
-        y = places[k]
-        first, stop = max(0, y - size + 1), min(len(m1), y + 1)
-        if first >= stop:
-            continue
-        # Entry v meets entry size - 1 - y + v of what is turned round.
-        shift = size - 1 - y
-        begin, end = first // BLOCK, (stop - 1) // BLOCK + 1
-        best, ahead = 4 * EMPTY, begin
-        for b in range(begin, end):
-            low = max(b * BLOCK, first) + shift
-            high = min((b + 1) * BLOCK, stop) - 1 + shift
-            bounds[b] = tops1[b] + max(tops2[low // BLOCK], tops2[high // BLOCK])
-            if bounds[b] > best:
-                best, ahead = bounds[b], b
+        first, stop = max(0, places[k] - size + 1), min(len(m1), places[k] + 1)
+        # Entry v of the first meets entry v + shift of the second, which is turned round.
+        shift = size - 1 - places[k]
         total, carry, scale = 0.0, 0.0, 4 * EMPTY
-        for turn in range(begin - 1, end):
-            b = ahead if turn < begin else turn
-            if (turn == ahead) or bounds[b] < scale - FAINT or bounds[b] < EMPTY:
-                continue
-            low, high = max(b * BLOCK, first), min((b + 1) * BLOCK, stop)
-            m, e = dot(
-                m1[low:high], e1[low:high], back_m[low + shift : high + shift],
-                back_e[low + shift : high + shift],
-            )  # fmt: skip
-            if m == 0.0:
-                continue
-            rise = e - scale
-            if rise > 200 or scale < EMPTY:
-                factor = 0.0 if rise > DEEPEST else POWERS[DEEPEST - rise]
-                total, carry, scale, rise = total * factor, carry * factor, e, 0
-            if rise > -DEEPEST:
-                more = m * POWERS[rise + DEEPEST] - carry
-                summed = total + more
-                carry = (summed - total) - more
-                total = summed
+        begin = first
+        best, ahead = 8 * EMPTY, first
+        while begin < stop:
+            bound = tops1[begin // BLOCK] + tops2[(begin + shift) // BLOCK]
+            if bound > best:
+                best, ahead = bound, begin
+            begin += min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK)
+        # What is likely to be largest comes first: the rest is then known to be faint.
+        begin, early = ahead, True
+        while begin < stop:
+            b1, b2 = begin // BLOCK, (begin + shift) // BLOCK
+            end = min(stop, begin + min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK))
+            bound = tops1[b1] + tops2[b2]
+            if (early or begin != ahead) and bound >= max(scale - FAINT, EMPTY):
+                if fits1[b1] and fits2[b2]:
+                    m, e = normal(
+                        _plain_dot(scaled1[begin:end], scaled2[begin + shift : end + shift]), bound
+                    )
+                else:
+                    m, e = dot(
+                        m1[begin:end], e1[begin:end], back_m[begin + shift : end + shift],
+                        back_e[begin + shift : end + shift],
+                    )  # fmt: skip
+                if m > 0.0:
+                    rise = e - scale
+                    if rise > 200:
+                        factor = 0.0 if rise > DEEPEST else POWERS[DEEPEST - rise]
+                        total, carry, scale, rise = total * factor, carry * factor, e, 0
+                    more = m * POWERS[max(rise, -DEEPEST) + DEEPEST] - carry
+                    summed = total + more
+                    carry = (summed - total) - more
+                    total = summed
+            begin = first if early else end
+            early = False
         found[k], exponents[k] = normal(total, scale)
     return found, exponents
 

@@ -11,23 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cellbounds.arrays import IntArray
+from cellbounds.compiling import compiled
 from cellbounds.methods.general.moves import Ground
 
 __all__ = ["longest_move", "walk", "walk_each"]
 
 
-def _compiled(function: Any) -> Any:
-    """Compile when first called, and keep the result on disk if there is a place for it."""
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(function)
-
-
-@_compiled
+@compiled
 def _below(state: IntArray, limit: Any) -> Any:
     """A random number below `limit` (xorshift64*; numba's own generator is three times slower)."""
     x = state[0]
@@ -38,7 +30,7 @@ def _below(state: IntArray, limit: Any) -> Any:
     return np.int64((x * np.uint64(2685821657736338717)) >> np.uint64(33)) % limit
 
 
-@_compiled
+@compiled
 def walk(
     ground: Ground,
     counts: IntArray,
@@ -156,7 +148,7 @@ def walk(
     return left, kept
 
 
-@_compiled
+@compiled
 def walk_each(
     ground: Ground,
     counts: IntArray,
@@ -197,7 +189,7 @@ def walk_each(
     return len(targets), kept
 
 
-@_compiled
+@compiled
 def longest_move(ground: Ground, counts: IntArray, target: int, base: int, best: IntArray) -> Any:
     """The move through `base` that raises the sum `target` by one and can be made most often.
 
