@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from cellbounds.arrays import SAFE, BoolArray, IntArray, whole_array
 from cellbounds.domain import Domain, Grouping, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.frames import frame_of
+from cellbounds.table_files import write_counts
 
 __all__ = ["Table"]
 
@@ -236,6 +238,29 @@ class Table:
             for name, label in zip(columns, labels, strict=True):
                 columns[name].append(label)
         return frame_of({**columns, "count": [int(n) for n in self.counts.flat]}, backend)
+
+    def write(self, path: str | Path, *, count: str = "count") -> None:
+        """Write the table as a CSV, Excel or Parquet file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where; the ending (``.csv``, ``.xlsx`` or ``.parquet``) says what to write.
+        count
+            Name of the column of counts.
+
+        Notes
+        -----
+        :func:`~cellbounds.read_table` gives the same table back. CSV and Excel files hold labels
+        as text; in CSV an apostrophe stands before those that a spreadsheet would take for a
+        formula, and reading takes it away. Structural zeros have an empty count: read them with
+        ``structural="missing"``. Groupings are not written.
+        """
+        counts = [
+            None if empty else int(number)
+            for number, empty in zip(self.counts.flat, self.structural.flat, strict=True)
+        ]
+        write_counts(Path(path), self.domain.to_dict(), counts, count=count)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):

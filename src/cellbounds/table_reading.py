@@ -1,13 +1,11 @@
-"""Tables of counts from CSV files, data frames and records."""
+"""Tables of counts from CSV, Excel and Parquet files, data frames and records."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import math
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.frames import frame_columns
 from cellbounds.table import Table
+from cellbounds.table_files import Columns, read_columns, read_csv_rows
 
 __all__ = ["read_csv_rows", "read_table"]
 
@@ -26,12 +25,6 @@ DENSE_LIMIT = 2**27
 """Cells above which a table is refused rather than made dense by accident."""
 
 _WHOLE = re.compile(r"\s*\+?([0-9]{1,1000})(?:\.0*)?\s*")
-_BINARY = {
-    b"PK\x03\x04": "an Excel workbook or a zip archive",
-    b"PAR1": "a Parquet file",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-}
 
 
 def read_table(
@@ -43,31 +36,50 @@ def read_table(
     domain: Domain | None = None,
     encoding: str = "utf-8",
     delimiter: str = ",",
+    sheet: str | None = None,
 ) -> Table:
     """Read a table of counts.
 
     Parameters
     ----------
     source
-        Path of a tidy CSV file (plain or gzip), or a pandas, polars or Arrow frame: one column
-        for each variable and a column of counts. Or an array of counts, one axis a variable.
+        Path of a tidy CSV file (plain or gzip), Excel workbook or Parquet file, or a pandas,
+        polars or Arrow frame: one column for each variable and a column of counts. Or an array
+        of counts, one axis a variable.
     count
         Name of the column of counts; None if each line is one record, to be tabulated.
     variables
         The columns to use, in this order; the others are summed over. All, unless given.
     structural
         Cells that cannot hold anybody: ``"missing"`` if the cells that the file does not list
-        are such, or the cells as tuples of labels. Otherwise missing cells are sampling zeros.
+        or lists without a count are such, or the cells as tuples of labels. Otherwise cells that
+        are not listed are sampling zeros, and a count must not be missing.
     domain
         Variables and levels of an array. Without it they are named by `variables` (or ``"v1"``,
         ``"v2"``, ...) and ``"1"``, ``"2"``, ...
     encoding, delimiter
         How to read a CSV file.
+    sheet
+        The sheet of an Excel workbook; needed if several are not empty.
 
     Notes
     -----
-    Labels read from a file are text, exactly as written. Levels stand in the order in which they
-    first appear; a frame's categorical column keeps the order of its categories.
+    What a file holds decides how it is read; a file whose name says something else is refused.
+
+    Levels stand in the order in which they first appear; a categorical column of a frame or a
+    Parquet file keeps the order of its categories.
+
+    Labels read from CSV are text, exactly as written, but for one case: if no field of the file
+    begins like a formula, an apostrophe before such a beginning (``'=A1``) is taken away. That is
+    how :meth:`Table.write <cellbounds.Table.write>` and others make CSV safe for spreadsheets.
+
+    Labels read from Excel are text too. Text cells stay as they are; numbers become their digits,
+    with the zeros in front that a format such as ``000`` shows; dates become ``2024-01-31`` and
+    truth values ``TRUE`` and ``FALSE``, whatever their format. Formulas count as their stored
+    value. The first line that is not empty is the header, empty lines are skipped, hidden ones
+    are not.
+
+    Labels of frames and Parquet files keep their types.
 
     Examples
     --------
@@ -81,22 +93,24 @@ def read_table(
     if domain is not None:
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
     if isinstance(source, str | Path):
-        where, columns, categories = _columns_of_file(Path(source), encoding, delimiter)
+        columns = read_columns(Path(source), encoding=encoding, delimiter=delimiter, sheet=sheet)
+    elif sheet is not None:
+        raise InvalidInput(f"sheet={sheet!r} goes with an Excel workbook; leave it out")
     else:
-        where = "the frame"
-        columns, categories = frame_columns(source)
-    names = _variable_names(where, list(columns), count, variables)
-    counts = None if count is None else _whole_numbers(where, columns[count])
-    used = names if variables is None or count is None else [n for n in columns if n != count]
-    _refuse_missing(where, {name: columns[name] for name in used})
-    levels = {name: categories.get(name) or list(dict.fromkeys(columns[name])) for name in used}
-    found = Domain(levels)
+        columns = Columns("the frame", *frame_columns(source))
+    header = list(columns.values)
+    names = _variable_names(columns.where, header, count, variables)
+    counts = None
+    if count is not None:
+        counts = _whole_numbers(columns, count, may_miss=structural == "missing")
+    used = names if variables is None or count is None else [n for n in header if n != count]
+    found = Domain({name: _levels(columns, name) for name in used})
     if found.size > DENSE_LIMIT:
         raise InvalidInput(
-            f"{where}: {found.size} cells are more than {DENSE_LIMIT}; choose fewer columns "
-            "with variables=[...] or merge levels"
+            f"{columns.where}: {found.size} cells are more than {DENSE_LIMIT}; choose fewer "
+            "columns with variables=[...] or merge levels"
         )
-    table = _tabulate(where, found, columns, counts, structural)
+    table = _tabulate(columns, found, counts, structural)
     return table.margin(*names) if tuple(names) != found.names else table
 
 
@@ -132,13 +146,14 @@ def _from_array(
 
 
 def _tabulate(
-    where: str,
+    columns: Columns,
     domain: Domain,
-    columns: dict[str, list[Any]],
-    counts: list[int] | None,
+    counts: list[int | None] | None,
     structural: str | Iterable[Sequence[Label]] | None,
 ) -> Table:
-    places = [[domain.position(name, label) for label in columns[name]] for name in domain.names]
+    places = [
+        [domain.position(name, label) for label in columns.values[name]] for name in domain.names
+    ]
     flat = np.ravel_multi_index(tuple(map(np.array, places)), domain.shape)
     occurrences = np.bincount(flat, minlength=domain.size)
     if counts is None:
@@ -146,12 +161,15 @@ def _tabulate(
     else:
         if occurrences.max(initial=0) > 1:
             twice = np.unravel_index(int(occurrences.argmax()), domain.shape)
+            cell = domain.labels([int(place) for place in twice])
             raise InvalidInput(
-                f"{where}: the cell {domain.labels([int(i) for i in twice])} is listed more than "
-                "once; list each cell once, or give count=None (--records) if lines are records"
+                f"{columns.where}: the cell {cell} is listed more than once; list each cell once, "
+                "or give count=None (--records) if lines are records"
             )
         whole = np.zeros(domain.size, dtype=object)
-        whole[flat] = counts
+        whole[flat] = [number or 0 for number in counts]
+        # A cell that is listed without a count is as good as not listed.
+        occurrences[flat] = [number is not None for number in counts]
     mask = np.zeros(domain.shape, dtype=bool)
     if structural == "missing":
         mask = (occurrences == 0).reshape(domain.shape)
@@ -190,39 +208,54 @@ def _variable_names(
     return list(variables)
 
 
-def _whole_numbers(where: str, column: list[Any]) -> list[int]:
+def _whole_numbers(columns: Columns, name: str, *, may_miss: bool) -> list[int | None]:
     # The value itself may be confidential: name the line only.
-    whole = []
-    for line, value in enumerate(column, start=1):
+    whole: list[int | None] = []
+    for line, value in enumerate(columns.values[name]):
         number: int | None = None
+        missing = _is_missing(value) and not columns.note(name, line)
+        if missing and may_miss:
+            whole.append(None)
+            continue
         if isinstance(value, str):
             match = _WHOLE.fullmatch(value)
             number = int(match[1]) if match else None
-        elif isinstance(value, int | np.integer | float | Fraction) and _is_whole(value):
+        elif isinstance(value, int | np.integer | float | Fraction | Decimal) and _is_whole(value):
             number = int(value)
         if number is None or number < 0:
+            or_else = " or, for structural zeros, give structural='missing' (--structural)"
             raise InvalidInput(
-                f"{where}, data line {line}: the count is not a whole number of 0 or more; "
-                "write plain digits (weighted or rounded figures are not counts)"
+                f"{columns.place(name, line)}: the count is not a whole number of 0 or more"
+                f"{columns.note(name, line)}; write plain digits (weighted or rounded figures are "
+                f"not counts){or_else if missing else ''}"
             )
         whole.append(number)
     return whole
 
 
 def _is_whole(value: Any) -> bool:
-    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+    if isinstance(value, bool) or (isinstance(value, float | Decimal) and not math.isfinite(value)):
         return False
     return bool(value == int(value))
 
 
-def _refuse_missing(where: str, columns: dict[str, list[Any]]) -> None:
-    for name, column in columns.items():
-        for line, label in enumerate(column, start=1):
-            if _is_missing(label):
-                raise InvalidInput(
-                    f"{where}, data line {line}: no label for {name!r}; give missing values a "
-                    "label of their own, such as 'unknown'"
-                )
+def _levels(columns: Columns, name: str) -> Sequence[Any]:
+    """The levels of a column in order; each of its lines must have a label."""
+    column = columns.values[name]
+    for line, label in enumerate(column):
+        if _is_missing(label):
+            raise InvalidInput(
+                f"{columns.place(name, line)}: no label for {name!r}{columns.note(name, line)}; "
+                "give missing values a label of their own, such as 'unknown'"
+                + (" (and take merged cells apart)" if columns.letters else "")
+            )
+    try:
+        return columns.categories.get(name) or list(dict.fromkeys(column))
+    except TypeError:
+        raise InvalidInput(
+            f"{columns.where}: {name!r} holds lists or other things that are no labels; give "
+            "texts, numbers or dates, or choose other columns with variables=[...]"
+        ) from None
 
 
 def _is_missing(label: Any) -> bool:
@@ -230,82 +263,3 @@ def _is_missing(label: Any) -> bool:
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     return bool(label == "" or (isinstance(label, float) and math.isnan(label)))
-
-
-def _columns_of_file(
-    path: Path, encoding: str, delimiter: str
-) -> tuple[str, dict[str, list[Any]], dict[str, list[Any]]]:
-    header, rows = read_csv_rows(path, encoding=encoding, delimiter=delimiter)
-    columns: dict[str, list[Any]] = {name: [] for name in header}
-    for row in rows:
-        for name, value in zip(header, row, strict=True):
-            columns[name].append(value)
-    return str(path), columns, {}
-
-
-def read_csv_rows(
-    path: Path, *, encoding: str = "utf-8", delimiter: str = ","
-) -> tuple[list[str], list[list[str]]]:
-    """Read a CSV file strictly: a header of distinct names, rows of the same length, as text."""
-    text = _text_of(path, encoding)
-    if len(delimiter) != 1:
-        raise InvalidInput(f"delimiter {delimiter!r}; give one character, such as ',' or ';'")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        lines = [(reader.line_num, row) for row in reader if row]
-    except csv.Error as problem:
-        raise InvalidInput(f"{path} is not a CSV file: {problem}; check its quotes") from None
-    if not lines:
-        raise InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
-    header = lines[0][1]
-    if len(header) == 1 and delimiter == "," and (";" in header[0] or "\t" in header[0]):
-        found = ";" if ";" in header[0] else "\\t"
-        raise InvalidInput(
-            f"{path}: its header has no comma; if columns are separated by {found!r}, give "
-            f'delimiter="{found}" (--delimiter)'
-        )
-    for name in header:
-        if not name.strip() or header.count(name) > 1:
-            raise InvalidInput(
-                f"{path}: column name {name!r} is empty or stands twice in the header; "
-                "give every column a name of its own"
-            )
-    for number, row in lines[1:]:
-        if len(row) != len(header):
-            raise InvalidInput(
-                f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}; "
-                "put labels that contain the delimiter in double quotes"
-            )
-    if len(lines) == 1:
-        raise InvalidInput(f"{path} has a header but no data lines; add one line for each cell")
-    return header, [row for _, row in lines[1:]]
-
-
-def _text_of(path: Path, encoding: str) -> str:
-    try:
-        raw = path.read_bytes()
-    except OSError as problem:
-        raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
-    if raw.startswith(b"\x1f\x8b"):
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError):
-            raise InvalidInput(f"{path} is a damaged gzip file; fetch or pack it again") from None
-    for magic, kind in _BINARY.items():
-        if raw.startswith(magic) and not encoding.lower().startswith("utf-16"):
-            raise InvalidInput(
-                f"{path} is {kind}, not UTF-8 text; save it as CSV, or read it into a data frame "
-                "and pass that"
-            )
-    try:
-        text = raw.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
-    except LookupError:
-        raise InvalidInput(f"unknown encoding {encoding!r}; try 'utf-8' or 'latin-1'") from None
-    except UnicodeDecodeError as problem:
-        raise InvalidInput(
-            f"{path} is not {encoding} text (byte {problem.start}); save it as UTF-8 or name its "
-            'encoding, such as encoding="latin-1" (--encoding)'
-        ) from None
-    if "\x00" in text:
-        raise InvalidInput(f"{path} holds binary data, not text; save it as CSV in UTF-8")
-    return text

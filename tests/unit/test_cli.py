@@ -489,9 +489,9 @@ def test_reproduce_draws_the_figures(run, tmp_path):
     code, _, err = run("reproduce", "--figures", tmp_path / "figures", "-o", tmp_path / "out.txt")
     assert code == 0
     drawn = sorted((tmp_path / "figures").glob("*.svg"))
-    assert len(drawn) == 2
+    assert len(drawn) == 3
     assert all(path.read_text("utf-8").lstrip().startswith("<svg") for path in drawn)
-    assert err.count("drawn: ") == 2
+    assert err.count("drawn: ") == 3
 
 
 # --- as a program --------------------------------------------------------------------------

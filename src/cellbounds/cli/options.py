@@ -67,11 +67,14 @@ def table_options(function: Decorated) -> Decorated:
         click.option(
             "--records", is_flag=True, help="Each line of TABLE is one record; tabulate them."
         ),
+        click.option("--sheet", help="Sheet of TABLE, if it is an Excel file with several."),
         click.option(
             "--variables", metavar="A,B", help="Use these columns only, summing over the others."
         ),
         click.option(
-            "--structural", is_flag=True, help="Cells missing from TABLE are structural zeros."
+            "--structural",
+            is_flag=True,
+            help="Cells missing from TABLE, or without a count, are structural zeros.",
         ),
         click.option("--encoding", default="utf-8", show_default=True, help="Encoding of TABLE."),
         click.option("--delimiter", default=",", show_default=True, help="Delimiter of TABLE."),
@@ -113,6 +116,7 @@ def read_owned(path: str, options: dict[str, Any]) -> Table:
         count=None if options["records"] else options["count"],
         variables=names_of(options["variables"]),
         structural="missing" if options["structural"] else None,
+        sheet=options["sheet"],
         encoding=options["encoding"],
         delimiter=options["delimiter"].replace("\\t", "\t"),
     )
@@ -206,6 +210,6 @@ def write_text(text: str, output: str | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    from cellbounds.releases.writing import write_whole
+    from cellbounds.files import write_whole
 
     write_whole(Path(output), text)

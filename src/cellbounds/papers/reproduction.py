@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 
 from cellbounds.papers import document000, document001, document003, document004
 from cellbounds.papers.comparison import Comparison
+from cellbounds.spreadsheets import csv_text
 from cellbounds.text import aligned
 
 __all__ = ["render_comparisons", "reproduce_papers"]
@@ -39,13 +38,10 @@ def render_comparisons(compared: Sequence[Comparison], style: str) -> str:
         whole = {"format": "cellbounds-reproduction/1", "comparisons": entries}
         return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
     if style == "csv":
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([*fields, "agrees"])
-        writer.writerows(
+        lines = [
             [*row, "yes" if one.agrees else "no"] for row, one in zip(rows, compared, strict=True)
-        )
-        return stream.getvalue()
+        ]
+        return csv_text([*fields, "agrees"], lines)
     return _for_people(compared)
 
 

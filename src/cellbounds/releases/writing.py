@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import re
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +10,7 @@ import numpy as np
 
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
+from cellbounds.files import write_whole
 from cellbounds.releases.conditional import Conditional
 from cellbounds.releases.figure_columns import figure_column
 from cellbounds.releases.files import FORMAT
@@ -22,8 +18,9 @@ from cellbounds.releases.linear import Linear
 from cellbounds.releases.margins import Margin
 from cellbounds.releases.release import Release, Statement
 from cellbounds.releases.statements import Prior, Total
+from cellbounds.spreadsheets import csv_text
 
-__all__ = ["write_release", "write_whole"]
+__all__ = ["write_release"]
 
 _STATEMENTS = ("conditional", "margin", "linear", "prior")
 
@@ -115,14 +112,6 @@ def _conditional_entry(statement: Conditional, name: str) -> dict[str, Any]:
     return entry
 
 
-def _csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
 def _rates_csv(statement: Conditional, domain: Domain) -> str:
     margin = domain.project(statement.variables)
     rows, columns = statement.intervals.low.shape
@@ -131,14 +120,14 @@ def _rates_csv(statement: Conditional, domain: Domain) -> str:
         for text in (statement.figure_text(i, j) for i in range(rows) for j in range(columns))
     )
     lines = [[*labels, text] for labels, text in zip(margin.cells(), figures, strict=True)]
-    return _csv_text([*margin.names, figure_column("rate", margin)], lines)
+    return csv_text([*margin.names, figure_column("rate", margin)], lines)
 
 
 def _margin_csv(statement: Margin, domain: Domain) -> str:
     margin = domain.project(statement.variables)
     entries = ("" if one is None else one for one in statement.entries.flat)
     lines = [[*labels, entry] for labels, entry in zip(margin.cells(), entries, strict=True)]
-    return _csv_text([*margin.names, figure_column("count", margin)], lines)
+    return csv_text([*margin.names, figure_column("count", margin)], lines)
 
 
 def _linear_entry(statement: Linear, name: str) -> dict[str, Any]:
@@ -153,7 +142,7 @@ def _linear_csv(statement: Linear, domain: Domain) -> str:
     margin = domain.project(statement.variables)
     cells = zip(margin.cells(), statement.laid_out(domain), strict=True)
     lines = [[*labels, str(number)] for labels, number in cells if number]
-    return _csv_text([*margin.names, figure_column("coefficient", margin)], lines)
+    return csv_text([*margin.names, figure_column("coefficient", margin)], lines)
 
 
 def _prior_csv(statement: Prior, domain: Domain) -> str:
@@ -169,37 +158,4 @@ def _prior_csv(statement: Prior, domain: Domain) -> str:
     if not lines:
         lines = [[*next(margin.cells()), 0, "", ""]]  # a prior that says nothing is still said
     columns = [figure_column(kind, margin) for kind in ("lower", "upper", "values")]
-    return _csv_text([*margin.names, *columns], lines)
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file at once: readers see the old content or the new, never a part.
-
-    What is not an ordinary file (a terminal, a pipe, /dev/null) is written to as it is; a link
-    keeps pointing where it does.
-    """
-    target = Path(os.path.realpath(path))
-    # Bytes as they are: newlines are not translated.
-    raw = content.encode("utf-8") if isinstance(content, str) else content
-    temporary: str | None = None
-    try:
-        if target.exists() and not target.is_file():
-            with target.open("wb") as stream:
-                stream.write(raw)
-            return
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(raw)
-        Path(temporary).chmod(target.stat().st_mode if target.exists() else _usual_mode())
-        Path(temporary).replace(target)
-    except OSError as problem:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise InvalidInput(f"{path} cannot be written: {problem.strerror}") from None
-
-
-def _usual_mode() -> int:
-    """The mode of a new file; private temporary files have another."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    return csv_text([*margin.names, *columns], lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +9,9 @@ from typing import Any
 from cellbounds.domain import Domain
 from cellbounds.releases import Release
 from cellbounds.results import Attainable, Unbounded
-from cellbounds.results.entries import RESERVED, labelled, value_entries
+from cellbounds.results.entries import RESERVED, cell_value, labelled, value_entries
 from cellbounds.risk import NARROW, RULE, Audit, CellRisk
+from cellbounds.spreadsheets import csv_text
 from cellbounds.text import aligned, label_keys
 from cellbounds.version import __version__
 
@@ -132,23 +131,19 @@ def _release(release: Release) -> dict[str, Any]:
 def _csv(domain: Domain, cells: Sequence[CellRisk], owner: bool) -> str:
     keys = list(label_keys(domain.names, RESERVED).values())
     header = [*keys, *(["count"] if owner else []), "lower", "upper", "size", "values", "mark"]
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    for cell in cells:
-        counts = [cell.count] if owner else []
-        writer.writerow(
-            [
-                *cell.labels,
-                *counts,
-                cell.values.possible.smallest,
-                _upper(cell, ""),
-                _size(cell, ""),
-                cell.values.text(most=1000),
-                _mark(cell),
-            ]
-        )
-    return stream.getvalue()
+    lines = (
+        [
+            *cell.labels,
+            *([cell.count] if owner else []),
+            cell.values.possible.smallest,
+            cell_value(cell.values.possible.largest),
+            _size(cell, "") if not cell.values.settled else cell_value(cell.values.size),
+            cell.values.text(most=1000),
+            _mark(cell),
+        ]
+        for cell in cells
+    )
+    return csv_text(header, lines)
 
 
 def _table(answer: Attainable, cells: Sequence[CellRisk], owner: bool, everything: bool) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import Any
 
@@ -11,6 +9,7 @@ from cellbounds.releases import Release
 from cellbounds.results.answers import notations
 from cellbounds.results.draws import Draws
 from cellbounds.results.posterior import Posterior
+from cellbounds.spreadsheets import csv_text
 from cellbounds.version import __version__
 
 __all__ = ["render_count", "render_draws", "render_posterior"]
@@ -54,8 +53,4 @@ def _json(values: dict[str, Any]) -> str:
 
 
 def _csv(columns: dict[str, list[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    return csv_text(list(columns), zip(*columns.values(), strict=True))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import secrets
 import shutil
@@ -13,7 +11,9 @@ from pathlib import Path
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases.figure_columns import figure_column
+from cellbounds.spreadsheets import csv_text, safe_cell
 from cellbounds.table import Table
+from cellbounds.table_files.writing import text_levels
 from cellbounds.version import __version__
 
 __all__ = ["write_folder"]
@@ -21,9 +21,6 @@ __all__ = ["write_folder"]
 README, REPLACED = "README.md", "replaced"
 
 _COPY = re.compile(r"synthetic-[0-9]+\.csv")
-
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 def write_folder(
@@ -49,7 +46,7 @@ def write_folder(
     """
     target = Path(folder)
     domain = tables[0].domain
-    _check_text(domain)
+    text_levels({name: domain.levels(name) for name in domain.names})
     texts = {f"synthetic-{i}.csv": _csv_text(table) for i, table in enumerate(tables, start=1)}
     texts[README] = _readme(domain, list(texts), kept, made)
     try:
@@ -62,32 +59,10 @@ def write_folder(
     return [target / name for name in texts]
 
 
-def _check_text(domain: Domain) -> None:
-    """Files hold labels as text: refuse what would not be read back."""
-    for name in domain.names:
-        texts = [str(level) for level in domain.levels(name)]
-        if len(set(texts)) < len(texts):
-            raise InvalidInput(
-                f"variable {name!r} has levels that read the same as text; files hold labels as "
-                "text, so rename one of them"
-            )
-        if not name.strip() or "" in texts:
-            raise InvalidInput(f"variable {name!r} or one of its levels is empty text; rename it")
-        for text in (name, *texts):
-            if "\x00" in text or "\ufeff" in text or any("\ud800" <= c <= "\udfff" for c in text):
-                raise InvalidInput(
-                    f"{text!r} has a character that a text file cannot hold; rename it"
-                )
-
-
 def _csv_text(table: Table) -> str:
-    stream = io.StringIO()
-    # Every label in quotes: line ends and quotes inside are kept as they are.
-    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow([*table.domain.names, figure_column("count", table.domain)])
-    for labels, count in zip(table.domain.cells(), table.counts.flat, strict=True):
-        writer.writerow([*map(str, labels), int(count)])
-    return stream.getvalue()
+    header = [*table.domain.names, figure_column("count", table.domain)]
+    cells = zip(table.domain.cells(), table.counts.flat, strict=True)
+    return csv_text(header, ([*map(str, labels), int(count)] for labels, count in cells))
 
 
 def _readme(domain: Domain, names: Sequence[str], kept: Sequence[str], made: Sequence[str]) -> str:
@@ -127,11 +102,12 @@ def _readme(domain: Domain, names: Sequence[str], kept: Sequence[str], made: Seq
         "- Tests and intervals computed from a copy as if it were data are valid only as far as",
         "  they rest on what is kept.",
     ]
-    if any(str(x).startswith(FORMULAS) for n in domain.names for x in (n, *domain.levels(n))):
+    texts = [str(text) for name in domain.names for text in (name, *domain.levels(name))]
+    if any(safe_cell(text) != text for text in texts):
         lines += [
             "",
-            "Some labels begin like a formula (= + - @). They are written as they are: import the",
-            "columns as text if you open the files in a spreadsheet.",
+            "Some labels begin like a formula, or with an apostrophe before one. They are written",
+            "with one more apostrophe, so that no spreadsheet runs them; cellbounds takes it off.",
         ]
     return "\n".join(lines) + "\n"
 

@@ -83,7 +83,7 @@ def verify(
     if output is None:
         click.echo(text, nl=False)
     else:
-        from cellbounds.releases.writing import write_whole
+        from cellbounds.files import write_whole
 
         write_whole(Path(output), text)
     if not found.ok:

@@ -1,0 +1,252 @@
+"""What people open in a spreadsheet: CSV without formulas, and Excel workbooks.
+
+A spreadsheet takes text that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, in a CSV file
+even if it stands in quotes. Whoever chooses a label would run formulas on the reader's machine.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import numbers
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from cellbounds.errors import InvalidInput
+from cellbounds.files import library, write_whole
+
+__all__ = [
+    "column_letters",
+    "csv_text",
+    "excel_escaped",
+    "excel_restored",
+    "is_safe",
+    "restored_cell",
+    "safe_cell",
+    "write_excel",
+]
+
+# Spaces, quotes and invisible characters: programs skip some of them before they look for "=".
+_SKIPPED = (
+    "[\x00-\x08\x0b\x0c\x0e-\x20\x22\x27\x7f\x85\xa0\xad\u1680\u2000-\u200f\u2028-\u202f"
+    "\u205f-\u206f\u3000\ufeff]*"
+)
+_FORMULA = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"
+# Where the spreadsheet's own separator is another one, a cell also begins behind it.
+_START = r"(?:\A|(?<=[;\t\r\n]))"
+_DANGER = re.compile(rf"{_START}(?={_SKIPPED}{_FORMULA})|\A(?='*[\t\r\n])")
+_GUARD = re.compile(rf"{_START}'(?={_SKIPPED}{_FORMULA})|\A'(?='*[\t\r\n])")
+_NUMBER = re.compile(r"'*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff\ufffe\uffff]")
+
+MOST_ROWS, MOST_COLUMNS, LONGEST = 1_048_576, 16_384, 32_767
+"""Rows and columns of a sheet, characters of a cell: Excel's limits."""
+
+EXACT_DIGITS = 10**15
+"""Spreadsheets keep 15 digits of a number; larger whole numbers are written as text."""
+
+_WIDEST = 60
+
+
+_QUOTED = re.compile(r"[\s\"',;\ufeff]")
+"""Characters that make quotes necessary, or wise: readers differ about them."""
+
+
+def safe_cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula; :func:`restored_cell` is its inverse.
+
+    An apostrophe goes before a text that begins with ``= + - @`` (or their full-width forms,
+    perhaps behind spaces, quotes or apostrophes), a tab or a line end; and likewise inside, behind
+    each ``;``, tab or line end, where a spreadsheet with another separator begins a new cell.
+    Plain numbers stay as they are.
+
+    Notes
+    -----
+    Whether a place needs an apostrophe does not depend on how many stand there already, so each
+    such place gets one more and restoring takes one away: different texts stay different, and
+    every text comes back, also one that begins with apostrophes of its own.
+
+    Examples
+    --------
+    >>> [safe_cell(text) for text in ("Alpha", "=1+1", "'=1+1", "'Alpha", "-5", "-5 or less")]
+    ['Alpha', "'=1+1", "''=1+1", "'Alpha", '-5', "'-5 or less"]
+    """
+    return text if _NUMBER.fullmatch(text) else _DANGER.sub("'", text)
+
+
+def restored_cell(text: str) -> str:
+    """The text that :func:`safe_cell` was given.
+
+    Examples
+    --------
+    >>> [restored_cell(text) for text in ("Alpha", "'=1+1", "''=1+1", "'Alpha")]
+    ['Alpha', '=1+1', "'=1+1", "'Alpha"]
+    """
+    return text if _NUMBER.fullmatch(text) else _GUARD.sub("", text)
+
+
+def is_safe(text: str) -> bool:
+    """Whether a text is as :func:`safe_cell` writes it."""
+    return safe_cell(restored_cell(text)) == text
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Lay rows out as CSV that opens safely: texts safe, and quoted where need be; None empty.
+
+    Examples
+    --------
+    >>> print(csv_text(["cell", "count"], [["=A1", 3], ["a, b", 5]]), end="")
+    cell,count
+    "'=A1",3
+    "a, b",5
+    """
+    lines = (",".join(map(_field, row)) for row in (header, *rows))
+    # An empty line is no line: a lone empty field needs its quotes.
+    return "".join(f"{line or chr(34) * 2}\n" for line in lines)
+
+
+def _field(value: object) -> str:
+    """One field; quotes keep line ends, separators and outer spaces as they are."""
+    if value is None:
+        return ""
+    text = safe_cell(value) if isinstance(value, str) else str(value)
+    return f'"{text.replace(chr(34), 2 * chr(34))}"' if _QUOTED.search(text) else text
+
+
+def write_excel(sheets: Mapping[str, Mapping[str, Sequence[object]]], path: str | Path) -> None:
+    """Write an Excel workbook, whole or not at all.
+
+    Parameters
+    ----------
+    sheets
+        Columns by their names, for each sheet. Names of sheets are made legal and distinct.
+    path
+        Where; ``.xlsx`` is expected.
+
+    Notes
+    -----
+    Texts are written as texts, never as formulas, exactly as they are. Numbers are numbers, but
+    whole numbers of more than 15 digits, fractions and what is not finite become text; None is an
+    empty cell. The header is bold and stays in sight.
+    """
+    openpyxl = library("openpyxl", needed_for="Excel files", extra="excel")
+    if not sheets:
+        raise InvalidInput("a workbook without sheets; give at least one")
+    for title, columns in sheets.items():
+        _check(title, columns)
+    book = openpyxl.Workbook(write_only=True)
+    for name, columns in zip(_sheet_names(sheets), sheets.values(), strict=True):
+        _fill(openpyxl, book.create_sheet(name), columns)
+    stream = io.BytesIO()
+    book.save(stream)
+    write_whole(Path(path), stream.getvalue())
+
+
+def _check(title: str, columns: Mapping[str, Sequence[object]]) -> None:
+    """Refuse what a sheet cannot hold before anything is written."""
+    sizes = {len(column) for column in columns.values()}
+    if len(sizes) != 1:
+        raise InvalidInput(f"the columns of sheet {title!r} must have one length, and be some")
+    rows = max(sizes) + 1
+    if rows > MOST_ROWS or len(columns) > MOST_COLUMNS:
+        raise InvalidInput(
+            f"sheet {title!r} would have {rows} rows and {len(columns)} columns; Excel holds "
+            f"{MOST_ROWS} and {MOST_COLUMNS}; write CSV or Parquet instead"
+        )
+    seen: set[str] = set()
+    for place, (name, column) in enumerate(columns.items(), start=1):
+        for row, value in enumerate(chain([name], column), start=1):
+            text = _plain(value)
+            if not isinstance(text, str) or text in seen:
+                continue
+            seen.add(text)
+            if _UNSTORABLE.search(text) or _utf16_length(excel_escaped(text)) > LONGEST:
+                raise InvalidInput(
+                    f"sheet {title!r}, cell {column_letters(place)}{row}: {text[:40]!r} has a "
+                    f"character that Excel cannot hold or more than {LONGEST} of them; shorten or "
+                    "rename it"
+                )
+
+
+def _utf16_length(text: str) -> int:
+    """How long a text is as Excel counts."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _fill(openpyxl: Any, sheet: Any, columns: Mapping[str, Sequence[object]]) -> None:
+    sheet.freeze_panes = "A2"
+    for place, (name, column) in enumerate(columns.items(), start=1):
+        longest = max(len(str(value)) for value in (name, *islice(column, 1000)))
+        sheet.column_dimensions[column_letters(place)].width = min(longest, _WIDEST) + 2
+    sheet.append([_cell(openpyxl, sheet, name, bold=True) for name in columns])
+    for row in zip(*columns.values(), strict=True):
+        sheet.append([_cell(openpyxl, sheet, value) for value in row])
+
+
+def _cell(openpyxl: Any, sheet: Any, value: object, *, bold: bool = False) -> Any:
+    plain = _plain(value)
+    # Of most texts the library makes text by itself, which is faster.
+    if not isinstance(plain, str) or (plain.isalnum() and not bold):
+        return plain
+    cell = openpyxl.cell.WriteOnlyCell(sheet, value=excel_escaped(plain))
+    cell.data_type = "s"
+    # Without it, a text like "=A1" turns into a formula when somebody edits the cell.
+    cell.quotePrefix = safe_cell(plain) != plain
+    if bold:
+        cell.font = openpyxl.styles.Font(bold=True)
+    return cell
+
+
+def _plain(value: object) -> str | float | None:
+    """What a cell holds: a number, a truth value, nothing, or text."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, numbers.Integral) and abs(int(value)) < EXACT_DIGITS:
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    return str(value)
+
+
+def excel_escaped(text: str) -> str:
+    """A text as workbooks store it: control characters as ``_x000D_``."""
+    marked = re.sub(r"_(?=x[0-9A-Fa-f]{4}[_\x01-\x08\x0b-\x1f])", "_x005F_", text)
+    return re.sub(r"[\x01-\x08\x0b-\x1f]", lambda found: f"_x{ord(found[0]):04X}_", marked)
+
+
+def excel_restored(text: str) -> str:
+    """The text behind what a workbook stores."""
+
+    def character(found: re.Match[str]) -> str:
+        return chr(int(found[1], 16)) if found[1] else "_"
+
+    return re.sub(r"_x(00[01][0-9A-Fa-f])_|_x005[Ff]_(?=x[0-9A-Fa-f]{4}_)", character, text)
+
+
+def column_letters(place: int) -> str:
+    """The name of a column: 1 is A, 27 is AA."""
+    letters = ""
+    while place:
+        place, rest = divmod(place - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+def _sheet_names(titles: Iterable[str]) -> list[str]:
+    r"""Names that Excel accepts: 31 characters, none of ``[]:*?/\``, distinct in any case."""
+    names: list[str] = []
+    taken = {"history"}  # Excel keeps this name for itself
+    for title in titles:
+        plain = re.sub(r"[\[\]:*?/\\\x00-\x1f\ud800-\udfff\ufffe\uffff]", " ", title)
+        plain = plain.strip(" '")[:31].strip(" '") or "sheet"
+        name, number = plain, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{plain[: 31 - len(str(number)) - 1].rstrip()} {number}"
+        taken.add(name.casefold())
+        names.append(name)
+    return names

@@ -1,0 +1,34 @@
+"""The columns of a file of any kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cellbounds.errors import InvalidInput
+from cellbounds.table_files.columns import Columns
+from cellbounds.table_files.delimited import rows_of
+from cellbounds.table_files.excel import excel_columns
+from cellbounds.table_files.kinds import Kind, bytes_of, check_name, kind_of
+from cellbounds.table_files.parquet import parquet_columns
+
+__all__ = ["read_columns"]
+
+
+def read_columns(path: Path, *, encoding: str, delimiter: str, sheet: str | None) -> Columns:
+    """Read a CSV, Excel or Parquet file; the content decides which it is."""
+    raw = bytes_of(path)
+    kind = kind_of(path, raw)
+    check_name(path, kind)
+    if sheet is not None and kind is not Kind.EXCEL:
+        raise InvalidInput(
+            f"sheet={sheet!r}, but {path} is no Excel workbook; leave sheet out (--sheet)"
+        )
+    if kind is Kind.TEXT:
+        header, rows = rows_of(path, raw, encoding, delimiter)
+        values = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+        return Columns(str(path), values)
+    if encoding.lower() not in ("utf-8", "utf8") or delimiter != ",":
+        raise InvalidInput(
+            f"{path} is {kind.value}: encoding and delimiter belong to CSV files; leave them out"
+        )
+    return excel_columns(path, raw, sheet) if kind is Kind.EXCEL else parquet_columns(path, raw)
