@@ -46,14 +46,14 @@ def measure(title: str, points: Iterator[tuple[tuple[int, int], int]], plan: Pla
 
 
 def counted(release: cb.Release, budget: float) -> Record:
-    """Count, and find about how many steps that takes unless counting was long already."""
+    """Count, and find the least effort that allows it unless counting was long already."""
     found = questions.count(release, budget)
     if "refused" in found or found["seconds"] > questions.LONG:
         return found
-    return {**found, "steps": enough_steps(release)}
+    return {**found, "effort": least_effort(release)}
 
 
-def enough_steps(release: cb.Release) -> int:
+def least_effort(release: cb.Release) -> int:
     """The least power of two that suffices as an effort, starting from a small one."""
     effort = FEWEST_STEPS
     while effort < DEFAULT_EFFORT and not suffices(release, effort):

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from benchmarks.margins.records import Record, Records
 from benchmarks.report import duration, markdown, megabytes, times
 from benchmarks.tables import report_draws
+from benchmarks.tables.growing import FEWEST_STEPS
 from benchmarks.tables.numbers import number, outcome, refusals, took
-from benchmarks.tables.questions import LONG
+from benchmarks.tables.questions import LONG, VERY_LONG
 
 LARGEST_MEMORY = 2 * 2**30
 SMALL_ERROR = 0.01  # of a mean, in people
@@ -32,7 +33,8 @@ def render(records: Records) -> str:
     seeds = sorted({row["seed"] for row in measured if "seed" in row})
     lines.append(f"seeds: {', '.join(map(str, seeds))}")
     lines.append(
-        f"times are the shortest of several calls, of one if it takes more than {duration(LONG)}; "
+        f"times are the shortest of several calls, of two if they take more than {duration(LONG)}, "
+        f"of one if it takes more than {duration(VERY_LONG)}; "
         "*first* is the first call of a process, with what it has to load or compile"
     )
     parts = ["# Benchmarks of counting, posteriors and draws"]
@@ -187,8 +189,8 @@ def margins(rows: Sequence[Record]) -> list[str]:
             ]
         )
     parts = [
-        "Known numbers of tables come out: 441; 16,788,429; and 1,225,914,276,768,514 for the "
-        "real table of hair and eye colour. Posteriors and "
+        "What was counted is equal to the known numbers of tables: 441; 16,788,429; and "
+        "1,225,914,276,768,514 for the real table of hair and eye colour. Posteriors and "
         f"{rows[0]['drawn']:,} exact draws with a uniform prior; memory is the largest peak of "
         "the three processes.",
         markdown(lines),
@@ -212,25 +214,18 @@ def models(row: Record) -> list[str]:
     ]
     slowest = [one["posterior"].get("seconds", math.inf) for one in found]
     middle = statistics.median(slowest)
-    no_modes = {one["posterior"].get("no_mode") for one in found} - {None, ""}
     return [
         f"{row['table']}, {len(found):,} of {row['possible']:,} decomposable models at random, "
         "hypergeometric law. Posterior of all cells: "
         f"median {duration(middle) if middle < math.inf else 'not reached'}. Variables are "
-        "numbered from 1.",
+        r"numbered from 1. \*: without a most probable table, which is not known in closed form.",
         markdown(lines),
-        *refusals([("one of them", "posterior", {"no_mode": said}) for said in no_modes]),
     ]
-
-
-def rate(steps: int, point: Record) -> str:
-    """Write how many steps were made in a second."""
-    return f"{steps / point['seconds']:.0e}"
 
 
 def growth(rows: Sequence[Record]) -> list[str]:
     """One line a point, one table for all series."""
-    head = ["series", "I x J", "N", "tables", "count", "steps up to", "steps a second", "memory"]
+    head = ["series", "I x J", "N", "tables", "count", "least effort", "memory"]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     reasons = []
     for row in rows:
@@ -239,17 +234,16 @@ def growth(rows: Sequence[Record]) -> list[str]:
             line = [row["series"], shape, f"{point['total']:,}"]
             if "count" in point:
                 line += [number(int(point["count"])), took(point)]
-                steps = point.get("steps")
-                line += ["-", "-"] if steps is None else [f"{steps:.1e}", rate(steps, point)]
+                line += [f"{point['effort']:,}" if "effort" in point else "-"]
             else:
-                line += ["-", outcome(point), "-", "-"]
+                line += ["-", outcome(point), "-"]
                 reasons.append((f"{shape}, N = {point['total']:,}", "count", point))
             lines.append([*line, megabytes(point.get("memory_after"))])
     return [
         "Margins of one random table each (Dirichlet probabilities, one multinomial draw); N is "
         "doubled, or the number of columns with five people a cell, until counting is refused. "
-        "*Steps*: the least power of two that suffices as `effort=`, found where "
-        f"counting takes up to {duration(LONG)}.",
+        f"*Least effort*: the least power of two (from {FEWEST_STEPS:,} on) that suffices as "
+        f"`effort=`, looked for where counting takes up to {duration(LONG)}.",
         markdown(lines),
         *refusals(reasons),
     ]

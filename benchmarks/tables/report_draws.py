@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, floor, log
+from math import exp, floor, inf, log
 
 from benchmarks.margins.records import Record
 from benchmarks.report import duration, markdown, significant, times
@@ -90,7 +90,7 @@ def estimates(rows: Sequence[Record]) -> list[str]:
                 exact,
                 power_of_ten(row["log_estimate"]),
                 f"{row['ratio']:.3f}" if "ratio" in row else "-",
-                f"{row['stated']:.1%}",
+                f"{row['stated']:.1%}" if row["stated"] < inf else "unknown",
                 f"{row['apart']:.1f}" if "apart" in row else "-",
                 f"{row['draws']:,}",
                 f"{row['effective']:,.0f}",

@@ -11,6 +11,7 @@ count the second. The uniform prior is the first kind with a = f = 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -77,6 +78,26 @@ class Weights:
         for n in range(count):
             weight *= factor * (1 if shape is None else shape + n) / (n + 1)
         return weight
+
+    def log_weight(self, cell: int, count: int) -> float:
+        """The logarithm of one weight, for counts of any size; minus infinity for zero."""
+        from flint import arb, ctx, fmpq
+
+        shape, factor = self.kinds[cell]
+        if count == 0:
+            return 0.0
+        if factor == 0:
+            return -math.inf
+        before, ctx.prec = ctx.prec, PRECISION
+        try:
+            found = count * arb(fmpq(factor.numerator, factor.denominator)).log()
+            found -= arb(count + 1).lgamma()
+            if shape is not None:
+                start = arb(fmpq(shape.numerator, shape.denominator))
+                found += (start + count).lgamma() - start.lgamma()
+            return float(found)
+        finally:
+            ctx.prec = before
 
     def logs(self, tables: IntArray) -> FloatArray:
         """The logarithms of the weights of whole tables (tables, cells), up to rounding."""

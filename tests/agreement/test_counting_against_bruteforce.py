@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, currently_in_test_context, given, note, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -178,6 +178,8 @@ def check_draws(release: cb.Release, law: Law, expected: Weighing) -> None:
 
 
 def check(release: cb.Release, tables: np.ndarray, law: Law) -> None:
+    if currently_in_test_context():
+        note(f"{release.to_dict()}")
     if not len(tables):
         check_nothing_fits(release, law.prior)
         return
@@ -329,6 +331,16 @@ def test_edges_cover_both_answers():
         "margins that do not add up alike",
     }
     assert counts["as many records as denominators"] == counts["all counts told"] == 1
+
+
+def test_five_rounded_shares_beside_a_margin():
+    """Found at random: limits with large coefficients, of which few tables are left."""
+    domain = cb.Domain({"a": list("vwxyz"), "b": ["0", "1"]})
+    shares = cb.Conditional(["a"], rates=["0.43", *["0.14"] * 4], digits=2, rounding="half-even")
+    release = cb.Release(domain, [shares, cb.Margin(["b"], [None, 2]), cb.Total(upper=7)])
+    tables = listed(release, 7)
+    assert len(tables) == 11
+    check(release, tables, uniform())
 
 
 @pytest.mark.parametrize(

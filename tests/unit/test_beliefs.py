@@ -71,6 +71,24 @@ def test_merged_poisson_cells_add_their_means_and_mixed_ones_have_no_kind():
     assert cb.GammaPoisson(2, [1, 2]).weights(TWO).merged([0, 1]) is None
 
 
+@given(shape=st.none() | numbers, factor=numbers, count=st.integers(0, 40))
+def test_the_logarithm_of_one_weight(shape, factor, count):
+    weights = Weights(((shape, factor),))
+    assert weights.log_weight(0, count) == pytest.approx(
+        math.log(weights.exact(0, count)), abs=1e-12, rel=1e-13
+    )
+
+
+def test_the_logarithm_of_the_weight_of_a_huge_count():
+    weights = Weights(((None, Fraction(1, 2)), (None, Fraction(0)), (Fraction(3), Fraction(1))))
+    count = 10**12
+    assert weights.log_weight(0, count) == pytest.approx(
+        count * math.log(0.5) - math.lgamma(count + 1), rel=1e-13
+    )
+    assert (weights.log_weight(1, count), weights.log_weight(1, 0)) == (-math.inf, 0.0)
+    assert weights.log_weight(2, count) == pytest.approx(math.log(math.comb(count + 2, 2)))
+
+
 def test_logarithms_of_weights_of_whole_tables():
     weights = cb.GammaPoisson([2, "1/2"], [1, "1/4"]).weights(TWO)
     tables = np.array([[0, 0], [3, 4], [10, 1]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.fibre.rows import rows_fibre
 from cellbounds.fibre.rows.counting import _by_running_sums, _one_by_one, row_counts
+from cellbounds.fibre.rows.selecting import _Proposals, _through_all
 from cellbounds.structure import gather
+from cellbounds.wide import widened
 
 
 def fibre_of(release: Release, effort: float = 1e9):
@@ -168,8 +171,6 @@ def test_many_columns_are_counted_alike_in_all_ways():
     rest = line.sums - lower.sum(axis=0)
     one_by_one = _one_by_one(upper - lower, rest, 1e9)
     assert row_counts(line, 1e9) == one_by_one
-    from collections import Counter
-
     running = [
         _by_running_sums(Counter(widths), left)
         for widths, left in zip((upper - lower).T.tolist(), rest.tolist(), strict=True)
@@ -233,3 +234,32 @@ def test_exact_rates_of_very_large_tables():
     release = table_of([["1/3", "2/3"], ["2/5", "3/5"]], Total(30_000_000_000_000_001))
     with pytest.raises(TooMuchWork):
         fibre_of(release).count()
+
+
+@pytest.mark.parametrize("way", ["through all", "rejection"])
+def test_both_ways_to_draw_from_products_agree_with_the_products(way):
+    from scipy.stats import chi2
+
+    rng = np.random.default_rng(7)
+    offsets = np.array([0, 1, 2, 3, 5, 8, 13])
+    weights = widened([3.0, 1.0, 0.0, 2.0, 5.0, 1.0, 9.0], 40)
+    after = widened(rng.random(12), -700)
+    left, size = 9, 20_000
+    whole = rng.integers(left, left + 1, size=size)
+    if way == "rejection":
+        drawn = _Proposals(offsets, weights, after).drawn(whole, rng)
+    else:
+        drawn = _through_all(whole, offsets, weights, after, rng)
+    products = [
+        math.ldexp(weights.mantissa[k], int(weights.exponent[k]) - 40)
+        * math.ldexp(after.mantissa[left - o], int(after.exponent[left - o]) + 700)
+        if o <= left
+        else 0.0
+        for k, o in enumerate(offsets.tolist())
+    ]
+    expected = np.array(products) / sum(products) * size
+    seen = np.bincount(drawn, minlength=len(offsets))
+    assert not seen[expected == 0].any()
+    possible = expected > 0
+    statistic = ((seen - expected)[possible] ** 2 / expected[possible]).sum()
+    assert chi2.sf(statistic, possible.sum() - 1) > 1e-4

@@ -5,14 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Belief, GammaPoisson, Weights, belief_of
 from cellbounds.errors import InvalidInput
-from cellbounds.fibre.choosing import Chosen, checked_effort, exact_sums, refused
+from cellbounds.fibre.choosing import (
+    Chosen,
+    checked_effort,
+    checked_generator,
+    exact_sums,
+    refused,
+)
 from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.results.draws import Draws
@@ -20,6 +26,9 @@ from cellbounds.results.evidence import Evidence
 from cellbounds.results.montecarlo import MonteCarlo
 from cellbounds.results.posterior import Posterior
 from cellbounds.table import Table
+
+if TYPE_CHECKING:
+    from cellbounds.fibre.chains import Moves
 
 __all__ = ["METHODS", "posterior", "sample"]
 
@@ -153,7 +162,12 @@ def sample(
     seconds: float | None = None,
     start: Table | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **chain: Any,
+    chains: int | None = None,
+    moves: str | Moves | None = None,
+    proposal: str | None = None,
+    burn_in: int | None = None,
+    thin: int | None = None,
+    latent: bool | None = None,
 ) -> Draws:
     """Draw whole tables from the posterior over the consistent ones.
 
@@ -177,10 +191,17 @@ def sample(
         A consistent table to start chains from, such as the owner's.
     progress
         Called with the draws made and the draws in all.
-    **chain
-        Options of Markov chains: ``moves`` (None, ``"basic"``, ``"conditional"``, ``"lattice"``,
-        ``"4ti2"``), ``proposal`` (``"ordinary"``, ``"two-step"``), ``chains``, ``burn_in``,
-        ``thin``, ``latent`` (draw the Poisson means along, as document 002 does).
+    chains
+        Markov chains: how many at once (4 unless given).
+    moves
+        What they move by: ``"basic"``, ``"conditional"`` (document 002's two families),
+        ``"lattice"`` or ``"4ti2"``; by default the best that is known for the release.
+    proposal
+        ``"ordinary"``, or ``"two-step"`` as document 002 has it.
+    burn_in, thin
+        Steps before the first table counts, and from one table to the next.
+    latent
+        Draw the Poisson means along, as document 002 does (see `Draws.rates`).
 
     Examples
     --------
@@ -194,9 +215,18 @@ def sample(
         raise InvalidInput(f"size={size!r}; give the number of tables to draw, 1 or more")
     if method not in METHODS:
         raise InvalidInput(f"method {method!r}; choose one of {', '.join(METHODS)}")
+    options = {
+        "chains": chains,
+        "moves": moves,
+        "proposal": proposal,
+        "burn_in": burn_in,
+        "thin": thin,
+        "latent": latent,
+    }
+    chain: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if chain and method in ("exact", "importance"):
         raise InvalidInput(f"{', '.join(chain)}: options of Markov chains; give method='chain'")
-    generator = np.random.default_rng(rng)
+    generator = checked_generator(rng)
     belief = belief_of(prior)
     weights = _weights(release, belief)
     begun = time.perf_counter()
@@ -213,7 +243,7 @@ def sample(
         )
     from cellbounds.fibre.chains.sampling import chain_draws
 
-    if chain.get("latent") and not isinstance(belief, GammaPoisson):
+    if latent and not isinstance(belief, GammaPoisson):
         raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
     return chain_draws(
         release,

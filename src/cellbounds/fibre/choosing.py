@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 
+import numpy as np
+
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.fibre.matching import Matching, matched_tables
 from cellbounds.fibre.protocol import DEFAULT_EFFORT, Fibre, Refusal, Weighed
+from cellbounds.fibre.summed import SummedFibre, TotalFibre, summed_over
 from cellbounds.releases import Release
 from cellbounds.structure import Facts, gather
 
-__all__ = ["Chosen", "checked_effort", "exact_fibre", "exact_sums", "refused"]
+__all__ = ["Chosen", "checked_effort", "checked_generator", "exact_fibre", "exact_sums", "refused"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +42,15 @@ def checked_effort(effort: float | None) -> float:
     return float(effort)
 
 
+def checked_generator(rng: int | np.random.Generator) -> np.random.Generator:
+    """A generator, or the one of a seed."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
+        raise InvalidInput(f"rng={rng!r}; give a seed (a whole number, 0 or more) or a Generator")
+    return np.random.default_rng(rng)
+
+
 def exact_fibre(release: Release, effort: float) -> Fibre | Refusal:
     """The tables of a release, if a method can sum over them.
 
@@ -55,6 +67,30 @@ def _fibre(facts: Facts, effort: float) -> Fibre | Refusal:
         from cellbounds.fibre.rows import rows_fibre
 
         return rows_fibre(facts, effort)
+    names = summed_over(facts.release)
+    if names is not None:
+        found = _summed(facts, names, effort)
+        if not isinstance(found, Refusal) or found.steps is None:
+            return found
+    return _diagrams(facts, effort)
+
+
+def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refusal:
+    """Tables over the variables that are spoken of, then their parts."""
+    release = facts.release
+    sums: Fibre | Refusal
+    if names:
+        sums = _fibre(gather(Release(release.domain.project(names), release.statements)), effort)
+    elif release.total.upper is None:
+        return Refusal("nothing limits the tables; give Total(upper=...)")
+    else:
+        sums = TotalFibre(release.total)
+    if isinstance(sums, Refusal):
+        return sums
+    return SummedFibre(release, names, sums, partial(_diagrams, facts, effort), effort)
+
+
+def _diagrams(facts: Facts, effort: float) -> Fibre | Refusal:
     from cellbounds.fibre.product import diagram_fibre
 
     return diagram_fibre(facts, effort)

@@ -7,7 +7,7 @@ import numpy as np
 from cellbounds.beliefs import Belief, belief_of
 from cellbounds.errors import UnsupportedRelease
 from cellbounds.fibre.chains.combining import Combined, combine, summed_sets
-from cellbounds.fibre.choosing import checked_effort, exact_fibre, refused
+from cellbounds.fibre.choosing import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.releases import Release
 from cellbounds.structure import spoken_of
@@ -61,4 +61,4 @@ def combine_sets(
         raise refused(fibre)
     weights = belief_of(prior).weights(domain)
     sets = summed_sets(release, names, fibre, weights)
-    return combine(sets, estimator, size, np.random.default_rng(rng))
+    return combine(sets, estimator, size, checked_generator(rng))

@@ -11,7 +11,7 @@ import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
-from cellbounds.fibre.choosing import checked_effort, exact_fibre, refused
+from cellbounds.fibre.choosing import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
@@ -106,7 +106,7 @@ def estimate_tables(
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")
     deadline = Effort.of(seconds).deadline
-    return estimate_count(release, draws=draws, rng=np.random.default_rng(rng), deadline=deadline)
+    return estimate_count(release, draws=draws, rng=checked_generator(rng), deadline=deadline)
 
 
 def tables(release: Release, limit: int | None = None) -> Iterator[Table]:

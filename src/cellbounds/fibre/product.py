@@ -19,7 +19,6 @@ from cellbounds.fibre.diagram.sums import sums_of
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.results.distribution import Distribution
 from cellbounds.structure import Facts
-from cellbounds.wide import log_of
 
 __all__ = ["ProductFibre", "diagram_fibre"]
 
@@ -214,7 +213,7 @@ class WeighedProduct:
         total = sum(factor.log_mass for factor in self._factors)
         for cell, count in enumerate(self._fixed.tolist()):
             if cell not in self._owner and count:
-                total += _log_weight(weights, cell, count)
+                total += weights.log_weight(cell, count)
         return float(total)
 
     def distribution(self, cell: int) -> Distribution:
@@ -237,8 +236,3 @@ class WeighedProduct:
         for factor, cells in zip(self._factors, self._cells, strict=True):
             drawn[:, cells] = factor.draw(size, rng)
         return drawn
-
-
-def _log_weight(weights: Weights, cell: int, count: int) -> float:
-    made = weights.sequence(cell, count)
-    return log_of(float(made.mantissa[count]), int(made.exponent[count]))

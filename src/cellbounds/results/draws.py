@@ -47,7 +47,7 @@ class Draws(Answer):
     connected
         Markov chains: whether the moves are proven to reach every table; empty otherwise.
     chains
-        How many chains the draws are from, in equal and consecutive parts; 0 without chains.
+        How many chains the draws are from, one after the other; 0 without chains.
     rates
         Draws of the Poisson means, if they were drawn along (document 002's own chain).
     stopped_early

@@ -24,6 +24,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Kind, Weights
 from cellbounds.constraints import cells_behind, compile_release
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
+from cellbounds.fibre.parts import drawn_parts
 from cellbounds.fibre.protocol import Fibre
 from cellbounds.methods.general.problem import make_problem
 from cellbounds.releases import Release
@@ -84,26 +85,9 @@ class SummedSets:
         """Split summed tables (one in each row) into tables, each at random."""
         tables = np.zeros((len(summed), self.grid.size), dtype=np.int64)
         for place, members in enumerate(self.grid.tolist()):
-            left = summed[:, place].copy()
             kinds = [self.weights.kinds[cell] for cell in members]
-            for k, cell in enumerate(members[:-1]):
-                part = self._part(kinds[k:], left, rng)
-                tables[:, cell] = part
-                left -= part
-            tables[:, members[-1]] = left
+            tables[:, members] = drawn_parts(kinds, summed[:, place], rng)
         return tables
-
-    @staticmethod
-    def _part(kinds: list[Kind], left: IntArray, rng: np.random.Generator) -> IntArray:
-        """What goes to the first of some parts, of what is left for all of them."""
-        own, rest = kinds[0], kinds[1:]
-        if own[0] is None:
-            total = sum(factor for _, factor in kinds)
-            share = np.full(len(left), float(own[1] / total) if total else 0.0)
-        else:
-            others = float(sum(shape or 0 for shape, _ in rest))
-            share = rng.beta(float(own[0]), others, size=len(left))
-        return np.asarray(rng.binomial(left, share))
 
 
 def summed_sets(

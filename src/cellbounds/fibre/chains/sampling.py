@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cellbounds.beliefs import Belief, Weights
 from cellbounds.errors import InvalidInput, TooMuchWork
@@ -66,7 +68,7 @@ def chain_draws(
     progress: Callable[[int, int], None] | None = None,
     deadline: float | None = None,
 ) -> Draws:
-    """Run chains until they have drawn `size` tables together (rounded up to equal parts)."""
+    """Run chains until they have drawn `size` tables together."""
     if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
         raise InvalidInput(f"chains={chains!r}; give a whole number, 1 or more")
     drawn = run_chain(
@@ -85,7 +87,7 @@ def chain_draws(
         deadline=deadline,
     )
     used, connected = drawn.moves, _connectivity(release, weights, drawn.moves)
-    shape = release.domain.shape
+    shape, means = release.domain.shape, drawn.means
     length = drawn.counts.shape[1]
     notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {used.name}, {proposal} proposal"]
     if length >= FEWEST:
@@ -114,17 +116,25 @@ def chain_draws(
         Evidence.ESTIMATED,
         time.perf_counter() - begun,
         None,
-        drawn.counts.reshape(-1, *shape),
+        _asked_for(drawn.counts, size).reshape(-1, *shape),
         belief,
         independent=False,
         weights=None,
         monte_carlo=checks,
         connected=str(connected),
         chains=chains,
-        rates=None if drawn.means is None else drawn.means.reshape(-1, *shape),
+        rates=None if means is None else _asked_for(means, size).reshape(-1, *shape),
         stopped_early=drawn.stopped_early,
         notes=tuple(notes),
     )
+
+
+def _asked_for(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """As many draws as were asked for: the last chains may give one less."""
+    chains, length, _ = draws.shape
+    kept = min(size, chains * length)
+    parts = [draws[k, : kept // chains + (k < kept % chains)] for k in range(chains)]
+    return np.concatenate(parts)
 
 
 def _moves(release: Release, asked: str | Moves | None) -> Moves | None:

@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cellbounds.arrays import IntArray
+from cellbounds.compiling import compiled
 from cellbounds.wide import FloatArray
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "EMPTY",
     "FAINT",
     "POWERS",
-    "compiled",
     "dot",
     "masses",
     "normal",
@@ -49,14 +48,6 @@ DEEPEST = 1000
 POWERS = np.ldexp(1.0, np.arange(-DEEPEST, 301))
 POWERS[0] = 0.0
 """Powers of two from -DEEPEST (taken for zero) on."""
-
-
-def compiled(function: Any) -> Any:
-    """Compile when first called, and keep the result on disk if there is a place for it."""
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(function)
 
 
 @compiled

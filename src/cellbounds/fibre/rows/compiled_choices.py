@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cellbounds.arrays import IntArray
-from cellbounds.fibre.rows.compiled import DEEPEST, EMPTY, POWERS, compiled, normal, tails
+from cellbounds.compiling import compiled
+from cellbounds.fibre.rows.compiled import DEEPEST, EMPTY, POWERS, normal, tails
 from cellbounds.wide import FloatArray
 
 __all__ = ["TIE", "best_pairs", "best_vector", "draw_pairs", "draw_vectors", "first_best"]

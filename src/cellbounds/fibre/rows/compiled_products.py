@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.compiling import compiled
 from cellbounds.fibre.rows.compiled import (
     BLOCK,
     DEEPEST,
     EMPTY,
     FAINT,
     POWERS,
-    compiled,
     dot,
     normal,
 )

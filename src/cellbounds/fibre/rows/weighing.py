@@ -220,8 +220,12 @@ def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
     """A number whose powers make the expected sums of all rows add up to N."""
     logs = [(np.arange(ground.give + 1), np.zeros(ground.give + 1))]
     for row in rows:
-        few = slice(None, None, len(row.offsets) // LONG + 1)
-        logs.append((row.offsets[few], logarithms(row.totals)[few]))
+        found = logarithms(row.totals)
+        weighing = np.flatnonzero(np.isfinite(found))
+        if not len(weighing):
+            return Fraction(1)  # no table has any weight
+        few = weighing[:: len(weighing) // LONG + 1]
+        logs.append((row.offsets[few], found[few]))
 
     def expected(slope: float) -> float:
         total = 0.0

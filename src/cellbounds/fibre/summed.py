@@ -1,0 +1,252 @@
+"""Releases that sum over some variables: summed tables first, then the parts of each summed cell.
+
+No statement tells the parts of one summed cell apart, so they share out its count in every way,
+independently of everything else: C(y + k - 1, k - 1) ways for k parts and a count of y.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.beliefs import Kind, Weights
+from cellbounds.constraints import cells_behind
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.fibre.parts import best_split, drawn_parts, part_chances, splits
+from cellbounds.fibre.protocol import Fibre, Refusal, Weighed
+from cellbounds.releases import Release, Total
+from cellbounds.results.distribution import Distribution
+from cellbounds.structure import spoken_of
+from cellbounds.wide import UNIT, Wide, log_of, probabilities
+
+__all__ = ["SummedFibre", "TotalFibre", "WeighedSums", "summed_over"]
+
+MOST_LISTED = 200_000
+"""Summed tables that are listed one by one to count the ways to split them."""
+
+STEPS = 200
+"""Elementary steps that one weight of a part costs, made in many digits."""
+
+Direct = Callable[[], Fibre | Refusal]
+"""The same tables without summing first: for what sums do not tell."""
+
+
+def summed_over(release: Release) -> tuple[str, ...] | None:
+    """The variables that statements name, if there are others that none does."""
+    domain = release.domain
+    said = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
+    names = tuple(name for name in domain.names if name in said)
+    return names if len(names) < len(domain.names) else None
+
+
+class TotalFibre:
+    """The numbers of records that a release allows: what is left when everything is summed over."""
+
+    name = "N"
+
+    def __init__(self, total: Total) -> None:
+        assert total.upper is not None
+        self._values = range(total.lower, total.upper + 1)
+
+    def count(self) -> int:
+        """How many totals there are."""
+        return len(self._values)
+
+    def listed(self) -> Iterator[IntArray]:
+        """Every total."""
+        return (np.array([value]) for value in self._values)
+
+    def weighed(self, weights: Weights) -> WeighedTotal:
+        """Sum their weights."""
+        made = weights.sequence(0, self._values[-1])
+        inside = slice(self._values[0], self._values[-1] + 1)
+        return WeighedTotal(
+            np.arange(inside.start, inside.stop),
+            Wide(made.mantissa[inside], made.exponent[inside]),
+        )
+
+
+class WeighedTotal:
+    """Sums of the weights of all totals."""
+
+    error = 4 * UNIT
+
+    def __init__(self, values: IntArray, masses: Wide) -> None:
+        if not masses.mantissa.any():
+            raise InvalidInput(
+                "the prior gives no weight to any consistent table; give positive probabilities "
+                "or means"
+            )
+        self._values, self._chances = values, probabilities(masses)
+        self._best = int(np.argmax(self._chances))
+        mantissa, exponent = masses.mantissa[self._best], masses.exponent[self._best]
+        self.log_mass = log_of(float(mantissa), int(exponent)) - math.log(self._chances[self._best])
+
+    def distribution(self, cell: int) -> Distribution:
+        """The distribution of the total, which is the only cell."""
+        assert cell == 0
+        return Distribution(self._values, self._chances)
+
+    def mode(self) -> IntArray:
+        """The likeliest total."""
+        return np.asarray(self._values[self._best : self._best + 1])
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent totals."""
+        return np.asarray(rng.choice(self._values, size=(size, 1), p=self._chances))
+
+
+class SummedFibre:
+    """The tables of a release: every summed table, split in every way.
+
+    Tables are listed by summed table, then by the parts of each summed cell.
+    """
+
+    def __init__(
+        self, release: Release, names: tuple[str, ...], sums: Fibre, direct: Direct, effort: float
+    ) -> None:
+        behind = cells_behind(release.domain, names)
+        self._grid = behind.cells.reshape(behind.size, -1)
+        self._sums, self._direct, self._effort = sums, direct, effort
+        self.name = f"{sums.name}, then parts of summed cells"
+
+    def count(self) -> int:
+        """How many there are.
+
+        Raises
+        ------
+        TooMuchWork
+            If there are many summed tables, and the tables cannot be counted directly either.
+        """
+        if self._sums.count() > MOST_LISTED:
+            found = self._direct()
+            if isinstance(found, Refusal):
+                raise TooMuchWork(
+                    f"{self._sums.count():,} summed tables are too many to split one by one, and "
+                    f"{found.reason}"
+                )
+            return found.count()
+        others = self._grid.shape[1] - 1
+        known: dict[int, int] = {}
+        total = 0
+        for table in self._sums.listed():
+            ways = 1
+            for count in table.tolist():
+                if count not in known:
+                    known[count] = math.comb(count + others, others)
+                ways *= known[count]
+            total += ways
+        return total
+
+    def listed(self) -> Iterator[IntArray]:
+        """All of them, lazily."""
+        parts = self._grid.shape[1]
+        for table in self._sums.listed():
+            counts = np.zeros(self._grid.size, dtype=np.int64)
+            walks: list[Iterator[tuple[int, ...]]] = []
+            place = 0
+            while place >= 0:
+                if place == len(table):
+                    yield counts.copy()
+                    place -= 1
+                    continue
+                if len(walks) == place:
+                    walks.append(splits(int(table[place]), parts))
+                split = next(walks[place], None)
+                if split is None:
+                    walks.pop()
+                    place -= 1
+                    continue
+                counts[self._grid[place]] = split
+                place += 1
+
+    def weighed(self, weights: Weights) -> Weighed:
+        """Sum their weights (see `Fibre`)."""
+        kinds = [weights.merged(members) for members in self._grid.tolist()]
+        if None in kinds:
+            found = self._direct()
+            if isinstance(found, Refusal):
+                raise TooMuchWork(
+                    "the parts of a summed cell have different factors, so that their sum has no "
+                    f"closed form, and {found.reason}"
+                )
+            return found.weighed(weights)
+        merged = Weights(tuple(kind for kind in kinds if kind), weights.needs_total)
+        single = self._sums.count() == 1
+        return WeighedSums(
+            self._grid, weights, self._sums.weighed(merged), single, self._direct, self._effort
+        )
+
+
+class WeighedSums:
+    """Sums of the weights of all tables, by summed table and then by parts."""
+
+    def __init__(
+        self,
+        grid: IntArray,
+        weights: Weights,
+        sums: Weighed,
+        single: bool,
+        direct: Direct,
+        effort: float,
+    ) -> None:
+        self._grid, self._weights, self._sums = grid, weights, sums
+        self._single, self._direct, self._effort = single, direct, effort
+        self._place = {int(cell): place for place, line in enumerate(grid) for cell in line}
+        self.log_mass = sums.log_mass
+        # A part adds the product of two weights, a sum of such and a mean over sums.
+        self.error = sums.error + 40 * UNIT
+
+    def distribution(self, cell: int) -> Distribution:
+        """A part of a summed cell, over all counts of that."""
+        place = self._place[cell]
+        sums = self._sums.distribution(place)
+        others = [one for one in self._grid[place].tolist() if one != cell]
+        if not others:
+            return sums
+        steps = STEPS * float(sums.values.sum(dtype=np.float64))
+        if steps > self._effort:
+            raise TooMuchWork(
+                f"the distribution of a part of a summed cell takes {steps:.2g} steps, above the "
+                f"effort of {self._effort:.2g}; raise effort=, or draw a sample"
+            )
+        own, rest = self._kind([cell]), self._kind(others)
+        chances = np.zeros(int(sums.values[-1]) + 1)
+        for count, chance in zip(sums.values.tolist(), sums.probabilities.tolist(), strict=True):
+            if chance:
+                chances[: count + 1] += chance * part_chances(self._weights, own, rest, count)
+        possible = np.flatnonzero(chances)
+        return Distribution(possible, chances[possible])
+
+    def _kind(self, cells: list[int]) -> Kind:
+        kind = self._weights.merged(cells)
+        assert kind is not None
+        return kind
+
+    def mode(self) -> IntArray:
+        """A table of largest weight."""
+        if not self._single:
+            # The likeliest summed table need not be that of the likeliest table.
+            found = self._direct()
+            if isinstance(found, Refusal):
+                raise TooMuchWork(
+                    f"the most probable table is not known: {found.reason}; the cells' own modes "
+                    "are"
+                )
+            return found.weighed(self._weights).mode()
+        counts = np.zeros(self._grid.size, dtype=np.int64)
+        for count, cells in zip(self._sums.mode().tolist(), self._grid.tolist(), strict=True):
+            counts[cells] = best_split([self._weights.kinds[cell] for cell in cells], count)
+        return counts
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent tables: summed ones, then their parts."""
+        tables = np.zeros((size, self._grid.size), dtype=np.int64)
+        sums = self._sums.draw(size, rng)
+        for place, cells in enumerate(self._grid.tolist()):
+            kinds = [self._weights.kinds[cell] for cell in cells]
+            tables[:, cells] = drawn_parts(kinds, sums[:, place], rng)
+        return tables
