@@ -20,7 +20,7 @@ from cellbounds.fibre.choosing import (
     refused,
 )
 from cellbounds.methods.effort import Effort
-from cellbounds.releases import Release
+from cellbounds.releases import Margin, Release
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.montecarlo import MonteCarlo
@@ -144,11 +144,20 @@ def _best_drawn(drawn: Draws, weights: Weights) -> IntArray:
 
 def _weights(release: Release, belief: Belief) -> Weights:
     weights = belief.weights(release.domain)
-    if weights.needs_total and release.total.exact is None:
+    if weights.needs_total and not _total_known(release):
         raise InvalidInput(
             f"the prior is {belief.name}, which needs N; give Total(N), or prior=cb.Poisson(means)"
         )
     return weights
+
+
+def _total_known(release: Release) -> bool:
+    """Whether N follows: it is said, or an exact margin adds up to it."""
+    domain = release.domain
+    return release.total.exact is not None or any(
+        isinstance(one, Margin) and one.exact and not any(map(domain.grouping, one.variables))
+        for one in release.statements
+    )
 
 
 def sample(

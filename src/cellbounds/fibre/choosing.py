@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -93,7 +94,13 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refu
 def _diagrams(facts: Facts, effort: float) -> Fibre | Refusal:
     from cellbounds.fibre.product import diagram_fibre
 
-    return diagram_fibre(facts, effort)
+    found = diagram_fibre(facts, effort)
+    if isinstance(found, Refusal) and found.steps == math.inf:
+        # The diagram cannot even be begun, though there may be few tables.
+        from cellbounds.fibre.few import few_tables
+
+        return few_tables(facts.release) or found
+    return found
 
 
 def exact_sums(release: Release, weights: Weights, effort: float) -> Chosen | Refusal:

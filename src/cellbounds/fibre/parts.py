@@ -15,7 +15,6 @@ import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Kind, Weights
-from cellbounds.errors import TooMuchWork
 from cellbounds.wide import FloatArray, Wide, probabilities, widened
 
 __all__ = ["best_split", "drawn_parts", "part_chances", "splits"]
@@ -74,14 +73,10 @@ def _shares(kinds: Sequence[Kind], size: int, rng: np.random.Generator) -> Float
     return rng.beta(float(shape), float(others), size=size)
 
 
-def best_split(kinds: Sequence[Kind], count: int) -> tuple[int, ...]:
-    """The first split of largest weight.
+def best_split(kinds: Sequence[Kind], count: int) -> tuple[int, ...] | None:
+    """The first split of largest weight, or None if no closed form tells.
 
-    Raises
-    ------
-    TooMuchWork
-        If parts with shapes below and above 1 meet, or below 1 and with different factors: then
-        neither argument holds.
+    That is where parts with shapes below and above 1 meet, or below 1 with different factors.
     """
     shapes = [shape for shape, _ in kinds]
     alike = len({factor for _, factor in kinds}) == 1
@@ -93,10 +88,7 @@ def best_split(kinds: Sequence[Kind], count: int) -> tuple[int, ...]:
         # Weights curve the other way: everything goes to the part with the largest shape.
         best = max(range(len(kinds)), key=lambda place: (shapes[place] or 0, place))
         return tuple(count if place == best else 0 for place in range(len(kinds)))
-    raise TooMuchWork(
-        "the most probable way to share out a count among parts with shapes below 1 and others has "
-        "no closed form; the cells' own modes are known"
-    )
+    return None
 
 
 def _one_by_one(kinds: Sequence[Kind], count: int) -> tuple[int, ...]:

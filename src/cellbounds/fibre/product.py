@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ def diagram_fibre(facts: Facts, effort: float) -> ProductFibre | Refusal:
         nothing = Parts(np.zeros(release.domain.size, dtype=np.int64), ())
         return ProductFibre(nothing, (), 0, effort, str(contradiction))
     except TooMuchWork as wide:
-        return Refusal(str(wide))
+        return Refusal(str(wide), math.inf)
     if isinstance(parts, Refusal):
         return parts
     known: dict[bytes, _Factor] = {}
@@ -82,7 +83,7 @@ def _factor(part: Part, shape: tuple[int, ...], effort: float) -> _Factor | Refu
         return _refusal(order.log_steps, effort)
     layers = layers_of(sums, order.cells, problem.lower, problem.upper)
     if layers is None:
-        return Refusal("what is left open between the cells does not fit 64-bit integers")
+        return Refusal("what is left open between the cells does not fit 64-bit integers", math.inf)
     grown = grow(layers, effort)
     if isinstance(grown, TooLarge):
         reason = f"the diagram of the tables is too large: {grown.reason}"

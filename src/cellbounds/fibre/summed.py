@@ -230,17 +230,22 @@ class WeighedSums:
         """A table of largest weight."""
         if not self._single:
             # The likeliest summed table need not be that of the likeliest table.
-            found = self._direct()
-            if isinstance(found, Refusal):
-                raise TooMuchWork(
-                    f"the most probable table is not known: {found.reason}; the cells' own modes "
-                    "are"
-                )
-            return found.weighed(self._weights).mode()
+            return self._compared()
         counts = np.zeros(self._grid.size, dtype=np.int64)
         for count, cells in zip(self._sums.mode().tolist(), self._grid.tolist(), strict=True):
-            counts[cells] = best_split([self._weights.kinds[cell] for cell in cells], count)
+            split = best_split([self._weights.kinds[cell] for cell in cells], count)
+            if split is None:
+                return self._compared()
+            counts[cells] = split
         return counts
+
+    def _compared(self) -> IntArray:
+        found = self._direct()
+        if isinstance(found, Refusal):
+            raise TooMuchWork(
+                f"the most probable table is not known: {found.reason}; the cells' own modes are"
+            )
+        return found.weighed(self._weights).mode()
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent tables: summed ones, then their parts."""

@@ -1,11 +1,11 @@
-"""Every table of documents 000, 001, 003 and 004 beside our figures."""
+"""Every table of documents 000 to 004 beside our figures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from cellbounds.papers import document000, document001, document003, document004
+from cellbounds.papers import document000, document001, document002, document003, document004
 from cellbounds.papers.comparison import Comparison
 from cellbounds.spreadsheets import csv_text
 from cellbounds.text import aligned
@@ -15,6 +15,7 @@ __all__ = ["render_comparisons", "reproduce_papers"]
 TITLES = {
     "000": "Smucker, Slavković, Zhu 2008: k-way tables given conditionals",
     "001": "Petrović 2023: bounds from margins",
+    "002": "Lee, Slavković 2009: the posterior of cells given conditionals",
     "003": "Smucker, Slavković 2008: two-way tables given conditionals",
     "004": "Wright, Smucker: counts from rounded conditionals",
 }
@@ -22,7 +23,7 @@ TITLES = {
 
 def reproduce_papers() -> list[Comparison]:
     """Recompute everything and compare."""
-    documents = (document000, document001, document003, document004)
+    documents = (document000, document001, document002, document003, document004)
     return [one for document in documents for one in document.compare()]
 
 
@@ -56,8 +57,8 @@ def _for_people(compared: Sequence[Comparison]) -> str:
     wrong = [one for one in compared if not one.agrees and one.as_expected]
     odd = [one for one in compared if not one.as_expected]
     parts.append(
-        f"{agree} of {len(compared)} printed figures agree; {len(wrong)} differ because the paper "
-        f"is wrong; {len(odd)} differ without a known reason"
+        f"{agree} of {len(compared)} printed figures agree; {len(wrong)} differ for the reason "
+        f"given below, most often an error of the paper; {len(odd)} differ without a known reason"
     )
     parts += [f"  document {one.document}, {one.place}, {one.item}: {one.error}" for one in wrong]
     return "\n".join(parts) + "\n"
@@ -66,4 +67,4 @@ def _for_people(compared: Sequence[Comparison]) -> str:
 def _mark(one: Comparison) -> str:
     if one.agrees:
         return "=" if one.as_expected else "agrees, though listed as an error"
-    return "paper's error" if one.error else "DIFFERS"
+    return "differs, see below" if one.error else "DIFFERS"

@@ -181,11 +181,16 @@ def synthesize(
 
 def _first(draws: Draws, copies: int) -> IntArray:
     """So many of the drawn tables: from different chains first, whose draws are independent."""
-    counts = draws.counts
-    if draws.chains:
-        apart = counts.reshape(draws.chains, -1, *draws.domain.shape)
-        counts = apart.swapaxes(0, 1).reshape(counts.shape)
-    return counts[:copies]
+    if not draws.chains:
+        return draws.counts[:copies]
+    # Chains stand one after the other, the first ones with one draw more if they are not equal.
+    longest = -(-len(draws) // draws.chains)
+    place = np.arange(longest * draws.chains).reshape(draws.chains, longest).T.ravel()
+    lengths = [len(part) for part in np.array_split(np.arange(len(draws)), draws.chains)]
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    chain, step = place // longest, place % longest
+    there = step < np.array(lengths)[chain]
+    return np.asarray(draws.counts[(starts[chain] + step)[there][:copies]])
 
 
 def _only_table(draws: Draws, seconds: float | None) -> bool:

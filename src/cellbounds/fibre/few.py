@@ -1,0 +1,95 @@
+"""Tables that are few enough to be held in a list: everything is a sum over it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from cellbounds.arrays import IntArray
+from cellbounds.beliefs import Weights
+from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.fibre.searching import searched_tables
+from cellbounds.releases import Release
+from cellbounds.results.distribution import Distribution
+from cellbounds.wide import UNIT, FloatArray, Wide, log_of, probabilities, total_of, widened
+
+__all__ = ["ListedFibre", "few_tables"]
+
+MOST = 5_000
+"""Tables that are searched for one by one."""
+
+
+def few_tables(release: Release) -> ListedFibre | None:
+    """All tables of a release as a solver finds them, or None if there are more than a few."""
+    found = list(itertools.islice(searched_tables(release), MOST + 1))
+    if len(found) > MOST:
+        return None
+    return ListedFibre(np.array(found, dtype=np.int64).reshape(-1, release.domain.size))
+
+
+class ListedFibre:
+    """The tables themselves, in lexicographic order."""
+
+    name = "all tables, found one by one"
+
+    def __init__(self, tables: IntArray) -> None:
+        self._tables = tables
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._tables)
+
+    def listed(self) -> Iterator[IntArray]:
+        """All of them."""
+        return iter(self._tables)
+
+    def weighed(self, weights: Weights) -> WeighedList:
+        """Sum their weights (see `Fibre`)."""
+        if not len(self._tables):
+            raise InconsistentRelease("no table of counts fits all the published figures")
+        return WeighedList(self._tables, _masses(self._tables, weights))
+
+
+def _masses(tables: IntArray, weights: Weights) -> Wide:
+    found = widened(np.ones(len(tables)))
+    for cell in range(tables.shape[1]):
+        counts = tables[:, cell]
+        one = weights.sequence(cell, int(counts.max()))
+        nothing = (found.mantissa == 0) | (one.mantissa[counts] == 0)
+        product = found.mantissa * one.mantissa[counts]
+        exponent = np.where(nothing, 0, found.exponent + one.exponent[counts])
+        found = widened(product, exponent)
+    return found
+
+
+class WeighedList:
+    """Sums of the weights of listed tables."""
+
+    def __init__(self, tables: IntArray, masses: Wide) -> None:
+        if not masses.mantissa.any():
+            raise InvalidInput(
+                "the prior gives no weight to any consistent table; give positive probabilities "
+                "or means to cells that must hold somebody"
+            )
+        self._tables = tables
+        self._chances: FloatArray = probabilities(masses)
+        total = total_of([masses])
+        self.log_mass = log_of(float(total.mantissa), int(total.exponent))
+        self.error = 2 * (2 * tables.shape[1] + len(tables)) * UNIT
+
+    def distribution(self, cell: int) -> Distribution:
+        """The distribution of the count of one cell."""
+        weighing = self._chances > 0
+        values, places = np.unique(self._tables[weighing, cell], return_inverse=True)
+        chances = np.bincount(places, weights=self._chances[weighing])
+        return Distribution(values, chances.astype(np.float64))
+
+    def mode(self) -> IntArray:
+        """The first table of largest weight."""
+        return np.asarray(self._tables[int(np.argmax(self._chances))])
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent tables."""
+        return np.asarray(self._tables[rng.choice(len(self._tables), size=size, p=self._chances)])
