@@ -74,10 +74,12 @@ class Weights:
     def exact(self, cell: int, count: int) -> Fraction:
         """One weight as a fraction."""
         shape, factor = self.kinds[cell]
-        weight = Fraction(1)
-        for n in range(count):
-            weight *= factor * (1 if shape is None else shape + n) / (n + 1)
-        return weight
+        weight = factor**count / math.factorial(count)
+        if shape is None:
+            return weight
+        top, bottom = shape.numerator, shape.denominator
+        rising = math.prod(range(top, top + count * bottom, bottom))
+        return weight * Fraction(rising, bottom**count)
 
     def log_weight(self, cell: int, count: int) -> float:
         """The logarithm of one weight, for counts of any size; minus infinity for zero."""

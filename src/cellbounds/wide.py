@@ -27,6 +27,10 @@ NOTHING = -(2**62)
 """The exponent that goes with a mantissa of zero."""
 
 
+SMALLEST = 1e-290
+"""Doubles above this have their full precision."""
+
+
 class Wide(NamedTuple):
     """Numbers ``mantissa * 2**exponent``, mantissa 0 or in [0.5, 1)."""
 
@@ -43,6 +47,12 @@ def widened(values: npt.ArrayLike, exponent: npt.ArrayLike = 0) -> Wide:
 
 def wide_of(numbers: Iterable[Any]) -> Wide:
     """The midpoints of flint's real balls (``arb``), or exact Python integers."""
+    numbers = list(numbers)
+    if not any(isinstance(number, int) for number in numbers):
+        # Most sequences stay within the range of doubles, and are converted at once.
+        floats = np.array([float(number) for number in numbers])
+        if np.isfinite(floats).all() and (floats > SMALLEST).all():
+            return widened(floats)
     mantissas, exponents = [], []
     for number in numbers:
         if isinstance(number, int):

@@ -68,6 +68,17 @@ def test_counts_lists_and_posteriors(statements, prior):
         assert tuple(table.counts.ravel().tolist()) in found
 
 
+def test_derived_variables_are_summed_over_too():
+    grouped = cb.Domain(
+        {"x": [0, 1, 2], "y": [0, 1]}, groupings={"g": cb.Grouping("x", {"p": [0, 1], "q": [2]})}
+    )
+    release = cb.publish(cb.Table(grouped, [[1, 2], [3, 0], [2, 2]]), "[g]")
+    assert cb.count_tables(release) == math.comb(6 + 3, 3) * math.comb(4 + 1, 1)
+    assert np.allclose(cb.posterior(release).mean, [[1.5, 1.5], [1.5, 1.5], [2, 2]])
+    averages = cb.combine_sets(release, 3, estimator="equal").values
+    assert averages.sum(axis=1).tolist() == pytest.approx([10] * 3)
+
+
 def test_a_range_of_totals():
     release = cb.Release(cb.Domain({"a": [0, 1, 2]}), [cb.Total(lower=2, upper=4)])
     assert cb.count_tables(release) == 6 + 10 + 15

@@ -1059,3 +1059,18 @@ def test_sums_without_end():
     assert values.known == {5}
     with pytest.raises(cb.Unsettled):
         assert 6 in values
+
+
+def test_a_listed_value_out_of_reach_does_not_make_a_release_impossible():
+    # The solver's preparation calls the model of this release infeasible (ortools 9.15).
+    domain = cb.Domain({"c": ["c0", "c1", "c2"], "a": [0, 1]})
+    release = cb.Release(
+        domain,
+        [
+            cb.Margin(["a"], ["<5", None]),
+            cb.Total(upper=6),
+            cb.Prior(["c"], upper={"c0": 4}, values={"c1": [0, 1, 7], "c2": [0, 3]}),
+        ],
+    )
+    answer = cb.bounds(release, over=["c"])
+    assert (answer.lower.tolist(), answer.upper.tolist()) == ([0, 0, 0], [4, 1, 3])

@@ -15,7 +15,7 @@ from cellbounds.beliefs import Weights
 from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.fibre.matching import Matching, matched_tables
 from cellbounds.fibre.protocol import DEFAULT_EFFORT, Fibre, Refusal, Weighed
-from cellbounds.fibre.summed import SummedFibre, TotalFibre, summed_over
+from cellbounds.fibre.summed import SummedFibre, TotalFibre, summed_over, summed_release
 from cellbounds.releases import Release
 from cellbounds.structure import Facts, gather
 
@@ -81,7 +81,7 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refu
     release = facts.release
     sums: Fibre | Refusal
     if names:
-        sums = _fibre(gather(Release(release.domain.project(names), release.statements)), effort)
+        sums = _fibre(gather(summed_release(release, names)), effort)
     elif release.total.upper is None:
         return Refusal("nothing limits the tables; give Total(upper=...)")
     else:

@@ -9,8 +9,8 @@ from cellbounds.errors import UnsupportedRelease
 from cellbounds.fibre.chains.combining import Combined, combine, summed_sets
 from cellbounds.fibre.choosing import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.fibre.protocol import Refusal
+from cellbounds.fibre.summed import summed_over, summed_release
 from cellbounds.releases import Release
-from cellbounds.structure import spoken_of
 
 __all__ = ["combine_sets"]
 
@@ -50,15 +50,15 @@ def combine_sets(
     >>> found.meaning
     "document 002's equal average of the sets; does not target the posterior"
     """
-    domain = release.domain
-    said = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
-    names = tuple(name for name in domain.names if name in said)
+    names = summed_over(release)
     if not names:
-        raise UnsupportedRelease("no statement names a variable; there is one set of all tables")
-    summed = Release(domain.project(names), release.statements)
+        raise UnsupportedRelease(
+            "no variable is summed over, or all are; there is one set of all tables"
+        )
+    summed = summed_release(release, names)
     fibre = exact_fibre(summed, checked_effort(effort))
     if isinstance(fibre, Refusal):
         raise refused(fibre)
-    weights = belief_of(prior).weights(domain)
+    weights = belief_of(prior).weights(release.domain)
     sets = summed_sets(release, names, fibre, weights)
     return combine(sets, estimator, size, checked_generator(rng))

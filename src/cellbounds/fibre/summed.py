@@ -22,7 +22,7 @@ from cellbounds.results.distribution import Distribution
 from cellbounds.structure import spoken_of
 from cellbounds.wide import UNIT, Wide, log_of, probabilities
 
-__all__ = ["SummedFibre", "TotalFibre", "WeighedSums", "summed_over"]
+__all__ = ["SummedFibre", "TotalFibre", "WeighedSums", "summed_over", "summed_release"]
 
 MOST_LISTED = 200_000
 """Summed tables that are listed one by one to count the ways to split them."""
@@ -40,6 +40,13 @@ def summed_over(release: Release) -> tuple[str, ...] | None:
     said = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
     names = tuple(name for name in domain.names if name in said)
     return names if len(names) < len(domain.names) else None
+
+
+def summed_release(release: Release, names: tuple[str, ...]) -> Release:
+    """The same statements about a table of fewer variables."""
+    domain = release.domain
+    kept = {name: one for name, one in domain.groupings.items() if one.of in names}
+    return Release(domain.project(names).with_groupings(kept), release.statements)
 
 
 class TotalFibre:

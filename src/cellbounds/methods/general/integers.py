@@ -67,6 +67,7 @@ class IntegerProgram:
                 -LARGEST * 2 if low == NO_LOWER else low,
                 LARGEST * 2 if high == NO_UPPER else high,
             )
+        self._listed = bool(problem.lists)
         place = {int(cell): k for k, cell in enumerate(numbers)}
         for cells, values in problem.lists:
             inside_cells = np.array([place[c] for c in cells.tolist() if c in place], dtype=int)
@@ -136,7 +137,9 @@ class IntegerProgram:
         solver = self._cp.CpSolver()
         # One worker stalls on large counts.
         solver.parameters.num_workers = 1 if quick else 2
-        solver.parameters.cp_model_presolve = not quick
+        # The preparation of models with lists was seen to call a feasible one infeasible, where a
+        # list holds a value out of reach (ortools 9.15).
+        solver.parameters.cp_model_presolve = not quick and not self._listed
         if quick:
             seconds = A_MOMENT if seconds is None else min(A_MOMENT, seconds)
         if seconds is not None:
