@@ -37,6 +37,13 @@ def render(records: Records) -> str:
         f"of one if it takes more than {duration(VERY_LONG)}; "
         "*first* is the first call of a process, with what it has to load or compile"
     )
+    loads = [row["load"] for row in measured if "load" in row]
+    if loads:
+        lines.append(
+            f"load average of the machine meanwhile: {min(loads):.1f} to {max(loads):.1f} (noted "
+            f"for {len(loads)} of {len(measured)} records); above the number of cores, other work "
+            "took part of the time"
+        )
     parts = ["# Benchmarks of counting, posteriors and draws"]
     parts.append("\n".join(f"- {line}" for line in lines))
     for title, paragraphs, rows in found:

@@ -8,6 +8,7 @@ as soon as they are there, and the report is rendered from all of them.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +39,8 @@ def run(plan: Plan, records: Records, chosen: Sequence[str], *, missing: bool) -
             if missing and records.get(section, name) is not None:
                 continue
             print(f"{section}: {name}", file=sys.stderr, flush=True)
-            records.put(section, name, {**task(), "versions": versions})
+            record = {**task(), "versions": versions, "load": os.getloadavg()[0]}
+            records.put(section, name, record)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
