@@ -32,6 +32,7 @@ from cellbounds.results import (
     ValueSet,
 )
 from cellbounds.results.charts import save_chart
+from cellbounds.risk.policies import Outcome, Policy, Verdict, judge, profile_names, read_policy
 from cellbounds.risk.utility import (
     compare_loglinear,
     compare_utility,
@@ -67,7 +68,9 @@ __all__ = [
     "Margin",
     "MonteCarlo",
     "Multinomial",
+    "Outcome",
     "Poisson",
+    "Policy",
     "Posterior",
     "Prior",
     "Rate",
@@ -81,6 +84,7 @@ __all__ = [
     "Unsettled",
     "UnsupportedRelease",
     "ValueSet",
+    "Verdict",
     "__version__",
     "attainable",
     "bounds",
@@ -94,9 +98,12 @@ __all__ = [
     "fit_loglinear",
     "hellinger",
     "independence",
+    "judge",
     "odds_ratios",
     "posterior",
+    "profile_names",
     "publish",
+    "read_policy",
     "read_release",
     "read_table",
     "sample",

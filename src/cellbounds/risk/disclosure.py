@@ -16,7 +16,7 @@ from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.solve import attainable
 from cellbounds.table import Table
 
-__all__ = ["NARROW", "RULE", "SMALL", "Audit", "CellRisk", "audit"]
+__all__ = ["NARROW", "RULE", "SMALL", "Audit", "CellRisk", "audit", "empty_rows"]
 
 SMALL = 3
 """A count of at most this is small."""
@@ -114,7 +114,7 @@ def audit(
         release, over=over, seconds=seconds, executor=executor, start=table, progress=progress
     )
     margin = table.margin(*answer.over)
-    empty = _empty_rows(release, answer.over)
+    empty = empty_rows(release, answer.over)
     cells = []
     for done, (index, (labels, values)) in enumerate(
         zip(np.ndindex(margin.domain.shape), answer.items(), strict=True)
@@ -127,7 +127,7 @@ def audit(
     return Audit(release, answer, tuple(cells))
 
 
-def _empty_rows(release: Release, over: tuple[str, ...]) -> np.ndarray:
+def empty_rows(release: Release, over: tuple[str, ...]) -> np.ndarray:
     """Cells of rows that the release itself says hold nobody."""
     domain = release.domain.project(over)
     empty = np.zeros(domain.shape, dtype=bool)

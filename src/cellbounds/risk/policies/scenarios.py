@@ -1,0 +1,81 @@
+"""What an intruder knows: the release, what he knew before, and perhaps that he is in a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cellbounds.arrays import BoolArray
+from cellbounds.constraints import violations
+from cellbounds.domain import Label
+from cellbounds.errors import InvalidInput
+from cellbounds.releases import Prior, Release
+from cellbounds.table import Table
+
+__all__ = ["as_respondent", "as_small", "checked_knowledge", "informed", "said_empty"]
+
+
+def checked_knowledge(knows: Iterable[Prior] | Prior) -> tuple[Prior, ...]:
+    """Check a list of what an intruder knows beforehand."""
+    listed = (knows,) if isinstance(knows, Prior) else tuple(knows)
+    for one in listed:
+        if not isinstance(one, Prior):
+            raise InvalidInput(
+                f"knows has {one!r}; give what the intruder knows as Prior(variables, lower=, "
+                "upper=, values=)"
+            )
+    return listed
+
+
+def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) -> Release:
+    """The release with everything the intruder knows besides, checked against the table.
+
+    Structural zeros of the table are known to everybody, so they are added if the release does
+    not say them itself.
+    """
+    if table is not None:
+        broken = violations(release, table)
+        if broken:
+            raise InvalidInput(
+                f"the table contradicts {', '.join(broken)}; judge a release that was made from it"
+            )
+    known = Release(release.domain, [*release.statements, *knows])
+    if table is None:
+        return known
+    for one in knows:
+        if violations(Release(release.domain, [one]), table):
+            raise InvalidInput(
+                f"knows: the {one.notation} contradicts the table; an intruder knows what is true "
+                "of it: correct the knowledge"
+            )
+    unsaid = table.structural & ~said_empty(known)
+    if not unsaid.any():
+        return known
+    blocked = np.full(unsaid.shape, None, dtype=object)
+    blocked[table.structural] = 0
+    return _with(known, Prior(release.domain.names, upper=blocked))
+
+
+def said_empty(release: Release) -> BoolArray:
+    """Cells that a prior of the release says to be zero."""
+    names = release.domain.names
+    empty = np.zeros(release.domain.shape, dtype=bool)
+    for statement in release.statements:
+        if isinstance(statement, Prior) and statement.variables == names:
+            empty |= statement.known(release.domain).upper == 0
+    return empty
+
+
+def as_respondent(release: Release, labels: tuple[Label, ...]) -> Release:
+    """What somebody knows who is in this cell himself."""
+    return _with(release, Prior(release.domain.names, lower={labels: 1}))
+
+
+def as_small(release: Release, labels: tuple[Label, ...], most: int) -> Release:
+    """The same, and that the cell is small: the tables in which he would be tried."""
+    return _with(release, Prior(release.domain.names, lower={labels: 1}, upper={labels: most}))
+
+
+def _with(release: Release, prior: Prior) -> Release:
+    return Release(release.domain, [*release.statements, prior])

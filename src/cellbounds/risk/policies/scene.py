@@ -1,0 +1,272 @@
+"""One intruder before one release, and what each rule finds there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.domain import Label
+from cellbounds.methods.effort import Effort
+from cellbounds.releases import Release
+from cellbounds.results import ValueSet
+from cellbounds.risk.policies.chances import Chances
+from cellbounds.risk.policies.deciding import (
+    all_true,
+    any_true,
+    broken_exact,
+    broken_small,
+    certainly_held,
+    certainly_zero,
+    largest_within,
+)
+from cellbounds.risk.policies.reach import Reach
+from cellbounds.risk.policies.rules import (
+    ExactDisclosure,
+    GroupDisclosure,
+    MinimumCount,
+    PosteriorChance,
+    Rule,
+    SmallCounts,
+)
+from cellbounds.risk.policies.verdict import Finding, Outcome
+from cellbounds.risk.policies.words import (
+    chance_change,
+    exact_change,
+    group_words,
+    sets_words,
+    small_change,
+)
+
+__all__ = ["Scene", "asked_rows", "found_in"]
+
+EVERYTHING = ValueSet((), unknown=[(0, None, 1)])
+"""A true count of which nothing is known."""
+
+Truths = Callable[[tuple[int, ...], ValueSet], ValueSet]
+"""The counts that a cell may truly hold, from its index and its attainable counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """What an intruder knows, and what may be true.
+
+    Attributes
+    ----------
+    known
+        The release with his own knowledge.
+    remedy
+        What could be coarser or withheld, in words.
+    counts
+        The true counts; None if judged without them.
+    truths
+        The counts that a cell may truly hold; not known yet if they are asked for later.
+    structural, exempt
+        Structural zeros; these and cells of rows published as empty.
+    possible
+        Whether the intruder may be there at all: None if that is open.
+    """
+
+    known: Release
+    remedy: str
+    counts: IntArray | None
+    truths: Truths
+    structural: BoolArray
+    exempt: BoolArray
+    reach: Reach
+    effort: Effort
+    respondent: tuple[Label, ...] | None = None
+    possible: bool | None = True
+    _zeros: dict[str, npt.NDArray[np.object_]] = field(default_factory=dict)
+
+    @property
+    def zeros(self) -> npt.NDArray[np.object_]:
+        """Which cells hold nobody for certain; None where that is open."""
+        if not self._zeros:
+            shape = self.known.domain.shape
+            found = np.empty(shape, dtype=object)
+            for index in np.ndindex(shape):
+                found[index] = self.reach.decided(index, certainly_zero)[0]
+            self._zeros["cells"] = found
+        return self._zeros["cells"]
+
+    def outcome(self, broken: bool | None) -> Outcome:
+        """The outcome for this intruder: nothing is broken if he cannot be there."""
+        return Outcome.of(all_true([broken, self.possible]))
+
+    def cell(
+        self,
+        rule: Rule,
+        index: tuple[int, ...],
+        broken: bool | None,
+        evidence: str,
+        change: str,
+        values: ValueSet | None = None,
+    ) -> Finding:
+        """A finding about one cell."""
+        outcome = self.outcome(broken)
+        return Finding(
+            rule.name,
+            outcome,
+            self.known.domain.names,
+            self.known.domain.labels(index),
+            evidence,
+            "" if outcome is Outcome.SAFE else change,
+            values,
+            None if self.counts is None else int(self.counts[index]),
+            respondent=self.respondent,
+        )
+
+
+def found_in(scene: Scene, rule: Rule) -> Iterator[Finding]:
+    """What a rule finds, cell by cell or row by row."""
+    match rule:
+        case SmallCounts():
+            return _small(scene, rule)
+        case ExactDisclosure():
+            return _exact(scene, rule)
+        case GroupDisclosure():
+            return _groups(scene, rule)
+        case PosteriorChance():
+            return _chances(scene, rule)
+        case MinimumCount():
+            return iter(())  # about what is shown, whoever looks at it: see shown.py
+
+
+def _spoken_of(scene: Scene, rule: SmallCounts | PosteriorChance) -> Iterator[tuple[int, ...]]:
+    """The cells that a rule for small counts speaks of; all of them without the true counts."""
+    for index in np.ndindex(scene.known.domain.shape):
+        if scene.exempt[index]:
+            continue
+        if scene.counts is None or rule.smallest <= scene.counts[index] <= rule.small:
+            yield index
+
+
+def _small(scene: Scene, rule: SmallCounts) -> Iterator[Finding]:
+    for index in _spoken_of(scene, rule):
+
+        def broken_by(values: ValueSet, index: tuple[int, ...] = index) -> bool | None:
+            # Which counts may be true costs work only where it matters.
+            if broken_small(rule, values, EVERYTHING) is False:
+                return False
+            return broken_small(rule, values, scene.truths(index, values))
+
+        broken, values = scene.reach.decided(index, broken_by)
+        change = small_change(rule, values, broken, scene.remedy)
+        yield scene.cell(rule, index, broken, sets_words(values), change, values)
+
+
+def _exact(scene: Scene, rule: ExactDisclosure) -> Iterator[Finding]:
+    for index in np.ndindex(scene.known.domain.shape):
+        if scene.exempt[index]:
+            continue
+        broken, values = scene.reach.decided(index, lambda found: broken_exact(rule, found))
+        change = exact_change(broken, scene.remedy)
+        yield scene.cell(rule, index, broken, sets_words(values), change, values)
+
+
+def _chances(scene: Scene, rule: PosteriorChance) -> Iterator[Finding]:
+    chances = Chances(scene.known, rule, scene.effort)
+    assert rule.probability is not None  # checked when the rule was made
+    for index in _spoken_of(scene, rule):
+        cell = int(np.ravel_multi_index(index, scene.known.domain.shape))
+        chance = chances.of(cell)
+        broken = chance.exceeds(rule.probability)
+        if broken is not False and scene.counts is None and scene.respondent is not None:
+            truths = scene.truths(index, EVERYTHING)
+            broken = all_true([broken, _some_small(truths, rule)])
+        change = chance_change(broken, scene.remedy)
+        yield scene.cell(rule, index, broken, chance.words, change)
+
+
+def _some_small(truths: ValueSet, rule: PosteriorChance) -> bool | None:
+    if largest_within(truths.known, rule.smallest, rule.small) is not None:
+        return True
+    open_still = largest_within(truths.possible, rule.smallest, rule.small) is not None
+    return None if open_still else False
+
+
+def asked_rows(rule: GroupDisclosure, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """Each response and the variables whose combinations are its rows."""
+    given = rule.given
+    responses = rule.responses or tuple(name for name in names if name not in (given or ()))
+    return [
+        (response, tuple(name for name in names if name != response) if given is None else given)
+        for response in responses
+    ]
+
+
+def _groups(scene: Scene, rule: GroupDisclosure) -> Iterator[Finding]:
+    domain = scene.known.domain
+    for response, given in asked_rows(rule, domain.names):
+        rest = [name for name in domain.names if name != response and name not in given]
+        axes = domain.axes((*given, response, *rest))
+        rows = domain.project(given) if given else None
+        shape = (-1, len(domain.levels(response)), int(np.prod(_sizes(scene, rest))))
+        zeros = scene.zeros.transpose(axes).reshape(shape)
+        structural = np.all(scene.structural.transpose(axes).reshape(shape), axis=2).tolist()
+        levels = [[all_true(parts) for parts in row] for row in zeros]
+        shares = [_in_common(rule, *one) for one in zip(levels, structural, strict=True)]
+        cells = np.arange(domain.size).reshape(domain.shape).transpose(axes).reshape(len(zeros), -1)
+        held = [
+            None if shared is False else _held(scene, given, place, row)
+            for place, (shared, row) in enumerate(zip(shares, cells.tolist(), strict=True))
+        ]
+        for place, (level, shared) in enumerate(zip(levels, shares, strict=True)):
+            outcome = scene.outcome(all_true([shared, held[place]]))
+            evidence, change = group_words(
+                domain.levels(response), level, held[place], outcome, scene.remedy
+            )
+            index = () if rows is None else np.unravel_index(place, rows.shape)
+            labels = () if rows is None else rows.labels([int(one) for one in index])
+            yield Finding(
+                rule.name,
+                outcome,
+                given,
+                labels,
+                evidence,
+                change,
+                response=response,
+                respondent=scene.respondent,
+            )
+
+
+def _held(scene: Scene, given: tuple[str, ...], place: int, row: list[int]) -> bool | None:
+    """Whether a row holds somebody in every table: from its cells if they tell, else asked for.
+
+    If a single cell is not empty for certain, the row is that cell.
+    """
+    shape = scene.known.domain.shape
+    indices = [tuple(int(i) for i in np.unravel_index(cell, shape)) for cell in row]
+    if scene.counts is not None and not any(scene.counts[index] for index in indices):
+        return False
+    left = [index for index in indices if scene.zeros[index] is not True]
+    answers = [scene.reach.decided(index, certainly_held)[0] for index in left]
+    if len(left) < 2 or True in answers:
+        return any_true(answers)
+    answer: bool | None = scene.reach.held(given).ravel()[place]
+    return answer
+
+
+def _sizes(scene: Scene, names: list[str]) -> list[int]:
+    return [len(scene.known.domain.levels(name)) for name in names]
+
+
+def _in_common(
+    rule: GroupDisclosure, zeros: list[bool | None], structural: list[bool]
+) -> bool | None:
+    """Whether the members of a row, if it has any, are known to have something in common.
+
+    All in one level: every other one is empty, and not only because nobody can be in it.
+    """
+    answers = [
+        all_true(zeros[:level] + zeros[level + 1 :])
+        for level in range(len(zeros))
+        if not all(structural[:level] + structural[level + 1 :])
+    ]
+    if rule.not_in:
+        answers += [zero for zero, known in zip(zeros, structural, strict=True) if not known]
+    return any_true(answers)

@@ -1,0 +1,430 @@
+"""Verdicts against the slow, obvious way: list every table, ask each rule by its definition."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from cellbounds import Conditional, Margin, Prior, Release, Table, Total, ValueSet
+from cellbounds.risk.policies import (
+    ExactDisclosure,
+    GroupDisclosure,
+    MinimumCount,
+    Outcome,
+    Policy,
+    PosteriorChance,
+    SmallCounts,
+    judge,
+)
+from cellbounds.risk.policies.deciding import broken_exact, broken_small, certainly_zero
+from listing import listed
+from mixtures import cases, priors
+from strategies import LARGEST, releases
+
+MOST_TABLES = 3000
+FEW_TABLES = 120
+"""Consistent tables at most: for one true table, and where each may be the true one."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A release, a table, a policy, what an intruder knows, and every table that fits it all."""
+
+    release: Release
+    table: Table
+    policy: Policy
+    knows: tuple[Prior, ...]
+    tables: np.ndarray
+
+    @property
+    def exempt(self) -> np.ndarray:
+        """Structural zeros and rows that rates say are empty."""
+        domain = self.release.domain
+        found = self.table.structural.ravel().copy()
+        for statement in self.release.statements:
+            if not isinstance(statement, Conditional) or statement.missing != "zero":
+                continue
+            if not set(statement.given) <= set(domain.names):
+                continue
+            for cell, labels in enumerate(domain.cells()):
+                person = dict(zip(domain.names, labels, strict=True))
+                place = tuple(domain.levels(name).index(person[name]) for name in statement.given)
+                figures = np.array(statement.rates[place], dtype=object)
+                found[cell] |= all(figure is None for figure in figures.ravel())
+        return found
+
+
+# What each rule means, from its definition: `tables` fit all that the intruder knows.
+
+
+def small_broken(rule, case, tables, x, cell):
+    if case.exempt[cell] or x[cell] > rule.small or (x[cell] == 0 and not rule.zeros):
+        return False
+    seen = tables[:, cell]
+    width = int(seen.max() - seen.min())
+    kept = []
+    if rule.values is not None:
+        kept.append(len(np.unique(seen)) >= rule.values)
+    if rule.width is not None:
+        kept.append(width >= rule.width)
+    if rule.relative is not None:
+        kept.append(Fraction(width, max(int(x[cell]), 1)) >= rule.relative)
+    return not (all(kept) if rule.need == "all" else any(kept))
+
+
+def exact_broken(rule, case, tables, x, cell):
+    if case.exempt[cell]:
+        return False
+    seen = np.unique(tables[:, cell])
+    return (
+        len(seen) == 1
+        and {
+            "any": True,
+            "zeros": seen[0] == 0,
+            "positive": seen[0] > 0,
+        }[rule.of]
+    )
+
+
+def posterior_broken(rule, case, tables, x, cell):
+    small = rule.small
+    low = 1 if rule.positive else 0
+    if case.exempt[cell] or not low <= x[cell] <= small:
+        return False
+    if rule.prior == "uniform":
+        weights = [1] * len(tables)
+    else:
+        most = math.factorial(int(tables.max()))
+        inverse = [most // math.factorial(n) for n in range(int(tables.max()) + 1)]
+        weights = [math.prod(inverse[n] for n in row) for row in tables.tolist()]
+    column = tables[:, cell].tolist()
+    part = sum(w for w, n in zip(weights, column, strict=True) if low <= n <= small)
+    return Fraction(part, sum(weights)) > rule.probability
+
+
+def group_rows(rule, domain):
+    free = [name for name in domain.names if name not in (rule.given or ())]
+    for response in rule.responses or free:
+        given = rule.given
+        if given is None:
+            given = tuple(name for name in domain.names if name != response)
+        yield response, given
+
+
+def group_broken(rule, case, tables, response, labels, names):
+    """Whether the row (labels of the given names) gives its members away."""
+    domain = case.release.domain
+    row = dict(zip(names, labels, strict=True))
+    people = [dict(zip(domain.names, one, strict=True)) for one in domain.cells()]
+    levels = []
+    for level in domain.levels(response):
+        inside = [
+            cell
+            for cell, person in enumerate(people)
+            if person[response] == level and all(person[n] == row[n] for n in names)
+        ]
+        levels.append((tables[:, inside].sum(axis=1), case.table.structural.ravel()[inside].all()))
+    held = sum(level for level, _ in levels)
+    if held.min() < 1:
+        return False
+    for place in range(len(levels)):
+        others = levels[:place] + levels[place + 1 :]
+        inside = levels[place][0] == held
+        if inside.all() and not all(structural for _, structural in others):
+            return True
+    return rule.not_in and any(not structural and not level.any() for level, structural in levels)
+
+
+CELL_RULES = {
+    SmallCounts: small_broken,
+    ExactDisclosure: exact_broken,
+    PosteriorChance: posterior_broken,
+}
+
+
+def shown_broken(rule, case):
+    """The figures that are too small, with their variables and labels."""
+    domain = case.release.domain
+    nobody = Table(domain, np.zeros(domain.shape, dtype=int), structural=case.table.structural)
+    for statement in case.release.statements:
+        if isinstance(statement, Total) and statement.lower == statement.upper:
+            shown = [((), (), statement.lower)]
+        elif isinstance(statement, Margin):
+            margin = domain.project(statement.variables)
+            known = nobody.margin(*statement.variables).structural
+            shown = [
+                (statement.variables, labels, entry)
+                for labels, entry, skip in zip(
+                    margin.cells(), statement.entries.flat, known.flat, strict=True
+                )
+                if not skip
+            ]
+        else:
+            continue
+        for variables, labels, entry in shown:
+            if isinstance(entry, str):
+                entry = single_count(entry)
+            if entry is not None:
+                wrong = entry < rule.at_least and (entry > 0 or rule.zeros)
+                yield variables, labels, wrong
+
+
+def single_count(text):
+    if text in ("<1", "<=0"):
+        return 0
+    ends = text.split("-")
+    return int(ends[0]) if len(ends) == 2 and ends[0] == ends[1] else None
+
+
+def broken_places(rule, case, tables, x):
+    """Every place that a rule speaks of by name, and whether it is broken there."""
+    domain = case.release.domain
+    if isinstance(rule, GroupDisclosure):
+        for response, names in group_rows(rule, domain):
+            rows = domain.project(names).cells() if names else [()]
+            for labels in rows:
+                yield (response, labels), group_broken(rule, case, tables, response, labels, names)
+        return
+    for cell, labels in enumerate(domain.cells()):
+        yield (None, labels), CELL_RULES[type(rule)](rule, case, tables, x, cell)
+
+
+def any_broken(case, x):
+    """Whether the policy is broken if `x` (flat) is the true table."""
+    rules = [rule for rule in case.policy.rules if not isinstance(rule, MinimumCount)]
+    shown = [rule for rule in case.policy.rules if isinstance(rule, MinimumCount)]
+    if any(wrong for rule in shown for *_, wrong in shown_broken(rule, case)):
+        return True
+    views = [case.tables]
+    if case.policy.respondent:
+        small = [cell for cell, count in enumerate(x) if 1 <= count <= case.policy.small]
+        views += [case.tables[case.tables[:, cell] >= 1] for cell in small]
+    return any(
+        wrong for view in views for rule in rules for _, wrong in broken_places(rule, case, view, x)
+    )
+
+
+# Random policies and cases.
+
+
+@st.composite
+def rules(draw, domain, kinds, exact_total):
+    kind = draw(st.sampled_from(kinds))
+    if kind is SmallCounts:
+        asked = draw(
+            st.sampled_from(
+                [
+                    {"values": 2},
+                    {"values": 3},
+                    {"values": 4},
+                    {"width": 1},
+                    {"width": 3},
+                    {"relative": "1/2"},
+                    {"relative": "3/2"},
+                    {"values": 3, "width": 3},
+                    {"values": 4, "relative": 1, "need": "any"},
+                ]
+            )
+        )
+        zeros = draw(st.booleans())
+        most = draw(st.integers(0 if zeros else 1, 4))
+        threshold = draw(st.sampled_from([{"at_most": most}, {"below": most + 1}]))
+        return SmallCounts(**threshold, zeros=zeros, **asked)
+    if kind is ExactDisclosure:
+        return ExactDisclosure(of=draw(st.sampled_from(["any", "zeros", "positive"])))
+    if kind is GroupDisclosure:
+        names = draw(st.permutations(domain.names))
+        responses = draw(st.sampled_from([None, names[:1]]))
+        rest = names[1:]
+        given = rest[: draw(st.integers(1, len(rest)))] if rest and draw(st.booleans()) else None
+        return GroupDisclosure(responses=responses, given=given, not_in=draw(st.booleans()))
+    if kind is MinimumCount:
+        return MinimumCount(at_least=draw(st.integers(2, 5)), zeros=draw(st.booleans()))
+    return PosteriorChance(
+        at_most=draw(st.integers(1, 3)),
+        probability=draw(st.sampled_from(["1/3", "1/2", "2/3", "3/4", "0.9"])),
+        positive=draw(st.booleans()),
+        prior=draw(st.sampled_from(["uniform", "multinomial"] if exact_total else ["uniform"])),
+    )
+
+
+KINDS = [SmallCounts, SmallCounts, ExactDisclosure, GroupDisclosure, MinimumCount, PosteriorChance]
+
+
+@st.composite
+def policies(draw, domain, exact_total):
+    chosen = []
+    for _ in range(draw(st.integers(1, 3))):
+        left = [kind for kind in KINDS if not any(isinstance(one, kind) for one in chosen)]
+        chosen.append(draw(rules(domain, left, exact_total)))
+    respondent = draw(st.integers(0, 2)) == 0
+    if all(isinstance(one, MinimumCount) for one in chosen):
+        respondent = False
+    most = draw(st.sampled_from([None, 1, 2])) if respondent else None
+    return Policy("random", rules=chosen, respondent=respondent, respondent_at_most=most)
+
+
+@st.composite
+def judged(draw, most: int = MOST_TABLES):
+    if draw(st.booleans()):
+        case = draw(cases())
+        release, largest = case.release, case.largest
+    else:
+        release, largest = draw(releases()), LARGEST
+    tables = listed(release, largest)
+    assume(0 < len(tables) <= most)
+    domain = release.domain
+    x = tables[draw(st.integers(0, len(tables) - 1))]
+    structural = np.zeros(domain.size, dtype=bool)
+    if draw(st.integers(0, 3)) == 0:
+        structural = (x == 0) & np.array([draw(st.booleans()) for _ in x])
+    table = Table(domain, x.reshape(domain.shape), structural=structural.reshape(domain.shape))
+    knows = ()
+    if draw(st.integers(0, 3)) == 0:
+        knows = (draw(priors(domain, table.counts, False)),)
+    informed = Release(domain, [*release.statements, *knows])
+    tables = listed(informed, largest)
+    tables = tables[(tables[:, structural] == 0).all(axis=1)]
+    exact_total = release.total.exact is not None
+    return Judged(release, table, draw(policies(domain, exact_total)), knows, tables)
+
+
+def overall(broken: bool) -> Outcome:
+    return Outcome.UNSAFE if broken else Outcome.SAFE
+
+
+@given(judged())
+def test_verdicts_and_findings(case):
+    found = judge(case.release, case.table, case.policy, knows=case.knows)
+    x = case.table.counts.ravel()
+    assert found.verdict is overall(any_broken(case, x))
+    for rule in case.policy.rules:
+        mine = {
+            (one.response, one.labels): one.outcome
+            for one in found.cells
+            if one.rule == rule.name and one.respondent is None
+        }
+        if isinstance(rule, MinimumCount):
+            shown = [
+                (one.variables, one.labels, one.outcome)
+                for one in found.cells
+                if one.rule == rule.name
+            ]
+            expected = [
+                (v, labels, overall(wrong)) for v, labels, wrong in shown_broken(rule, case)
+            ]
+            assert sorted(shown, key=repr) == sorted(expected, key=repr)
+            continue
+        for place, wrong in broken_places(rule, case, case.tables, x):
+            assert mine.get(place, Outcome.SAFE) is overall(wrong), (rule, place)
+
+
+@given(judged(FEW_TABLES))
+def test_without_the_true_counts_every_consistent_table_must_pass(case):
+    found = judge(case.release, case.table, case.policy, knows=case.knows, independent=True)
+    assert found.verdict is overall(any(any_broken(case, x) for x in case.tables))
+    assert all(one.count is None for one in found.cells)
+
+
+@given(judged(), st.data())
+def test_independent_verdicts_are_the_same_for_every_table(case, data):
+    other = case.tables[data.draw(st.integers(0, len(case.tables) - 1))]
+    shape = case.release.domain.shape
+    another = Table(case.release.domain, other.reshape(shape), structural=case.table.structural)
+    said = [
+        judge(case.release, table, case.policy, knows=case.knows, independent=True).to_dict()
+        for table in (case.table, another)
+    ]
+    for one in said:
+        one.pop("seconds")
+    assert said[0] == said[1]
+
+
+@given(judged(FEW_TABLES), st.sampled_from([1e-9, 1e-4, 1e-3, 5e-3]), st.booleans())
+@settings(max_examples=150)
+def test_a_spent_budget_never_lies(case, seconds, independent):
+    found = judge(
+        case.release,
+        case.table,
+        case.policy,
+        knows=case.knows,
+        seconds=seconds,
+        independent=independent,
+    )
+    if found.verdict is Outcome.UNDECIDED:
+        return
+    candidates = case.tables if independent else [case.table.counts.ravel()]
+    assert found.verdict is overall(any(any_broken(case, x) for x in candidates))
+
+
+# Decisions from sets that are known in part, against every set that they may be.
+
+
+@st.composite
+def partly_known(draw):
+    top = draw(st.integers(0, 5))
+    kinds = [draw(st.sampled_from(["in", "out", "open"])) for _ in range(top + 1)]
+    known = {n for n, kind in enumerate(kinds) if kind == "in"}
+    maybe = {n for n, kind in enumerate(kinds) if kind == "open"}
+    assume(known or maybe)
+    values = ValueSet([(n, n, 1) for n in known], unknown=[(n, n, 1) for n in maybe])
+    whole = []
+    for pick in range(2 ** len(maybe)):
+        chosen = known | {n for k, n in enumerate(sorted(maybe)) if pick >> k & 1}
+        if chosen:
+            whole.append(chosen)
+    return values, whole
+
+
+def agree(decision, answers):
+    """Decided only if every set that it may be says so; and then always decided."""
+    said = set(answers)
+    assert decision is (said.pop() if len(said) == 1 else None)
+
+
+@given(partly_known(), st.sampled_from(["any", "zeros", "positive"]))
+def test_exact_disclosure_of_sets_known_in_part(found, of):
+    values, whole = found
+    agree(
+        broken_exact(ExactDisclosure(of=of), values),
+        (
+            len(one) == 1 and {"any": True, "zeros": one == {0}, "positive": one != {0}}[of]
+            for one in whole
+        ),
+    )
+    agree(certainly_zero(values), (one == {0} for one in whole))
+
+
+@given(partly_known(), st.data())
+def test_small_counts_of_sets_known_in_part(found, data):
+    values, whole = found
+    domain = Release.__new__(Release)  # the rule needs no domain
+    rule = data.draw(rules(domain, [SmallCounts], False))
+
+    def kept(one, count):
+        width = max(one) - min(one)
+        asked = []
+        if rule.values is not None:
+            asked.append(len(one) >= rule.values)
+        if rule.width is not None:
+            asked.append(width >= rule.width)
+        if rule.relative is not None:
+            asked.append(Fraction(width, max(count, 1)) >= rule.relative)
+        return all(asked) if rule.need == "all" else any(asked)
+
+    def broken(one, truths):
+        return any(rule.smallest <= n <= rule.small and not kept(one, n) for n in truths)
+
+    count = data.draw(st.integers(0, 5))
+    decision = broken_small(rule, values, ValueSet.from_values([count]))
+    answers = {broken(one, {count}) for one in whole}
+    assert decision is None or answers == {decision}
+    decision = broken_small(rule, values, values)
+    assert decision is None or {broken(one, one) for one in whole} == {decision}
+    if values.settled:
+        assert decision is not None

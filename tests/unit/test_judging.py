@@ -1,0 +1,414 @@
+"""Judging: each rule on tables where the answer is plain, views, budgets, errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import cellbounds as cb
+from cellbounds.methods.effort import Effort
+from cellbounds.risk import audit
+from cellbounds.risk.policies import (
+    ExactDisclosure,
+    GroupDisclosure,
+    MinimumCount,
+    Outcome,
+    Policy,
+    PosteriorChance,
+    SmallCounts,
+    judge,
+    profile_names,
+)
+from cellbounds.risk.policies.chances import Chances
+
+DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
+SAFE, UNSAFE, UNDECIDED = Outcome.SAFE, Outcome.UNSAFE, Outcome.UNDECIDED
+
+
+def table_of(counts, **more):
+    return cb.Table(DOMAIN, counts, **more)
+
+
+def policy_of(*rules, **more):
+    return Policy("house", rules=rules, **more)
+
+
+def places(found):
+    return {one.labels for one in found}
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_the_default_says_what_the_audit_says(digits):
+    table = cb.example_table("delinquent")
+    release = cb.publish(table, f"[education|county]@{digits}")
+    found, audited = judge(release, table), audit(table, release)
+    assert found.verdict.value == audited.verdict
+    assert places(found.broken) == {cell.labels for cell in audited.cells if cell.unsafe}
+    assert found.policy.name == "small-counts"
+
+
+def test_small_counts_by_values_width_and_relative_width():
+    # Row sums 2 and 12, or 8 and 6: the cells of row a are 1 or 4.
+    table = table_of([[1, 1], [4, 8]])
+    release = cb.publish(table, "[col|row]")
+    small = [("a", "x"), ("a", "y")]
+    for asked, outcome in [
+        ({"values": 2}, SAFE),
+        ({"values": 3}, UNSAFE),
+        ({"width": 3}, SAFE),
+        ({"width": 4}, UNSAFE),
+        ({"relative": 3}, SAFE),
+        ({"relative": "3.01"}, UNSAFE),
+        ({"values": 3, "width": 3}, UNSAFE),
+        ({"values": 3, "width": 3, "need": "any"}, SAFE),
+    ]:
+        found = judge(release, table, policy_of(SmallCounts(at_most=3, **asked)))
+        assert found.verdict is outcome, asked
+        assert places(found.cells) == set(small)
+        if outcome is UNSAFE:
+            assert places(found.broken) == set(small)
+    found = judge(release, table, policy_of(SmallCounts(at_most=3, values=4)))
+    assert found.broken[0].change.startswith("2 more attainable counts: coarser figures in, or")
+    assert "[col|row]" in found.broken[0].change
+
+
+def test_zeros_count_or_not():
+    table = table_of([[0, 20], [30, 40]])
+    release = cb.publish(table, "[col|row]", "[row]")
+    assert judge(release, table).verdict is UNSAFE
+    without = policy_of(SmallCounts(at_most=3, values=2, zeros=False))
+    assert judge(release, table, without).verdict is SAFE
+
+
+@pytest.mark.parametrize(("of", "broken"), [("any", 4), ("zeros", 1), ("positive", 3)])
+def test_exact_disclosure(of, broken):
+    table = table_of([[0, 20], [30, 40]])
+    found = judge(cb.publish(table, "[row,col]"), table, policy_of(ExactDisclosure(of=of)))
+    assert len(found.broken) == broken
+    assert len(found.cells) == 4
+
+
+def test_structural_zeros_and_empty_rows_are_exempt():
+    structural = table_of([[0, 20], [30, 40]], structural=[[True, False], [False, False]])
+    found = judge(cb.publish(structural, "[row,col]"), structural)
+    assert found.verdict is SAFE
+    empty = table_of([[0, 0], [30, 40]])
+    release = cb.publish(empty, "[col|row]@2")
+    assert judge(release, empty).verdict is SAFE
+    assert judge(release, empty, policy_of(ExactDisclosure(of="zeros"))).verdict is SAFE
+
+
+def test_structural_zeros_are_known_even_if_the_release_does_not_say_so():
+    table = table_of([[0, 3], [5, 4]], structural=[[True, False], [False, False]])
+    release = cb.Release(DOMAIN, [cb.Margin(["row"], [3, 9]), cb.Total(12)])
+    assert places(judge(release, table).broken) == {("a", "y")}
+
+
+def test_all_of_a_row_in_one_level():
+    table = table_of([[0, 20], [30, 40]])
+    release = cb.publish(table, "[col|row]@2")
+    policy = policy_of(GroupDisclosure(responses=["col"]))
+    found = judge(release, table, policy)
+    assert [(one.labels, one.response) for one in found.broken] == [(("a",), "col")]
+    assert found.broken[0].evidence == "everybody is in y"
+    assert found.at("a", "x") is UNSAFE
+    assert found.at("b", "x") is SAFE
+    assert found.blame(found.broken[0]) == ("[col|row]@2", "N=90")  # 0.00 of 300 might be one
+    # Read the other way round: everybody in column x is in row b.
+    assert judge(release, table, policy_of(GroupDisclosure(responses=["row"]))).verdict is UNSAFE
+
+
+def test_known_not_to_be_in_a_level():
+    domain = cb.Domain({"row": ["a", "b"], "col": ["x", "y", "z"]})
+    table = cb.Table(domain, [[0, 20, 5], [30, 40, 6]])
+    release = cb.publish(table, "[col|row]@2")
+    loose, tight = (
+        policy_of(GroupDisclosure(responses=["col"], not_in=not_in)) for not_in in (False, True)
+    )
+    assert judge(release, table, loose).verdict is SAFE
+    found = judge(release, table, tight)
+    assert places(found.broken) == {("a",)}
+    assert found.broken[0].evidence == "nobody is in x"
+    known = cb.Table(domain, table.counts, structural=[[True, False, False], [False] * 3])
+    assert judge(release, known, tight).verdict is SAFE
+
+
+def test_rows_of_some_variables_and_of_none():
+    table = table_of([[0, 20], [0, 40]])
+    release = cb.publish(table, "[row]", "[col]")
+    assert judge(release, table, policy_of(GroupDisclosure(given=["row"]))).verdict is UNSAFE
+    one = cb.Table(cb.Domain({"col": ["x", "y"]}), [0, 7])
+    found = judge(cb.publish(one, "[col]"), one, policy_of(GroupDisclosure()))
+    assert found.verdict is UNSAFE
+    assert found.broken[0].where == "everybody (col)"
+
+
+def test_a_row_that_may_be_empty_discloses_nothing():
+    table = table_of([[0, 1], [3, 4]])
+    release = cb.Release(DOMAIN, [cb.Margin(["row"], ["<5", 7]), cb.Margin(["col"], [3, 5])])
+    known = cb.Prior(["row", "col"], upper={("a", "x"): 0})
+    policy = policy_of(GroupDisclosure(responses=["col"]))
+    assert judge(release, table, policy, knows=[known]).verdict is UNSAFE  # 8 - 7 = 1 in row a
+    loose = cb.Release(DOMAIN, [cb.Margin(["col"], [3, 5])])
+    assert judge(loose, table, policy, knows=[known]).verdict is SAFE
+
+
+@pytest.mark.parametrize(
+    ("probability", "outcome"), [("1/9", UNSAFE), ("2/9", SAFE), ("0.2", UNSAFE), ("0.3", SAFE)]
+)
+def test_posterior_probabilities_at_the_limit_are_decided_in_fractions(probability, outcome):
+    # Nine tables, of which two have at most 6 men with yes.
+    table = cb.Table(cb.example_table("mp3").domain, [[6, 4], [8, 32]])
+    release = cb.publish(table, "[mp3|gender]")
+    rule = PosteriorChance(at_most=6, probability=probability)
+    found = judge(release, table, policy_of(rule))
+    assert {one.labels: one.outcome for one in found.cells}["Male", "yes"] is outcome
+
+
+def test_posterior_under_another_prior():
+    table = table_of([[1, 9], [9, 1]])
+    release = cb.publish(table, "[row]", "[col]")
+    chance = cb.posterior(release, "multinomial")["a", "x"].at_most(3)
+    for limit, outcome in [(chance + 0.01, SAFE), (chance - 0.01, UNSAFE)]:
+        rule = PosteriorChance(at_most=3, probability=f"{limit:.6f}", prior="multinomial")
+        assert judge(release, table, policy_of(rule)).verdict is outcome
+
+
+def test_a_posterior_that_cannot_be_had_is_undecided():
+    table = table_of([[1, 1], [4, 8]])
+    release = cb.publish(table, "[col|row]", total=False)
+    found = judge(release, table, policy_of(PosteriorChance(at_most=3, probability="0.9")))
+    assert found.verdict is UNDECIDED
+    assert "no posterior" in found.open[0].evidence
+
+
+def test_a_prior_that_needs_a_total_is_undecided_without_one():
+    table = table_of([[1, 1], [4, 8]])
+    release = cb.publish(table, "[row]", total=False)
+    rule = PosteriorChance(at_most=3, probability="0.9", prior="multinomial")
+    found = judge(release, table, policy_of(rule))
+    assert found.verdict is UNDECIDED
+    assert "needs N" in found.open[0].evidence
+
+
+class Drawn:
+    """A posterior that was estimated, as far as a rule looks at it."""
+
+    def __init__(self, share, size, *, rhat=1.0, connected="proven: basic moves"):
+        import numpy as np
+
+        self.error, self.method = None, "chains"
+        self.notes = (f"connected: {connected}",)
+        self.monte_carlo = cb.MonteCarlo(
+            np.zeros(1), np.array([float(size)]), np.array([float(rhat)])
+        )
+        self._one = cb.Distribution(np.array([0, 9]), np.array([share, 1 - share]))
+
+    def at(self, _):
+        return self._one
+
+
+@pytest.mark.parametrize(
+    ("drawn", "confidence", "exceeds"),
+    [
+        (Drawn(0.5, 10_000), "0.99", False),
+        (Drawn(0.95, 10_000), "0.99", True),
+        (Drawn(0.8, 20), "0.99", None),
+        (Drawn(0.9, 10_000), "0.99", None),
+        (Drawn(0.5, 10_000), None, None),
+        (Drawn(0.5, 10_000, rhat=1.2), "0.99", None),
+        (Drawn(0.5, float("nan")), "0.99", None),
+        (Drawn(0.5, 10_000, connected="unproven: lattice moves"), "0.99", None),
+    ],
+)
+def test_estimates_decide_at_the_stated_confidence_only(monkeypatch, drawn, confidence, exceeds):
+    rule = PosteriorChance(at_most=3, probability="0.9", confidence=confidence)
+    chances = Chances(cb.Release(DOMAIN, [cb.Total(3)]), rule, Effort())
+    monkeypatch.setattr(chances, "_made", drawn)
+    assert chances.of(0).exceeds(rule.probability) is exceeds
+
+
+@pytest.mark.parametrize(("zeros", "broken"), [(True, {("a",), ("b",)}), (False, {("a",)})])
+def test_figures_that_are_shown(zeros, broken):
+    domain = cb.Domain({"row": ["a", "b", "c", "d", "e"]})
+    table = cb.Table(domain, [4, 0, 12, 3, 2])
+    release = cb.Release(domain, [cb.Margin(["row"], [4, 0, 12, "<5", None])])
+    found = judge(release, table, policy_of(MinimumCount(at_least=5, zeros=zeros)))
+    assert places(found.broken) == broken
+    assert places(found.cells) == {("a",), ("b",), ("c",)}
+    assert found.blame(found.broken[0]) == ("[row]",)
+
+
+def test_a_total_and_rounded_figures_are_shown_too():
+    table = table_of([[1, 1], [1, 1]])
+    found = judge(cb.publish(table, "[row]~5"), table, policy_of(MinimumCount(at_least=5)))
+    assert [one.evidence for one in found.broken] == [
+        "[row]~5 shows 0",
+        "[row]~5 shows 0",
+        "N=4 shows 4",
+    ]
+
+
+def test_a_respondent_learns_more():
+    # 1 person in a,x or none: who is there himself knows that he is alone.
+    table = table_of([[1, 9], [9, 10]])
+    release = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [["<2", 9], [9, 10]])])
+    rule = SmallCounts(at_most=3, values=2)
+    assert judge(release, table, policy_of(rule)).verdict is SAFE
+    found = judge(release, table, policy_of(rule, respondent=True))
+    assert found.verdict is UNSAFE
+    assert found.broken[0].respondent == ("a", "x")
+    assert found.broken[0].labels == ("a", "x")
+    assert "respondent in" in str(found)
+    assert (
+        judge(release, None, policy_of(rule, respondent=True), independent=True).verdict is UNSAFE
+    )
+
+
+def test_a_respondent_who_learns_nothing_is_not_tried():
+    table = cb.example_table("delinquent")
+    release = cb.publish(table, "[education|county]@1")
+    found = judge(release, table, "strict")
+    assert found.verdict is SAFE
+    assert all(one.respondent is None for one in found.cells)  # every row and cell is positive
+
+
+def test_what_an_intruder_knows_besides():
+    table = table_of([[1, 1], [4, 8]])
+    release = cb.publish(table, "[col|row]")
+    assert judge(release, table).verdict is SAFE
+    known = cb.Prior(["row"], upper={"a": 5})
+    found = judge(release, table, knows=[known])
+    assert found.verdict is UNSAFE
+    assert "the intruder also knows: prior on [row]" in str(found)
+    assert found.to_dict()["knows"] == ["prior on [row]"]
+
+
+def test_independent_verdicts_need_no_table():
+    release = cb.publish(table_of([[1, 1], [4, 8]]), "[col|row]")
+    found = judge(release, policy=policy_of(SmallCounts(at_most=3, values=2)), independent=True)
+    assert found.verdict is SAFE
+    assert found.warning == ""
+    assert judge(release, table_of([[1, 1], [4, 8]])).warning.startswith("this verdict depends")
+    # The counts are 1 or 4; a table with 4 passes, one with 1 does not.
+    policy = policy_of(SmallCounts(at_most=3, values=3))
+    assert judge(release, table_of([[4, 4], [2, 4]]), policy).verdict is UNSAFE
+    large = policy_of(SmallCounts(at_most=1, values=3))
+    assert judge(release, table_of([[4, 4], [2, 4]]), large).verdict is SAFE
+    assert judge(release, table_of([[4, 4], [2, 4]]), large, independent=True).verdict is UNSAFE
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_a_spent_budget_is_undecided(independent):
+    table = table_of([[1, 1], [4, 8]])
+    release = cb.publish(table, "[row]", "[col]")
+    found = judge(release, table, "strict", seconds=1e-9, independent=independent)
+    assert found.verdict is UNDECIDED
+    assert found.open
+    assert not found.broken
+
+
+def test_a_method_that_refuses_leaves_it_undecided(monkeypatch):
+    from cellbounds.risk.policies import reach
+
+    def refuses(*_, **__):
+        raise cb.TooMuchWork("too many sums")
+
+    monkeypatch.setattr(reach, "bounds", refuses)
+    monkeypatch.setattr(reach, "attainable", refuses)
+    table = table_of([[1, 1], [4, 8]])
+    found = judge(cb.publish(table, "[col|row]"), table)
+    assert found.verdict is UNDECIDED
+    assert "too many sums" in found.notes
+
+
+def test_the_owner_sees_counts_the_public_does_not():
+    table = table_of([[1, 2], [777, 888]])
+    release = cb.publish(table, "[col|row]", "[row]")
+    found = judge(release, table, policy_of(SmallCounts(at_most=3, values=2), ExactDisclosure()))
+    owner, public = found.to_dict(), found.to_dict(public=True)
+    assert owner["format"] == public["format"] == "cellbounds-verdict/1"
+    assert {one["count"] for one in owner["cells"]} == {1, 2, 777, 888}
+    assert public["view"] == "public"
+    assert public["verdict"] == "unsafe"
+    assert public["policy"]["name"] == "house"
+    assert public["warning"]
+    assert "cells" not in public
+    assert "summary" not in public
+    assert "777" not in json.dumps(public)
+    free = judge(release, table, "small-counts", independent=True)
+    said = free.to_dict(public=True)
+    assert said["cells"]
+    assert not any("count" in one for one in said["cells"])
+    known = judge(release, table, knows=[cb.Prior(["row"], lower={"a": 3})], independent=True)
+    assert "cells" not in known.to_dict(public=True)
+    json.dumps(owner)
+
+
+def test_frames_and_text():
+    table = table_of([[1, 2], [30, 40]])
+    found = judge(cb.publish(table, "[row,col]"), table)
+    frame = found.to_frame("pandas")
+    assert frame["outcome"].tolist() == ["unsafe", "unsafe"]
+    assert frame["row"].tolist() == ["a", "a"]
+    assert frame["count"].tolist() == [1, 2]
+    assert "count" not in judge(cb.publish(table, "[row]"), independent=True).columns()
+    text = str(found)
+    assert text.startswith("UNSAFE under the policy small-counts: [row,col], N=73")
+    assert "<= 3" in text
+    assert "the only attainable count is 1" in text
+    assert repr(found) == "<UNSAFE under the policy small-counts: [row,col], N=73>"
+
+
+def test_labels_are_escaped():
+    domain = cb.Domain({"<b>": ["<script>", "b"]})
+    table = cb.Table(domain, [1, 9])
+    page = judge(cb.publish(table, '["<b>"]'), table)._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_variables_named_like_columns_keep_their_own():
+    domain = cb.Domain({"rule": ["a", "b"], "count": ["x", "y"]})
+    table = cb.Table(domain, [[1, 2], [30, 40]])
+    columns = judge(cb.publish(table, "[rule,count]"), table).columns()
+    assert columns["rule"] == ["small-counts", "small-counts"]
+    assert columns["rule_"] == ["a", "a"]
+
+
+@pytest.mark.parametrize("name", profile_names())
+@pytest.mark.parametrize("independent", [False, True])
+def test_every_profile_judges_a_mixture(name, independent):
+    table = cb.example_table("delinquent")
+    release = cb.publish(table, "[county]", "[education|county]@1")
+    found = judge(release, table, name, independent=independent)
+    assert found.verdict is not UNDECIDED
+    assert name in str(found)
+
+
+def test_bad_input():
+    table = table_of([[1, 1], [4, 8]])
+    release = cb.publish(table, "[col|row]")
+    other = table_of([[91827, 1], [4, 8]])
+    with pytest.raises(cb.InvalidInput, match=r"contradicts \[col\|row\], N=14") as caught:
+        judge(release, other)
+    assert "91827" not in str(caught.value)
+    with pytest.raises(cb.InvalidInput, match=r"prior on \[row\] contradicts the table") as caught:
+        judge(release, table, knows=[cb.Prior(["row"], lower={"a": 5})])
+    with pytest.raises(cb.InvalidInput, match="neither a profile"):
+        judge(release, table, "unknown")
+    with pytest.raises(cb.InvalidInput, match="knows has"):
+        judge(release, table, knows=[cb.Total(3)])
+    with pytest.raises(cb.InvalidInput, match="no table to judge by"):
+        judge(release)
+    with pytest.raises(cb.InvalidInput, match="unknown variable 'income'"):
+        judge(release, table, policy_of(GroupDisclosure(responses=["income"])))
+    with pytest.raises(cb.InvalidInput, match="independent=1"):
+        judge(release, table, independent=1)
+    with pytest.raises(cb.InvalidInput, match="seconds=0"):
+        judge(release, table, seconds=0)
+    with pytest.raises(cb.InvalidInput, match="give a Release"):
+        judge(table, release)
+    with pytest.raises(cb.InvalidInput, match="give the Table"):
+        judge(release, [[1, 1], [4, 8]])
