@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -147,6 +148,18 @@ def test_priors_with_a_shape_or_unequal_probabilities_are_refused():
     release = cb.publish(cb.Table(domain, [[1, 2], [3, 4]]), "[a]", "[b]")
     for prior in (cb.Uniform(), cb.Poisson([[1, 2], [3, 4]]), cb.GammaPoisson(1, 1)):
         assert isinstance(matched_tables(gather(release), prior.weights(domain)), Refusal)
+
+
+def test_every_decomposable_order_is_found():
+    # A clique that shares nothing with the first may only be placed after its own neighbours.
+    domain = cb.Domain({name: [0, 1] for name in "abcde"})
+    table = cb.Table(domain, np.arange(32).reshape(2, 2, 2, 2, 2) % 3)
+    for statements in itertools.permutations(["[a,b]", "[c,d]", "[b,c]", "[d,e]"]):
+        found = matching(cb.publish(table, *statements))
+        drawn = found.draw(2, np.random.default_rng(1))
+        for counts in drawn:
+            made = cb.Table(domain, counts.reshape(domain.shape))
+            assert cb.violations(cb.publish(table, *statements), made) == []
 
 
 def test_margins_that_disagree_are_inconsistent():

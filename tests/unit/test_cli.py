@@ -473,7 +473,7 @@ def test_reproduce(run):
     for document in ("000", "001", "002", "003", "004"):
         assert f"document {document} - " in out
     assert "0 differ without a known reason" in out
-    assert "paper's error" in out
+    assert "differs, see below" in out
 
 
 def test_reproduce_in_other_formats(run):

@@ -88,7 +88,7 @@ def posterior(
     1          good      69.37  3.437      69    69    63    76          0
     2          poor      27.37  3.437      27    27    21    34  2.428e-14
     2          good      68.63  3.437      69    69    62    75          0
-    diagrams of independent parts: exact, relative error at most 4e-14
+    diagrams of independent parts: exact, relative error at most 3e-14
     """
     begun = time.perf_counter()
     belief = belief_of(prior)

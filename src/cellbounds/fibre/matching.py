@@ -88,13 +88,13 @@ def _laid_out(release: Release, tree: Tree) -> list[_Step]:
     steps: list[_Step] = []
     total = release.total.exact
     while left:
-        seen = {name for clique in placed for name in clique.names}
-        for clique in left:
-            names = tuple(name for name in clique.names if name in seen)
-            behind = [one for one in placed if set(names) <= set(one.names)]
-            if behind or not placed:
-                break
-        else:
+        # The clique that shares most with one that is placed: a maximal spanning tree of the
+        # cliques, which is a junction tree.
+        clique = max(left, key=lambda one: _overlap(one, placed))
+        seen = {name for one in placed for name in one.names}
+        names = tuple(name for name in clique.names if name in seen)
+        behind = [one for one in placed if set(names) <= set(one.names)]
+        if placed and not behind:
             raise CellboundsError("a decomposable model has no order; please report this")
         shared = _summed(clique, names)
         for one in behind:
@@ -105,6 +105,10 @@ def _laid_out(release: Release, tree: Tree) -> list[_Step]:
         placed.append(clique)
         left = [one for one in left if one is not clique]
     return steps
+
+
+def _overlap(clique: _Clique, placed: list[_Clique]) -> int:
+    return max((len(set(clique.names) & set(one.names)) for one in placed), default=0)
 
 
 def _cliques(release: Release, tree: Tree) -> list[_Clique]:

@@ -27,6 +27,13 @@ TRIED = 100.0
 """Estimates are often this many times too high; a diagram is tried up to there."""
 
 
+TRIAL = 5_000_000
+"""Steps after which a diagram that seemed hopeless is given up."""
+
+MOST_TRIAL_CELLS = 2_000
+"""Cells up to which such a diagram is tried at all."""
+
+
 def diagram_fibre(facts: Facts, effort: float) -> ProductFibre | Refusal:
     """The tables of any release, if a diagram of each of its parts is small enough.
 
@@ -79,12 +86,18 @@ def _factor(part: Part, shape: tuple[int, ...], effort: float) -> _Factor | Refu
     sums = sums_of(problem)
     positions = np.unravel_index(part.cells, shape)
     order = best_order(sums, problem.lower, problem.upper, positions)
-    if order.log_steps > np.log(TRIED * max(effort, 1.0)):
+    hopeful = order.log_steps <= np.log(TRIED * max(effort, 1.0))
+    if not hopeful and len(problem.lower) > MOST_TRIAL_CELLS:
         return _refusal(order.log_steps, effort)
     layers = layers_of(sums, order.cells, problem.lower, problem.upper)
+    if layers is None and not hopeful:
+        return _refusal(order.log_steps, effort)
     if layers is None:
         return Refusal("what is left open between the cells does not fit 64-bit integers", math.inf)
-    grown = grow(layers, effort)
+    # Estimates of long and thin tables are far too high, so a little is tried in any case.
+    grown = grow(layers, effort if hopeful else min(effort, TRIAL))
+    if isinstance(grown, TooLarge) and not hopeful:
+        return _refusal(order.log_steps, effort)
     if isinstance(grown, TooLarge):
         reason = f"the diagram of the tables is too large: {grown.reason}"
         return Refusal(reason, _steps(order.log_steps))

@@ -1,7 +1,7 @@
 """Products of polynomials whose coefficients have any magnitude.
 
-Level ones by flint's real balls, which transform; steep ones by compiled sums that leave out what
-is too faint to matter, which balls cannot.
+Long and level ones by flint's real balls, which transform; short or steep ones by compiled sums
+that leave out what is too faint to matter, which balls cannot.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ ROUNDINGS = 32
 
 STEEP = 1 << 10
 """Binary orders of magnitude from which on products are summed term by term."""
+
+SHORT = 1 << 11
+"""Coefficients up to which products are summed term by term: balls are slow to make."""
 
 PRECISION = 80
 ACCURATE = 60
@@ -49,7 +52,7 @@ def dense(offsets: IntArray, numbers: Wide, size: int) -> Wide:
 
 def product(left: Wide, right: Wide) -> Wide:
     """The coefficients of a product, as many as the factors have."""
-    if _steepness(left) + _steepness(right) < STEEP:
+    if len(left.mantissa) > SHORT and _steepness(left) + _steepness(right) < STEEP:
         return _by_balls(left, right)
     from cellbounds.fibre.rows.compiled_products import multiply
 
