@@ -27,6 +27,7 @@ __all__ = [
     "combine",
     "decorated",
     "effort_options",
+    "format_options",
     "names_of",
     "output_options",
     "publishing_options",
@@ -175,8 +176,8 @@ def workers(jobs: int) -> Iterator[Executor | None]:
         yield executor
 
 
-def output_options(function: Decorated) -> Decorated:
-    """How to write an answer."""
+def format_options(function: Decorated) -> Decorated:
+    """How to write an answer, and where."""
     options = [
         click.option(
             "--format",
@@ -186,6 +187,14 @@ def output_options(function: Decorated) -> Decorated:
             help="How to write the answer.",
         ),
         click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file."),
+    ]
+    return decorated(function, options)
+
+
+def output_options(function: Decorated) -> Decorated:
+    """How to write what is known of cells."""
+    options = [
+        format_options,
         click.option("--all", "everything", is_flag=True, help="Show every cell in a table."),
         click.option(
             "--over",

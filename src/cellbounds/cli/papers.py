@@ -6,21 +6,14 @@ from pathlib import Path
 
 import click
 
-from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, write_text
+from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, format_options, write_text
 
 __all__ = ["reproduce"]
 
 
 @click.command(epilog=EPILOG)
 @click.option("--figures", type=click.Path(file_okay=False), help="Draw the figures as SVG here.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    help="How to write the comparison.",
-)
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file.")
+@format_options
 def reproduce(figures: str | None, style: str, output: str | None) -> int:
     """Put every table of documents 000 to 004 beside our figures.
 

@@ -11,6 +11,7 @@ from cellbounds.cli.options import (
     SAFE,
     combine,
     decorated,
+    format_options,
     publishing_options,
     read_owned,
     table_options,
@@ -43,24 +44,6 @@ def _question_options(function: Any) -> Any:
     )
 
 
-def _answer_options(function: Any) -> Any:
-    return decorated(
-        function,
-        [
-            click.option(
-                "--format",
-                "style",
-                type=click.Choice(["table", "json", "csv"]),
-                default="table",
-                help="How to write the answer.",
-            ),
-            click.option(
-                "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file."
-            ),
-        ],
-    )
-
-
 _prior_option = click.option(
     "--prior", default="uniform", show_default=True, metavar="PRIOR", help=f"One of {PRIORS}."
 )
@@ -76,7 +59,7 @@ _seconds_option = click.option(
 
 @click.command(epilog=EPILOG)
 @_question_options
-@_answer_options
+@format_options
 def count(
     source: str,
     release: tuple[str, ...],
@@ -108,7 +91,7 @@ def count(
 @click.option("--draws", type=int, default=10_000, show_default=True, help="For estimates.")
 @_seconds_option
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw to this .svg or .png file.")
-@_answer_options
+@format_options
 def posterior(
     source: str,
     release: tuple[str, ...],
@@ -172,7 +155,7 @@ def posterior(
     help="Moves of a chain; the best that is known unless given.",
 )
 @_seconds_option
-@_answer_options
+@format_options
 def sample(
     source: str,
     release: tuple[str, ...],
