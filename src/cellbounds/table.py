@@ -270,7 +270,8 @@ class Table:
             and np.array_equal(self.structural, other.structural)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # tables compare by value and hold arrays
+    # Tables compare by their counts, in arrays; types have no way to take a hash away.
+    __hash__ = None  # type: ignore[assignment]  # Python's own way to say: no hash
 
     def __repr__(self) -> str:
         # Counts are confidential: what is printed by accident must not show them.

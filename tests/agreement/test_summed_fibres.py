@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
+from bruteforce import compositions
 from cellbounds.beliefs import Weights
-from cellbounds.fibre.parts import best_split, drawn_parts, part_chances, splits
+from cellbounds.fibre.parts import best_split, drawn_parts, part_chances
 
 DOMAIN = cb.Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
 PRIORS = [
@@ -31,7 +32,7 @@ def brute(release, total, prior):
     weights = cb.beliefs.belief_of(prior).weights(release.domain)
     size = release.domain.size
     found = {}
-    for cells in splits(total, size):
+    for cells in compositions(total, size):
         table = cb.Table(release.domain, np.reshape(cells, release.domain.shape))
         if not cb.violations(release, table):
             found[cells] = math.prod(weights.exact(k, n) for k, n in enumerate(cells))
@@ -85,7 +86,7 @@ def test_a_range_of_totals():
     post = cb.posterior(release, cb.Poisson(1))
     found = {}
     for total in (2, 3, 4):
-        for cells in splits(total, 3):
+        for cells in compositions(total, 3):
             found[cells] = Fraction(1, math.prod(map(math.factorial, cells)))
     mean = sum(cells[0] * weight for cells, weight in found.items()) / sum(found.values())
     assert post.mean[0] == pytest.approx(float(mean))
@@ -109,7 +110,7 @@ def test_parts_follow_their_law():
     shaped = [(Fraction(2), one), (Fraction(1, 2), one), (one, one)]
     for kinds in (shaped, [(None, one), (None, Fraction(3)), (None, Fraction(2))]):
         weights = Weights(tuple(kinds))
-        ways = list(splits(4, 3))
+        ways = list(compositions(4, 3))
         exact = [math.prod(weights.exact(k, n) for k, n in enumerate(way)) for way in ways]
         drawn = drawn_parts(kinds, np.full(30_000, 4), np.random.default_rng(5))
         seen = [int((drawn == way).all(axis=1).sum()) for way in ways]
@@ -134,7 +135,7 @@ def test_the_best_split_is_the_first_of_the_largest(kinds, count):
         assert any(shape is not None and shape < 1 for shape in shapes)
         return
     exact = {way: math.prod(weights.exact(k, n) for k, n in enumerate(way))
-             for way in splits(count, len(kinds))}  # fmt: skip
+             for way in compositions(count, len(kinds))}  # fmt: skip
     top = max(exact.values())
     assert best == next(way for way in exact if exact[way] == top)
 

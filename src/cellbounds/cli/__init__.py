@@ -48,9 +48,9 @@ def main() -> None:
         # The reader of our output has left; say nothing, not even at shutdown.
         sys.stderr.close()
         code = SAFE
-    except Exception as problem:
-        # The last resort, wide on purpose: the text and the traceback of an unforeseen error may
-        # hold confidential counts, so only its kind is shown. Foreseen errors were caught above.
+    except Exception as problem:  # wide on purpose: no traceback may show confidential counts
+        # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
+        # errors were caught above.
         click.echo(
             f"internal error ({type(problem).__name__}); please report it with the command and, "
             "if it is not confidential, the input",

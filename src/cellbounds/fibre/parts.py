@@ -8,7 +8,7 @@ with a shape (the uniform one included).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -17,29 +17,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Kind, Weights
 from cellbounds.wide import FloatArray, Wide, probabilities, widened
 
-__all__ = ["best_split", "drawn_parts", "part_chances", "splits"]
-
-
-def splits(count: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """Every way to share out a count, the first part growing slowest.
-
-    Examples
-    --------
-    >>> list(splits(2, 2)), len(list(splits(4, 3)))
-    ([(0, 2), (1, 1), (2, 0)], 15)
-    """
-    found = [0] * parts
-    found[-1] = count
-    while True:
-        yield tuple(found)
-        # The last part before the end that can grow takes one from what is behind it.
-        place = next((k for k in range(parts - 1, 0, -1) if found[k]), None)
-        if place is None:
-            return
-        left = found[place] - 1
-        found[place] = 0
-        found[place - 1] += 1
-        found[-1] = left
+__all__ = ["best_split", "drawn_parts", "part_chances"]
 
 
 def part_chances(weights: Weights, own: Kind, rest: Kind, count: int) -> FloatArray:

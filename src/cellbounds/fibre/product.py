@@ -17,6 +17,7 @@ from cellbounds.fibre.diagram.layers import layers_of
 from cellbounds.fibre.diagram.ordering import best_order
 from cellbounds.fibre.diagram.paths import Diagram, WeighedDiagram
 from cellbounds.fibre.diagram.sums import sums_of
+from cellbounds.fibre.odometer import odometer
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.results.distribution import Distribution
 from cellbounds.structure import Facts
@@ -153,24 +154,11 @@ class ProductFibre:
         if not self._count:
             return
         diagrams = self._diagrams()
-        counts = self._parts.fixed.copy()
-        cells = [part.cells for part in self._parts.parts]
-        walks: list[Iterator[IntArray]] = []
-        place = 0
-        while place >= 0:
-            if place == len(diagrams):
-                yield counts.copy()
-                place -= 1
-                continue
-            if len(walks) == place:
-                walks.append(diagrams[place].listed())
-            found = next(walks[place], None)
-            if found is None:
-                walks.pop()
-                place -= 1
-                continue
-            counts[cells[place]] = found
-            place += 1
+        for found in odometer(len(diagrams), lambda chosen: diagrams[len(chosen)].listed()):
+            counts = self._parts.fixed.copy()
+            for part, cells in zip(self._parts.parts, found, strict=True):
+                counts[part.cells] = cells
+            yield counts
 
     def weighed(self, weights: Weights) -> WeighedProduct:
         """Sum the weights of all tables (see `Fibre`)."""

@@ -7,7 +7,7 @@ independently of everything else: C(y + k - 1, k - 1) ways for k parts and a cou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Kind, Weights
 from cellbounds.constraints import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.fibre.parts import best_split, drawn_parts, part_chances, splits
+from cellbounds.fibre.odometer import adding_to, odometer
+from cellbounds.fibre.parts import best_split, drawn_parts, part_chances
 from cellbounds.fibre.protocol import Fibre, Refusal, Weighed
 from cellbounds.releases import Release, Total
 from cellbounds.results.distribution import Distribution
@@ -152,23 +153,17 @@ class SummedFibre:
         """All of them, lazily."""
         parts = self._grid.shape[1]
         for table in self._sums.listed():
-            counts = np.zeros(self._grid.size, dtype=np.int64)
-            walks: list[Iterator[tuple[int, ...]]] = []
-            place = 0
-            while place >= 0:
-                if place == len(table):
-                    yield counts.copy()
-                    place -= 1
-                    continue
-                if len(walks) == place:
-                    walks.append(splits(int(table[place]), parts))
-                split = next(walks[place], None)
-                if split is None:
-                    walks.pop()
-                    place -= 1
-                    continue
-                counts[self._grid[place]] = split
-                place += 1
+
+            def opened(
+                chosen: Sequence[tuple[int, ...]], table: IntArray = table
+            ) -> Iterator[tuple[int, ...]]:
+                count = int(table[len(chosen)])
+                return map(tuple, adding_to([range(count + 1)] * parts, count))
+
+            for split in odometer(len(table), opened):
+                counts = np.zeros(self._grid.size, dtype=np.int64)
+                counts[self._grid] = split
+                yield counts
 
     def weighed(self, weights: Weights) -> Weighed:
         """Sum their weights (see `Fibre`)."""

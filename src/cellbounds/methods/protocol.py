@@ -80,7 +80,7 @@ class Worked(Protocol):
         """A consistent table in which the cell holds `value`."""
         ...
 
-    def proof(self, index: tuple[int, ...], side: int) -> str:
+    def proof(self, index: tuple[int, ...], side: int, /) -> str:
         """What proved a bound: a closed form, a dual vector, a solver."""
         ...
 
@@ -117,9 +117,8 @@ class ExactWork:
         bound = self.bound(index, side)
         return bool(bound >= value if side == 0 else bound <= value)
 
-    # One argument proves every bound, so it does not matter which.
-    def proof(self, index: tuple[int, ...], side: int) -> str:  # noqa: ARG002
-        """The method's own argument."""
+    def proof(self, _index: tuple[int, ...], _side: int, /) -> str:
+        """The method's own argument: one proves every bound, so it does not matter which."""
         return self._proof
 
 

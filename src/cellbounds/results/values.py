@@ -276,7 +276,8 @@ class ValueSet:
             for a, b in itertools.zip_longest(mine, theirs)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # equal to plain sets, which have no hash
+    # Equal to plain sets, which have no hash; types have no way to take one away.
+    __hash__ = None  # type: ignore[assignment]  # Python's own way to say: no hash
 
     def text(self, most: int = 12) -> str:
         """The members as text, at most so many runs of them."""

@@ -8,27 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.errors import TooMuchWork
+from cellbounds.fibre.odometer import Options, adding_to, odometer
 from cellbounds.fibre.rows.lines import Ground, Line
 from cellbounds.methods.conditional.solution import range_row
 from cellbounds.methods.conditional.sums import Bits, Window
 
 __all__ = ["tables_of"]
 
-Choice = TypeVar("Choice")
-
 MOST_BITS = 1 << 32
 """Reachable sums that are held at most, all rows together."""
 
 REMEMBERED = 1 << 12
 """Row sums whose ranges of cells are kept."""
-
-Options = range | tuple[int, ...]
 
 
 def tables_of(ground: Ground) -> Iterator[IntArray]:
@@ -37,7 +33,8 @@ def tables_of(ground: Ground) -> Iterator[IntArray]:
     fillings = [_Filling(line) for line in ground.lines]
     places = ground.numbers.ravel()
 
-    def rows(row: int, chosen: Sequence[tuple[int, list[int]]]) -> Iterator[tuple[int, list[int]]]:
+    def rows(chosen: Sequence[tuple[int, list[int]]]) -> Iterator[tuple[int, list[int]]]:
+        row = len(chosen)
         left = top - sum(total for total, _ in chosen)
         line = int(ground.line_of[row])
         for total in ground.lines[line].solution.feasible[ground.lines[line].kind].values:
@@ -48,39 +45,11 @@ def tables_of(ground: Ground) -> Iterator[IntArray]:
                     yield total, cells
 
     top = ground.solution.problem.total_upper or 0
-    for found in _odometer(len(ground.line_of), rows):
+    for found in odometer(len(ground.line_of), rows):
         table = np.zeros(ground.size, dtype=np.int64)
         if found:
             table[places] = np.concatenate([cells for _, cells in found])
         yield table
-
-
-def _odometer(
-    levels: int, opened: Callable[[int, Sequence[Choice]], Iterator[Choice]]
-) -> Iterator[list[Choice]]:
-    """All sequences of choices, in order; `opened` gives those that follow others chosen before.
-
-    The list that is yielded changes when the next one is asked for.
-    """
-    chosen: list[Choice] = []
-    if levels == 0:
-        yield chosen
-        return
-    waiting = [opened(0, chosen)]
-    while waiting:
-        for choice in waiting[-1]:
-            chosen.append(choice)
-            break
-        else:
-            waiting.pop()
-            if chosen:
-                chosen.pop()
-            continue
-        if len(chosen) == levels:
-            yield chosen
-            chosen.pop()
-        else:
-            waiting.append(opened(len(chosen), chosen))
 
 
 class _Filling:
@@ -105,67 +74,28 @@ class _Filling:
 
     def vectors(self, total: int) -> Iterator[list[int]]:
         """Counts of all cells of the table behind the row, column by column."""
-        for cells in _adding_to(self._columns(total), total):
+        for cells in adding_to(self._columns(total), total):
             if self._line.part_count == 1:
                 yield cells
                 continue
-            for split in _odometer(len(cells), self._parts_of(tuple(cells))):
+            for split in odometer(len(cells), self._parts_of(tuple(cells))):
                 yield [count for parts in split for count in parts]
 
     def _parts_of(
         self, cells: tuple[int, ...]
-    ) -> Callable[[int, Sequence[list[int]]], Iterator[list[int]]]:
+    ) -> Callable[[Sequence[list[int]]], Iterator[list[int]]]:
         line = self._line
 
-        # What is chosen for one cell leaves all splits of the next.
-        def opened(column: int, chosen: Sequence[list[int]]) -> Iterator[list[int]]:  # noqa: ARG001
+        def opened(chosen: Sequence[list[int]]) -> Iterator[list[int]]:
+            column = len(chosen)
             count = cells[column]
             options: list[Options] = [range(count + 1)] * line.part_count
             if line.parts is not None:
                 options = [part.options(count) for part in line.parts[column]]
-            for parts in _adding_to(options, count):
+            for parts in adding_to(options, count):
                 yield [*parts]
 
         return opened
-
-
-def _adding_to(options: Sequence[Options], total: int) -> Iterator[list[int]]:
-    """All choices of one option each that add to the total, in order."""
-    after = _sums_after(options, total)
-
-    def opened(place: int, chosen: Sequence[int]) -> Iterator[int]:
-        left = total - sum(chosen)
-        rest, here = after[place + 1], options[place]
-        if isinstance(rest, range) and isinstance(here, range):
-            # What follows makes every sum from its least to its most.
-            yield from range(
-                max(here.start, left - rest.stop + 1), min(here.stop, left - rest.start + 1)
-            )
-            return
-        for value in here:
-            if left - value in rest:
-                yield value
-
-    return _odometer(len(options), opened)
-
-
-def _sums_after(options: Sequence[Options], total: int) -> list[range | frozenset[int]]:
-    """The sums that all options from each place on can make, up to a total."""
-    after: list[range | frozenset[int]] = [range(1)]
-    for here in reversed(options):
-        rest = after[-1]
-        if isinstance(here, range) and isinstance(rest, range) and here and rest:
-            after.append(range(here.start + rest.start, here.stop + rest.stop - 1))
-        else:
-            bits = 0
-            for value in rest:
-                bits |= 1 << value
-            made = 0
-            for value in here:
-                made |= bits << value
-            made &= (1 << (total + 1)) - 1
-            after.append(frozenset(n for n in range(made.bit_length()) if made >> n & 1))
-    return after[::-1]
 
 
 class _Sums:

@@ -117,9 +117,6 @@ def _yaml(content: bytes, where: str) -> object:
             "write the policy as TOML"
         ) from None
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-        """Keeps decimals as text, and refuses a key that stands twice."""
-
     def exact(_: Any, node: Any) -> str:
         return str(node.value)
 
@@ -135,6 +132,8 @@ def _yaml(content: bytes, where: str) -> object:
             read[key] = loader.construct_object(value_node, deep=True)
         return read
 
+    # A loader of its own, so that the library's stays as it is for others.
+    Loader: Any = type("Loader", (yaml.SafeLoader,), {})
     Loader.add_constructor("tag:yaml.org,2002:float", exact)
     Loader.add_constructor("tag:yaml.org,2002:map", once)
     try:
