@@ -38,6 +38,15 @@ def test_a_list_says_what_a_diagram_says(statements, prior):
     assert {tuple(map(int, row)) for row in drawn} <= set(listed)
 
 
+def test_more_than_a_few_are_not_listed(monkeypatch):
+    release = cb.publish(TABLE, "[a]", "[b]")
+    count = few_tables(release).count()
+    monkeypatch.setattr("cellbounds.fibre.few.MOST", count)
+    assert few_tables(release).count() == count
+    monkeypatch.setattr("cellbounds.fibre.few.MOST", count - 1)
+    assert few_tables(release) is None
+
+
 def test_no_table_and_no_weight():
     nothing = ListedFibre(np.zeros((0, 2), dtype=np.int64))
     weights = cb.Multinomial([0, 1]).weights(cb.Domain({"a": [0, 1]}))

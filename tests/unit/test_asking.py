@@ -151,6 +151,27 @@ def test_a_multinomial_needs_n_unless_a_margin_gives_it():
     assert cb.posterior(told, "multinomial").mean.sum() == pytest.approx(50)
 
 
+def test_a_margin_over_groups_does_not_give_n():
+    groups = cb.Grouping("a", {"low": [0, 1], "high": [1, 2]})
+    domain = cb.Domain({"a": [0, 1, 2]}, groupings={"g": groups})
+    release = cb.Release(domain, [cb.Margin(["g"], [3, 4]), cb.Total(upper=9)])
+    with pytest.raises(cb.InvalidInput, match="needs N"):
+        cb.posterior(release, "multinomial")
+
+
+def test_moves_need_to_connect_only_tables_that_have_weight():
+    # Both moves pass through the first cell, which the prior keeps empty.
+    from cellbounds.fibre.chains import Connection, Connectivity, Moves
+
+    release = cb.Release(cb.Domain({"a": [0, 1, 2]}), [cb.Total(1)])
+    guess = Connectivity(Connection.UNPROVEN, "made up")
+    moves = Moves.of_array("through the first", np.array([[1, -1, 0], [1, 0, -1]]), guess)
+    told = {"method": "chain", "moves": moves}
+    assert cb.sample(release, 20, **told).connected.startswith("proven: checked on all 3")
+    barred = cb.sample(release, 20, prior=cb.Multinomial([0, 1, 1]), **told)
+    assert barred.connected.startswith("broken: the moves split the 2 tables")
+
+
 def test_exact_work_is_refused_above_the_effort():
     with pytest.raises(cb.TooMuchWork, match="steps"):
         cb.sample(wide(), 5, method="exact")

@@ -442,7 +442,7 @@ def test_a_single_table_is_drawn_again_and_again():
     found = diagnose(drawn.counts)
     assert found.fixed.all()
     assert found.agreed
-    assert found.worst == 1.0
+    assert found.worst_rhat == 1.0
 
 
 def test_chains_start_far_apart_from_consistent_tables():

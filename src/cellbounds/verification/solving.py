@@ -108,7 +108,8 @@ class Solver:
             total = cp_model.LinearExpr.sum([count(cell) for cell in listed])
             model.add_linear_expression_in_domain(total, cp_model.Domain.from_values(within))
         solver = cp_model.CpSolver()
-        # The preparation of models with lists was seen to call a feasible one infeasible.
+        # A precaution: ortools 9.15 was seen to call a feasible model with lists infeasible while
+        # preparing it. That one had an objective, which there is none of here.
         solver.parameters.cp_model_presolve = not self._lists
         solver.parameters.max_time_in_seconds = self._seconds
         solver.parameters.num_workers = WORKERS

@@ -4,7 +4,7 @@ from cellbounds.fibre.chains.basic import basic_moves
 from cellbounds.fibre.chains.choosing import choose_moves
 from cellbounds.fibre.chains.combining import Combined, SummedSets, combine, summed_sets
 from cellbounds.fibre.chains.connecting import connectivity
-from cellbounds.fibre.chains.diagnostics import Diagnosis, batch_errors, diagnose
+from cellbounds.fibre.chains.diagnostics import batch_errors, diagnose
 from cellbounds.fibre.chains.families import conditional_moves
 from cellbounds.fibre.chains.lattice import lattice_moves
 from cellbounds.fibre.chains.markov import markov_basis
@@ -18,7 +18,6 @@ __all__ = [
     "Combined",
     "Connection",
     "Connectivity",
-    "Diagnosis",
     "Moves",
     "SummedSets",
     "basic_moves",

@@ -3,67 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.arrays import IntArray
 from cellbounds.errors import InvalidInput
+from cellbounds.results.montecarlo import MonteCarlo
 from cellbounds.wide import FloatArray
 
-__all__ = ["Diagnosis", "batch_errors", "diagnose"]
+__all__ = ["batch_errors", "diagnose"]
 
 FEWEST = 4
 """Draws from each chain that R-hat needs: two in each half."""
 
-AGREED = 1.01
-"""R-hat up to which chains are said to agree (Vehtari and others 2021)."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Diagnosis:
-    """Diagnostics of draws, one number for each cell.
-
-    Attributes
-    ----------
-    mean
-        The mean over all draws.
-    fixed
-        Cells that held the same count in all draws of all chains. They have no R-hat, effective
-        size or error: nan, or 0 for the errors.
-    rhat
-        Rank-normalised split R-hat; infinite for cells that no chain moved but chains started at
-        different counts.
-    ess
-        Bulk effective sample size.
-    error
-        Monte Carlo standard error of the mean.
-    batch_error
-        The same by batch means, as in document 002.
-    """
-
-    mean: FloatArray
-    fixed: BoolArray
-    rhat: FloatArray
-    ess: FloatArray
-    error: FloatArray
-    batch_error: FloatArray
-
-    @property
-    def agreed(self) -> bool:
-        """Whether no cell that varies has an R-hat above 1.01."""
-        return bool((self.rhat[~self.fixed] <= AGREED).all())
-
-    @property
-    def worst(self) -> float:
-        """The largest R-hat; 1 if every cell is fixed."""
-        varying = self.rhat[~self.fixed]
-        return float(varying.max()) if varying.size else 1.0
-
-
-def diagnose(draws: IntArray | FloatArray) -> Diagnosis:
+def diagnose(draws: IntArray | FloatArray) -> MonteCarlo:
     """Diagnose draws laid out as (chains, draws, cells).
 
     R-hat, effective size and standard error are arviz-stats' own.
@@ -73,7 +29,7 @@ def diagnose(draws: IntArray | FloatArray) -> Diagnosis:
     >>> draws = np.random.default_rng(1).poisson(20, size=(4, 500, 2))
     >>> draws[:, :, 1] = 7
     >>> found = diagnose(draws)
-    >>> found.agreed, found.fixed.tolist(), bool(found.ess[0] > 1500)
+    >>> found.agreed, found.fixed.tolist(), bool(found.effective_size[0] > 1500)
     (True, [False, True], True)
     """
     if draws.ndim != 3 or draws.shape[0] < 1 or draws.shape[1] < FEWEST:
@@ -96,7 +52,7 @@ def diagnose(draws: IntArray | FloatArray) -> Diagnosis:
         rhat[moved] = array_stats.rhat(by_cell[moved])
         ess[moved] = array_stats.ess(by_cell[moved])
         error[moved] = array_stats.mcse(by_cell[moved])
-    return Diagnosis(by_cell.mean(axis=(1, 2)), fixed, rhat, ess, error, batch_errors(draws))
+    return MonteCarlo(error, ess, rhat, batch_errors(draws))
 
 
 def batch_errors(draws: IntArray | FloatArray) -> FloatArray:

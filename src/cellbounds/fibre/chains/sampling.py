@@ -91,21 +91,15 @@ def chain_draws(
     length = drawn.counts.shape[1]
     notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {used.name}, {proposal} proposal"]
     if length >= FEWEST:
-        found = diagnose(drawn.counts)
-        checks = MonteCarlo(
-            found.error.reshape(shape),
-            found.ess.reshape(shape),
-            found.rhat.reshape(shape),
-            found.batch_error.reshape(shape),
-        )
-        if chains > 1 and not checks.worst_rhat <= DISAGREE and not np.isnan(checks.worst_rhat):
+        checks = diagnose(drawn.counts).shaped(shape)
+        if chains > 1 and checks.worst_rhat > DISAGREE:
             notes.append(
                 f"the chains do not agree (R-hat up to {checks.worst_rhat:.3g}): run them longer, "
                 "or with other moves"
             )
     else:
         unknown = np.full(shape, np.nan)
-        checks = MonteCarlo(unknown, unknown, unknown, unknown)
+        checks = MonteCarlo(unknown, unknown)
         notes.append(f"fewer than {FEWEST} draws from each chain: no diagnostics")
     if connected.kind is Connection.BROKEN:
         notes.append("the chains cannot reach every table: what they say is about a part of them")

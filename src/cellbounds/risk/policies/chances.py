@@ -28,9 +28,6 @@ MOST_LISTED = 20_000
 STEPS = 10_000_000
 """Steps of exact sums that a second of budget allows."""
 
-MOST_RHAT = 1.01
-"""Chains that agree less than this are not believed."""
-
 ROUNDING = Fraction(1, 2**50)
 """Relative error of adding up doubles by `math.fsum`, with room to spare."""
 
@@ -128,9 +125,8 @@ class Chances:
             return Chance(*open_ends, f"{said}; the policy states no confidence for estimates")
         checks = found.monte_carlo
         size = math.nan if checks is None else float(checks.effective_size.flat[cell])
-        rhat = math.nan if checks is None or checks.rhat is None else checks.worst_rhat
         proven = any(note.startswith("connected: proven") for note in found.notes)
-        if not proven or not size >= 2 or not rhat <= MOST_RHAT:
+        if checks is None or not proven or not size >= 2 or not checks.agreed:
             return Chance(*open_ends, f"{said}; the chains are not known to reach every table")
         z = NormalDist().inv_cdf(float(self.rule.confidence))
         share = float(part)
