@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cellbounds.constraints import group_of_levels
 from cellbounds.domain import Domain
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total
 from cellbounds.structure.splitting import Tree, split_release
@@ -15,19 +16,18 @@ __all__ = ["ConditionalFacts", "Facts", "gather"]
 class ConditionalFacts:
     """One conditional, what is known of N, and priors that speak of its rows or cells.
 
+    Derived variables may be among its variables if their groups share out the levels.
+
     Attributes
     ----------
-    omitted
-        Variables that the conditional sums over.
     on_rows, on_cells, on_parts
-        Priors (and exact margins) over the givens, over givens and responses, and, if variables
-        are omitted, over all variables.
+        Priors (and margins) over the givens, over givens and responses, and, if the conditional
+        leaves variables out or merges levels, over all variables of the table.
     """
 
     domain: Domain
     conditional: Conditional
     total: Total
-    omitted: tuple[str, ...]
     on_rows: tuple[Prior | Margin, ...]
     on_cells: tuple[Prior | Margin, ...]
     on_parts: tuple[Prior | Margin, ...]
@@ -73,22 +73,19 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
             "over all its variables"
         )
     conditional = conditionals[0]
-    for statement in release.statements:
-        if isinstance(statement, Linear):
-            return f"{statement.notation} speaks of several rows at once"
-        derived = (
-            []
-            if isinstance(statement, Total)
-            else [name for name in statement.variables if release.domain.grouping(name)]
-        )
-        if derived:
-            return f"{statement.notation} merges levels ({', '.join(derived)})"
+    for name in conditional.given:
+        if group_of_levels(release.domain, name) is None:
+            return (
+                f"the groups of {name!r} overlap or leave levels out, so that the rows of "
+                f"{conditional.notation} do not share out everybody"
+            )
     named, given = set(conditional.variables), set(conditional.given)
-    omitted = tuple(name for name in release.domain.names if name not in named)
     on_rows: list[Prior | Margin] = []
     on_cells: list[Prior | Margin] = []
     on_parts: list[Prior | Margin] = []
     for statement in release.statements:
+        if isinstance(statement, Linear):
+            return f"{statement.notation} speaks of several rows at once"
         if not isinstance(statement, Prior | Margin):
             continue
         about = set(statement.variables)
@@ -108,7 +105,6 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
         release.domain,
         conditional,
         release.total,
-        omitted,
         tuple(on_rows),
         tuple(on_cells),
         tuple(on_parts),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
 from cellbounds.fibre.chains.basic import basic_moves, why_not_basic
 from cellbounds.fibre.chains.families import conditional_moves
@@ -9,7 +11,6 @@ from cellbounds.fibre.chains.lattice import lattice_moves
 from cellbounds.fibre.chains.markov import PATIENCE, binary, markov_basis
 from cellbounds.fibre.chains.moves import Moves
 from cellbounds.releases import Release
-from cellbounds.structure import gather
 
 __all__ = ["choose_moves"]
 
@@ -25,7 +26,7 @@ def choose_moves(release: Release, *, seconds: float = PATIENCE) -> Moves:
     """
     if why_not_basic(release) is None:
         return basic_moves(release)
-    if gather(release).conditional is not None:
+    with suppress(UnsupportedRelease):  # not one conditional, or one of uneven sums
         return conditional_moves(release)
     if release.domain.size <= MOST_FOR_MARKOV and binary() is not None:
         try:

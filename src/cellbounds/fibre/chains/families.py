@@ -71,12 +71,17 @@ def conditional_moves(release: Release) -> Moves:
     facts = gather(release)
     if facts.conditional is None:
         raise UnsupportedRelease(f"no two families of moves: {facts.not_conditional}")
-    rows = RateRows.of(facts.conditional)
+    notation = facts.conditional.conditional.notation
     behind = cells_behind(release.domain, facts.conditional.conditional.variables)
+    if len(set(behind.widths.tolist())) > 1:
+        raise UnsupportedRelease(
+            f"no two families of moves: {notation} merges unequal numbers of levels"
+        )
+    rows = RateRows.of(facts.conditional)
     grid = behind.cells.reshape(behind.size, -1)
     blocks = [*_keeping(grid, rows), *_varying(grid, rows)]
     moves = Moves.of_lines(
-        f"moves of {facts.conditional.conditional.notation} in two families",
+        f"moves of {notation} in two families",
         release.domain.size,
         blocks,
         _connected(facts.conditional, rows),

@@ -196,8 +196,7 @@ def _sum_of_products(pieces: list[list[int]], rest: int) -> int:
 
 def _ways(line: Line, column: int, most: int) -> list[int]:
     """In how many ways a cell can have each count from 0 to `most`: 0 if its list lacks it."""
-    parts = None if line.parts is None else line.parts[column]
-    ways = _splits(parts, line.part_count, most)
+    ways = _splits(line.parts[column], line.part_counts[column], most)
     mask = line.mask(column, most)
     return ways if mask is None else [n * bool(ok) for n, ok in zip(ways, mask, strict=True)]
 

@@ -34,7 +34,7 @@ def draw_tables(
     for place, row in enumerate(rows):
         cells = _draw_cells(row, places[place], rng)
         for column, cell in enumerate(row.cells):
-            numbers = ground.numbers[place, column]
+            numbers = ground.numbers(place, column)
             drawn[:, numbers] = _draw_parts(cell, cells[:, column], rng)
     return drawn
 

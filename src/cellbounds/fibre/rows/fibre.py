@@ -9,6 +9,7 @@ import numpy as np
 
 from cellbounds.arrays import SAFE, IntArray
 from cellbounds.beliefs import Weights
+from cellbounds.constraints import cells_behind
 from cellbounds.errors import InconsistentRelease
 from cellbounds.fibre.protocol import Refusal
 from cellbounds.fibre.rows.counting import count_of
@@ -74,15 +75,20 @@ def rows_fibre(facts: Facts, effort: float) -> RowsFibre | Refusal:
 
 def _most_records(facts: ConditionalFacts) -> int | None:
     """What upper bounds on all rows, cells or parts together leave; None if some have none."""
-    conditional = facts.conditional
-    held = ~conditional.intervals.zero
+    domain, conditional = facts.domain, facts.conditional
+    rows = ~conditional.intervals.zero
+    cells = np.repeat(rows, conditional.intervals.low.shape[1])
+    said = [
+        (facts.on_rows, conditional.given, rows),
+        (facts.on_cells, conditional.variables, cells),
+    ]
+    if facts.on_parts:
+        behind = cells_behind(domain, conditional.variables)
+        parts = np.repeat(cells, behind.widths)[behind.places()]
+        said.append((facts.on_parts, domain.names, parts))
     found = []
-    for statements, names in (
-        (facts.on_rows, conditional.given),
-        (facts.on_cells, conditional.variables),
-        (facts.on_parts, (*conditional.variables, *facts.omitted)),
-    ):
-        upper = laid_out(statements, facts.domain, names).upper.reshape(len(held), -1)[held]
+    for statements, names, held in said:
+        upper = laid_out(statements, domain, names).upper.ravel()[held]
         if not np.any(upper < 0):
             found.append(int(upper.sum(dtype=object)))
     return min(found, default=None)

@@ -50,12 +50,16 @@ def _mask_of(values: range | tuple[int, ...], most: int) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A distinct row: `kind` is its place in the solution, `parts` are by column (None: free)."""
+    """A distinct row: `kind` is its place in the solution.
+
+    `part_counts` and `parts` are by column: how many parts a cell has, and what is known of them
+    (None: nothing).
+    """
 
     solution: Solution
     kind: int
-    part_count: int
-    parts: tuple[tuple[PartRange, ...], ...] | None
+    part_counts: tuple[int, ...]
+    parts: tuple[tuple[PartRange, ...] | None, ...]
 
     @property
     def width(self) -> int:
@@ -86,7 +90,7 @@ class Line:
     @property
     def plain(self) -> bool:
         """Whether every cell is whole and takes all counts in its range."""
-        return self.part_count == 1 and not self.listed
+        return max(self.part_counts) == 1 and not self.listed
 
     def ranges(self, sums: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest count of every column (first axis) under these sums.
@@ -112,8 +116,6 @@ class Ground:
     ----------
     line_of
         The line of each row.
-    numbers
-        The cells of the table (flat) behind each row, column and part.
     size
         Cells of the table.
     """
@@ -122,7 +124,6 @@ class Ground:
     solution: Solution
     lines: tuple[Line, ...]
     line_of: IntArray
-    numbers: IntArray
     size: int
 
     @property
@@ -133,6 +134,12 @@ class Ground:
     def line(self, row: int) -> Line:
         """The line of a row."""
         return self.lines[int(self.line_of[row])]
+
+    def numbers(self, row: int, column: int) -> IntArray:
+        """The cells of the table (flat) behind one cell of a row: its parts."""
+        behind = self.layout.behind
+        cell = int(self.layout.problem.rows[row]) * self.layout.column_count + column
+        return behind.cells[behind.starts[cell] : behind.starts[cell + 1]]
 
     @cached_property
     def copies(self) -> list[int]:
@@ -188,42 +195,41 @@ def make_ground(layout: Layout) -> Ground:
         If no table fits.
     """
     solution = solve_rows(layout.problem)
-    facts = layout.facts
-    names = (*facts.conditional.variables, *facts.omitted)
-    axes = [facts.domain.names.index(name) for name in names]
-    cells = np.arange(facts.domain.size).reshape(facts.domain.shape).transpose(axes)
-    numbers = cells.reshape(layout.row_count, layout.column_count, layout.part_count)
+    widths = layout.behind.widths.reshape(layout.row_count, layout.column_count).tolist()
     seen: dict[object, int] = {}
     lines: list[Line] = []
     line_of = []
     for kind, row in zip(solution.kind.tolist(), layout.problem.rows.tolist(), strict=True):
-        parts = _parts_of(layout, row)
-        place = seen.setdefault((kind, parts), len(lines))
+        key = (kind, tuple(widths[row]), _parts_of(layout, row))
+        place = seen.setdefault(key, len(lines))
         if place == len(lines):
-            lines.append(Line(solution, kind, layout.part_count, parts))
+            lines.append(Line(solution, *key))
         line_of.append(place)
     return Ground(
         layout,
         solution,
         tuple(lines),
         np.array(line_of, dtype=np.int64),
-        numbers[layout.problem.rows],
-        facts.domain.size,
+        layout.facts.domain.size,
     )
 
 
-def _parts_of(layout: Layout, row: int) -> tuple[tuple[PartRange, ...], ...] | None:
+def _parts_of(layout: Layout, row: int) -> tuple[tuple[PartRange, ...] | None, ...]:
     known = layout.parts
-    if known is None or layout.part_count == 1:
-        return None  # a single part is the cell itself
-    columns = []
-    for column in range(layout.column_count):
-        cell = row * layout.column_count + column
-        ends = zip(known.lower[cell].tolist(), known.upper[cell].tolist(), strict=True)
+    columns: list[tuple[PartRange, ...] | None] = []
+    for cell in range(row * layout.column_count, (row + 1) * layout.column_count):
+        places = () if known is None else known.places(cell)
+        if known is None or len(places) == 1:
+            columns.append(None)  # a single part is the cell itself
+            continue
         columns.append(
             tuple(
-                PartRange(low, None if high < 0 else high, known.values.get((cell, part)))
-                for part, (low, high) in enumerate(ends)
+                PartRange(
+                    int(known.lower[place]),
+                    None if known.upper[place] < 0 else int(known.upper[place]),
+                    known.values.get(place),
+                )
+                for place in places
             )
         )
     return tuple(columns)

@@ -31,7 +31,9 @@ def tables_of(ground: Ground) -> Iterator[IntArray]:
     """All tables, flat."""
     reachable = _reachable(ground)
     fillings = [_Filling(line) for line in ground.lines]
-    places = ground.numbers.ravel()
+    width = ground.solution.problem.width
+    behind = [ground.numbers(row, column) for row in ground.rows for column in range(width)]
+    places = np.concatenate(behind) if behind else np.zeros(0, dtype=np.int64)
 
     def rows(chosen: Sequence[tuple[int, list[int]]]) -> Iterator[tuple[int, list[int]]]:
         row = len(chosen)
@@ -75,7 +77,7 @@ class _Filling:
     def vectors(self, total: int) -> Iterator[list[int]]:
         """Counts of all cells of the table behind the row, column by column."""
         for cells in adding_to(self._columns(total), total):
-            if self._line.part_count == 1:
+            if max(self._line.part_counts) == 1:
                 yield cells
                 continue
             for split in odometer(len(cells), self._parts_of(tuple(cells))):
@@ -89,9 +91,10 @@ class _Filling:
         def opened(chosen: Sequence[list[int]]) -> Iterator[list[int]]:
             column = len(chosen)
             count = cells[column]
-            options: list[Options] = [range(count + 1)] * line.part_count
-            if line.parts is not None:
-                options = [part.options(count) for part in line.parts[column]]
+            options: list[Options] = [range(count + 1)] * line.part_counts[column]
+            known = line.parts[column]
+            if known is not None:
+                options = [part.options(count) for part in known]
             for parts in adding_to(options, count):
                 yield [*parts]
 

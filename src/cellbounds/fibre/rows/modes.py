@@ -40,7 +40,7 @@ def likeliest_table(ground: Ground, rows: Sequence[WeighedRow], effort: float) -
     table = np.zeros(ground.size, dtype=np.int64)
     for place, (row, at) in enumerate(zip(rows, chosen, strict=True)):
         for column, count in enumerate(row.best_vectors.best(at)):
-            table[ground.numbers[place, column]] = _best_split(row.cells[column], count)
+            table[ground.numbers(place, column)] = _best_split(row.cells[column], count)
     return table
 
 

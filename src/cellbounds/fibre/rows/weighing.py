@@ -53,8 +53,8 @@ def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
         cells = tuple(
             SummedCell(
                 weights,
-                tuple(int(cell) for cell in ground.numbers[place, column]),
-                None if line.parts is None else line.parts[column],
+                tuple(int(cell) for cell in ground.numbers(place, column)),
+                line.parts[column],
                 effort,
             )
             for column in range(line.width)
@@ -90,8 +90,10 @@ class RowsWeighed:
         self.log_mass = self._log_mass()
         self._row_masses: dict[int, list[Wide]] = {}
         self._places = {
-            int(cell): tuple(int(k) for k in np.unravel_index(at, ground.numbers.shape))
-            for at, cell in enumerate(ground.numbers.ravel())
+            cell: (place, column, part)
+            for place, row in enumerate(rows)
+            for column in range(row.line.width)
+            for part, cell in enumerate(ground.numbers(place, column).tolist())
         }
 
     def _at(self, row: WeighedRow) -> Wide:
@@ -141,7 +143,7 @@ class RowsWeighed:
         place, column, part = self._places[cell]
         row = self._rows[place]
         masses = self._masses(place)[column]
-        if row.line.part_count > 1:
+        if row.line.part_counts[column] > 1:
             masses = self._part_masses(row.cells[column], part, masses)
         values = np.flatnonzero(masses.mantissa > 0)
         return Distribution(

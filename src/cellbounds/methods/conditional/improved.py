@@ -88,10 +88,10 @@ class ImprovedAnswers(RelaxedWork):
                 f"N={total} is smaller than the rows of {problem.facts.conditional.notation} need"
             )
         if layout.about is About.PARTS:
-            count = layout.part_count
-            floor = lower.ravel() if count == 1 else 0 * lower.ravel()
+            widths = layout.behind.widths
+            alone = np.where(widths == 1, lower.ravel(), 0)
             return (
-                layout.shaped(narrowed(np.repeat(floor, count))),
-                layout.shaped(narrowed(np.repeat(upper.ravel(), count))),
+                layout.shaped(narrowed(np.repeat(alone, widths))),
+                layout.shaped(narrowed(np.repeat(upper.ravel(), widths))),
             )
         return layout.shaped(narrowed(lower)), layout.shaped(narrowed(upper))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.arrays import SAFE
+from cellbounds.arrays import SAFE, IntArray
+from cellbounds.constraints import Behind, cells_behind, group_of_levels
+from cellbounds.domain import Domain
 from cellbounds.errors import UnsupportedRelease
 from cellbounds.methods.conditional.parts import Parts
 from cellbounds.methods.conditional.problem import (
@@ -34,15 +36,17 @@ class About(Enum):
 
     ROWS = "row sums"
     CELLS = "cells of the statement"
-    PARTS = "cells of the table"
+    PARTS = "parts of such cells"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """One conditional laid out as rows by columns, each cell split into parts.
+    """One conditional laid out as rows by columns, each cell a sum of parts.
 
-    `order` are the variables of the margin asked for as the layout has them (givens, responses,
-    omitted); arrays are turned to the order asked for at the very end.
+    The *parts* of a cell of the statement are the cells of `ground` behind it: of the margin asked
+    for if it tells the cells of the statement apart, else of the table. There are several if the
+    statement leaves variables out or merges levels, and not equally many everywhere. Arrays over
+    all parts are flat, in the order of `behind`.
     """
 
     facts: ConditionalFacts
@@ -50,8 +54,7 @@ class Layout:
     parts: Parts | None
     about: About
     over: tuple[str, ...]
-    order: tuple[str, ...]
-    part_count: int
+    ground: Domain
 
     @property
     def row_count(self) -> int:
@@ -63,33 +66,57 @@ class Layout:
         """Columns of the statement."""
         return int(self.facts.conditional.intervals.low.shape[1])
 
+    @cached_property
+    def behind(self) -> Behind:
+        """The parts of each cell of the statement."""
+        if self.parts is not None:
+            return self.parts.behind
+        return cells_behind(self.ground, self.facts.conditional.variables)
+
+    @cached_property
+    def _place_of(self) -> IntArray:
+        return self.behind.places()
+
+    def part_count(self, cell: int) -> int:
+        """How many parts a cell of the statement has."""
+        return int(self.behind.starts[cell + 1] - self.behind.starts[cell])
+
     def shaped(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Turn values laid out in `order` to the variables asked for."""
-        domain = self.facts.domain
-        shape = [len(domain.levels(name)) for name in self.order]
-        turned = values.reshape(shape).transpose([self.order.index(n) for n in self.over])
+        """Turn values of all rows, cells or parts to the variables asked for."""
+        if self.about is About.PARTS:
+            return values[self._place_of].reshape(self.ground.shape)
+        domain, conditional = self.facts.domain, self.facts.conditional
+        order = conditional.given if self.about is About.ROWS else conditional.variables
+        shape = [len(domain.levels(name)) for name in order]
+        turned = values.reshape(shape).transpose([order.index(name) for name in self.over])
         return np.array(turned, order="C")
 
     def place(self, index: Sequence[int]) -> tuple[int, int, int]:
         """Row, column and part behind an index of the margin asked for."""
-        domain = self.facts.domain
+        domain, conditional = self.facts.domain, self.facts.conditional
         at = dict(zip(self.over, index, strict=True))
-        conditional = self.facts.conditional
 
         def flat(names: Sequence[str]) -> int:
             place = 0
             for name in names:
-                place = place * len(domain.levels(name)) + at.get(name, 0)
+                place = place * len(domain.levels(name)) + at[name]
             return place
 
-        return flat(conditional.given), flat(conditional.responses), flat(self.facts.omitted)
+        if self.about is About.ROWS:
+            return flat(conditional.given), 0, 0
+        if self.about is About.CELLS:
+            return flat(conditional.given), flat(conditional.responses), 0
+        place = int(self._place_of[flat(self.ground.names)])
+        cell = int(np.searchsorted(self.behind.starts, place, side="right")) - 1
+        return *divmod(cell, self.column_count), place - int(self.behind.starts[cell])
 
-    def table_counts(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Counts laid out as (rows, columns, parts) in the shape of the domain."""
+    def table_counts(self, parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A table with these counts of all parts: each in the first of the cells behind it."""
         domain = self.facts.domain
-        names = (*self.facts.conditional.variables, *self.facts.omitted)
-        shape = [len(domain.levels(name)) for name in names]
-        return cells.reshape(shape).transpose([names.index(name) for name in domain.names])
+        behind = cells_behind(domain, self.ground.names)
+        counts = np.zeros(domain.size, dtype=parts.dtype)
+        counts[behind.cells[behind.starts[:-1]]] = parts[self._place_of]
+        return counts.reshape(domain.shape)
 
 
 def refusal_of(facts: Facts, over: tuple[str, ...]) -> str | None:
@@ -114,37 +141,61 @@ def about(facts: ConditionalFacts, over: tuple[str, ...]) -> About:
     conditional, asked = facts.conditional, set(over)
     if asked == set(conditional.variables):
         return About.CELLS
-    if asked == set(facts.domain.names):
-        return About.PARTS
     if asked == set(conditional.given):
         return About.ROWS
+    if asked == set(facts.domain.names) or (_tells_apart(facts, over) and not facts.on_parts):
+        return About.PARTS
     raise UnsupportedRelease(
         f"over={list(over)}: beside one statement of rates, ask about its givens "
         f"({', '.join(conditional.given) or 'none'}), about all its variables "
-        f"({', '.join(conditional.variables)}) or about the whole table"
+        f"({', '.join(conditional.variables)}), about the whole table, or, if nothing is known of "
+        "its single cells, about any margin that tells the cells of the statement apart"
     )
+
+
+def _tells_apart(facts: ConditionalFacts, over: tuple[str, ...]) -> bool:
+    """Whether every cell of a margin lies in one cell of the statement, and they share it out."""
+    domain = facts.domain
+    behind = [_behind(domain, name) for name in over]
+    once = len(set(behind)) == len(behind)
+    return (
+        once
+        and all(group_of_levels(domain, name) is not None for name in over)
+        and all(
+            name in over or _behind(domain, name) in over for name in facts.conditional.variables
+        )
+    )
+
+
+def _behind(domain: Domain, name: str) -> str:
+    """The variable of the table that a name stands for."""
+    derived = domain.grouping(name)
+    return name if derived is None else derived[0]
+
+
+def _ground(domain: Domain, over: tuple[str, ...]) -> Domain:
+    """The margin asked for as a domain of its own, with the groupings that it can tell."""
+    kept = {
+        name: one for name, one in domain.groupings.items() if one.of in over and name not in over
+    }
+    return domain.project(over).with_groupings(kept)
 
 
 def make_layout(facts: ConditionalFacts, over: tuple[str, ...]) -> Layout:
     """Lay a release out for a question about the margin `over`."""
     conditional = facts.conditional
     what = about(facts, over)
-    order = {
-        About.ROWS: conditional.given,
-        About.CELLS: conditional.variables,
-        About.PARTS: (*conditional.variables, *facts.omitted),
-    }[what]
-    count = math.prod(len(facts.domain.levels(name)) for name in facts.omitted)
+    ground = _ground(facts.domain, over) if what is About.PARTS else facts.domain
     cells = laid_out(facts.on_cells, facts.domain, conditional.variables)
     rows = laid_out(facts.on_rows, facts.domain, conditional.given)
     parts = None
     if facts.on_parts:
-        names = (*conditional.variables, *facts.omitted)
-        known = within(laid_out(facts.on_parts, facts.domain, names), facts.total.upper)
-        parts = Parts.from_known(known, count)
+        known = laid_out(facts.on_parts, facts.domain, ground.names)
+        behind = cells_behind(ground, conditional.variables)
+        parts = Parts.from_known(within(known, facts.total.upper), behind)
         cells = _both(cells, parts.summed())
     problem = build_problem(facts, cells, rows)
-    return Layout(facts, problem, parts, what, over, order, count)
+    return Layout(facts, problem, parts, what, over, ground)
 
 
 def _both(left: Known, right: Known) -> Known:

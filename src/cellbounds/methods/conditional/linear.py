@@ -80,20 +80,20 @@ class LinearAnswers(RelaxedWork):
         self, lower: npt.NDArray[Any], upper: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         layout = self._layout
-        low, high, count = lower.ravel(), upper.ravel(), layout.part_count
+        low, high, widths = lower.ravel(), upper.ravel(), layout.behind.widths
         if layout.parts is None:
-            least = low if count == 1 else np.full(low.shape, Fraction(0), dtype=object)
-            return np.repeat(least, count), np.repeat(high, count)
-        smallest, largest = layout.parts.extremes(low, high, np.arange(len(low)))
+            least = np.where(widths == 1, low, np.full(low.shape, Fraction(0), dtype=object))
+            return np.repeat(least, widths), np.repeat(high, widths)
+        smallest, largest = layout.parts.extremes(low, high)
         fractions = [
             np.array(
                 [one if one is UNBOUNDED else Fraction(one) for one in side.flat], dtype=object
             )
             for side in (smallest, largest)
         ]
-        empty = np.repeat(layout.facts.conditional.intervals.zero, layout.column_count * count)
+        empty = np.repeat(layout.facts.conditional.intervals.zero, layout.column_count)
         for side in fractions:
-            side[empty] = Fraction(0)
+            side[np.repeat(empty, widths)] = Fraction(0)
         return fractions[0], fractions[1]
 
     def _sum_ranges(self) -> list[tuple[RealRow, Fraction, Fraction | None]]:

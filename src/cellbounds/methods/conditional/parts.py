@@ -1,6 +1,7 @@
-"""Cells of the whole table when the conditional sums over omitted variables.
+"""Cells of the whole table when the cells of the conditional are sums of them.
 
-A summed cell is split into parts in every way that prior knowledge about the parts allows.
+It may leave variables out, or merge levels. A summed cell is split into parts in every way that
+prior knowledge about the parts allows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.arrays import SAFE, IntArray
+from cellbounds.constraints import Behind
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.conditional.problem import NO_LIMIT
 from cellbounds.methods.conditional.sums import Window
@@ -24,48 +26,65 @@ PARTS_EFFORT = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Prior knowledge about the parts of each summed cell: arrays of (summed cells, parts)."""
+    """Prior knowledge about the parts of each summed cell, flat in the order of `behind`.
+
+    No summed cell is without parts. `values` are by the place of a part.
+    """
 
     lower: IntArray
     upper: IntArray
-    values: dict[tuple[int, int], tuple[int, ...]]
+    values: dict[int, tuple[int, ...]]
+    behind: Behind
 
     @classmethod
-    def from_known(cls, known: Known, count: int) -> Parts:
-        """Lay knowledge over all variables (omitted ones last) out by summed cell."""
-        lower, upper = known.lower.reshape(-1, count), known.upper.reshape(-1, count)
-        if max(int(lower.max()), int(upper.max())) * count >= SAFE:
+    def from_known(cls, known: Known, behind: Behind) -> Parts:
+        """Lay knowledge about all cells of the table out by summed cell."""
+        lower, upper = known.lower.ravel()[behind.cells], known.upper.ravel()[behind.cells]
+        if max(int(lower.max()), int(upper.max())) * int(behind.widths.max()) >= SAFE:
             lower, upper = lower.astype(object), upper.astype(object)
-        values = {(flat // count, flat % count): one for flat, one in known.values.items()}
-        return cls(lower, upper, values)
+        places = behind.places()
+        values = {int(places[flat]): one for flat, one in known.values.items()}
+        return cls(lower, upper, values, behind)
+
+    def places(self, cell: int) -> range:
+        """The places of the parts of a summed cell."""
+        return range(int(self.behind.starts[cell]), int(self.behind.starts[cell + 1]))
+
+    def listed(self) -> set[int]:
+        """The summed cells with a list of values for some part."""
+        starts = self.behind.starts
+        return {int(np.searchsorted(starts, place, side="right")) - 1 for place in self.values}
+
+    def _added(self, numbers: IntArray) -> IntArray:
+        """Sum numbers of parts to summed cells."""
+        return np.asarray(np.add.reduceat(numbers, self.behind.starts[:-1]))
 
     def summed(self) -> Known:
         """What this says about the summed cells."""
-        lower = self.lower.sum(axis=1)
-        open_ended = np.asarray((self.upper < 0).any(axis=1))
-        upper = np.where(open_ended, NO_LIMIT, np.where(self.upper < 0, 0, self.upper).sum(axis=1))
-        values: dict[int, tuple[int, ...]] = {}
-        for cell in {cell for cell, _ in self.values}:
-            if not open_ended[cell]:
-                values[cell] = self._sums(cell)
+        lower = self._added(self.lower)
+        unlimited = np.asarray(self.upper < 0, dtype=np.int64)
+        open_ended = self._added(unlimited) > 0
+        upper = np.where(open_ended, NO_LIMIT, self._added(np.where(unlimited, 0, self.upper)))
+        values = {cell: self._sums(cell) for cell in self.listed() if not open_ended[cell]}
         return Known(lower, upper, values)
 
     def _sums(self, cell: int) -> tuple[int, ...]:
         """The sums that the parts of a cell can make, all of them being bounded."""
-        most = int(self.upper[cell].sum())
+        places = self.places(cell)
+        most = sum(int(self.upper[place]) for place in places)
         if most >= PARTS_EFFORT:
             raise TooMuchWork("the lists of values for parts of a cell reach too far to combine")
         window, base = Window(most + 1), 0
         held = window.nothing()
-        for part in range(self.lower.shape[1]):
-            low, bits = self._bits(cell, part)
+        for place in places:
+            low, bits = self._bits(place)
             base += low
             held = window.plus_bits(held, bits)
         return tuple(base + o for o in range(most - base + 1) if window.holds(held, o))
 
-    def _bits(self, cell: int, part: int) -> tuple[int, int]:
-        listed = self.values.get((cell, part))
-        low, high = int(self.lower[cell, part]), int(self.upper[cell, part])
+    def _bits(self, place: int) -> tuple[int, int]:
+        listed = self.values.get(place)
+        low, high = int(self.lower[place]), int(self.upper[place])
         if listed is None:
             return low, (1 << (high - low + 1)) - 1
         bits = 0
@@ -73,37 +92,40 @@ class Parts:
             bits |= 1 << (value - listed[0])
         return listed[0], bits
 
-    def extremes(self, low: IntArray, high: IntArray, cells: IntArray) -> tuple[IntArray, IntArray]:
+    def extremes(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest count of every part, from those of the summed cells (no lists)."""
-        lower, upper = self.lower[cells].astype(object), self.upper[cells].astype(object)
-        least_others = lower.sum(axis=1)[:, None] - lower
-        unlimited = upper < 0
+        widths = self.behind.widths
+        lower, upper = self.lower.astype(object), self.upper.astype(object)
+        least_others = np.repeat(self._added(lower), widths) - lower
+        unlimited = np.asarray(upper < 0, dtype=np.int64)
         finite = np.where(unlimited, 0, upper)
-        most_others = finite.sum(axis=1)[:, None] - finite
-        others_unlimited = (unlimited.sum(axis=1)[:, None] - unlimited) > 0
-        smallest = np.where(others_unlimited, lower, np.maximum(lower, low[:, None] - most_others))
-        largest = np.empty(lower.shape, dtype=object)
-        for index in np.ndindex(lower.shape):
-            top = high[index[0]]
+        most_others = np.repeat(self._added(finite), widths) - finite
+        others_unlimited = np.repeat(self._added(unlimited), widths) > unlimited
+        raised = np.maximum(lower, np.repeat(low, widths) - most_others)
+        smallest = np.where(others_unlimited, lower, raised)
+        largest = np.empty(len(lower), dtype=object)
+        for place, top in enumerate(np.repeat(high, widths)):
             if not isinstance(top, Unbounded):
-                top = top - least_others[index]
-            largest[index] = top if unlimited[index] else min(top, upper[index])
+                top = top - least_others[place]
+            largest[place] = top if unlimited[place] else min(top, upper[place])
         return smallest, largest
 
     def part_values(self, cell: int, part: int, sums: ValueSet) -> ValueSet:
         """Attainable counts of one part, from those of its summed cell."""
-        if any(c == cell for c, _ in self.values):
+        places = self.places(cell)
+        if any(place in self.values for place in places):
             return self._listed_values(cell, part, sums)
-        low, high = int(self.lower[cell, part]), int(self.upper[cell, part])
-        least = int(self.lower[cell].sum()) - low
-        others = np.delete(self.upper[cell], part)
-        if (others < 0).any():
+        low, high = int(self.lower[places[part]]), int(self.upper[places[part]])
+        others = [place for place in places if place != places[part]]
+        least = sum(int(self.lower[place]) for place in others)
+        tops = [int(self.upper[place]) for place in others]
+        if any(top < 0 for top in tops):
             top = sums.largest
             end = None if isinstance(top, Unbounded) else top - least
             if high >= 0:
                 end = high if end is None else min(end, high)
             return ValueSet([(low, end, 1)])
-        most = int(others.sum())
+        most = sum(tops)
         if any(step > 1 for _, _, step in sums.progressions):
             _check_effort(sums)
         intervals = []
@@ -120,57 +142,56 @@ class Parts:
         _check_effort(sums)
         found: set[int] = set()
         for total in sums:
-            for value in self._candidates(cell, part, total):
+            for value in self._candidates(self.places(cell)[part], total):
                 if value not in found and self.split(cell, total, part, value) is not None:
                     found.add(value)
         return ValueSet.from_values(found)
 
-    def _candidates(self, cell: int, part: int, total: int) -> range | tuple[int, ...]:
-        listed = self.values.get((cell, part))
+    def _candidates(self, place: int, total: int) -> range | tuple[int, ...]:
+        listed = self.values.get(place)
         if listed is not None:
             return listed
-        high = int(self.upper[cell, part])
-        return range(int(self.lower[cell, part]), (min(high, total) if high >= 0 else total) + 1)
+        high = int(self.upper[place])
+        return range(int(self.lower[place]), (min(high, total) if high >= 0 else total) + 1)
 
     def split(self, cell: int, total: int, part: int | None, value: int | None) -> list[int] | None:
         """Counts of all parts that add to `total`, one part being fixed; None if impossible."""
-        chosen: list[int] = []
-        for place in range(self.lower.shape[1]):
-            fixed = place == part and value is not None
-            listed = self.values.get((cell, place))
-            chosen.append(
-                value
-                if fixed and value is not None
-                # the others at their least
-                else (listed[0] if listed else int(self.lower[cell, place]))
-            )
-        missing = total - sum(chosen)
+        places = self.places(cell)
+        fixed = None if part is None else places[part]
+        chosen = {}
+        for place in places:
+            listed = self.values.get(place)
+            # the others at their least
+            chosen[place] = listed[0] if listed else int(self.lower[place])
+        if fixed is not None and value is not None:
+            chosen[fixed] = value
+        missing = total - sum(chosen.values())
         if missing < 0:
             return None
-        loose = [place for place in range(len(chosen)) if place != part]
-        plain = [place for place in loose if (cell, place) not in self.values]
-        listed_places = [place for place in loose if (cell, place) in self.values]
-        return self._raise_to(cell, chosen, plain, listed_places, missing)
+        loose = [place for place in places if place != fixed]
+        plain = [place for place in loose if place not in self.values]
+        found = self._raise_to(chosen, plain, [p for p in loose if p in self.values], missing)
+        return None if found is None else [found[place] for place in places]
 
     def _raise_to(
-        self, cell: int, chosen: list[int], plain: list[int], listed: list[int], missing: int
-    ) -> list[int] | None:
+        self, chosen: dict[int, int], plain: list[int], listed: list[int], missing: int
+    ) -> dict[int, int] | None:
         """Raise listed parts by search, then plain parts greedily, by `missing` in all."""
         if listed:
             first, *others = listed
             base = chosen[first]
-            for value in self.values[cell, first]:
+            for value in self.values[first]:
                 if value - base > missing:
                     break
-                trial = [*chosen]
+                trial = {**chosen}
                 trial[first] = value
-                found = self._raise_to(cell, trial, plain, others, missing - (value - base))
+                found = self._raise_to(trial, plain, others, missing - (value - base))
                 if found is not None:
                     return found
             return None
-        raised = [*chosen]
+        raised = {**chosen}
         for place in plain:
-            high = int(self.upper[cell, place])
+            high = int(self.upper[place])
             add = missing if high < 0 else min(missing, high - raised[place])
             raised[place] += add
             missing -= add

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from cellbounds.methods.conditional.layout import (
     refusal_of,
 )
 from cellbounds.methods.conditional.solution import solve_rows
-from cellbounds.methods.conditional.witness import row_sum_for, table_with
+from cellbounds.methods.conditional.witness import between, row_sum_for, table_with
 from cellbounds.methods.protocol import ExactWork, Question
 from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Release
@@ -41,7 +42,7 @@ class SharpConditional:
         if question.kind != "sharp":
             return "gives sharp bounds only"
         one = facts.conditional
-        if one is not None and one.on_parts and one.omitted and one.total.upper is None:
+        if one is not None and one.on_parts and one.total.upper is None:
             return "knowledge about parts of summed cells needs an upper limit of N here"
         return refusal_of(facts, question.over)
 
@@ -92,22 +93,20 @@ class SharpAnswers(ExactWork):
         self, low: npt.NDArray[Any], high: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         layout = self._layout
-        count, parts = layout.part_count, layout.parts
+        widths, parts = layout.behind.widths, layout.parts
         flat_low, flat_high = low.ravel(), high.ravel()
         if parts is None:
             # A part may be empty unless it is alone, and may hold all of its summed cell.
-            least = flat_low if count == 1 else np.zeros_like(flat_low)
-            return np.repeat(least, count), np.repeat(flat_high, count)
-        smallest, largest = parts.extremes(flat_low, flat_high, np.arange(len(flat_low)))
-        for row in range(layout.row_count):
-            if row not in self._kind:
-                columns = slice(row * layout.column_count, (row + 1) * layout.column_count)
-                smallest[columns], largest[columns] = 0, 0
-        for cell in {cell for cell, _ in parts.values}:
-            for part in range(count):
+            least = np.where(widths == 1, flat_low, 0)
+            return np.repeat(least, widths), np.repeat(flat_high, widths)
+        smallest, largest = parts.extremes(flat_low, flat_high)
+        for cell in parts.listed():
+            for part, place in enumerate(parts.places(cell)):
                 values = self._part_values(*divmod(cell, layout.column_count), part)
-                smallest[cell, part], largest[cell, part] = values.smallest, values.largest
-        return smallest.ravel(), largest.ravel()
+                smallest[place], largest[place] = values.smallest, values.largest
+        empty = np.repeat(layout.facts.conditional.intervals.zero, layout.column_count)
+        smallest[np.repeat(empty, widths)] = largest[np.repeat(empty, widths)] = 0
+        return smallest, largest
 
     def values(self, index: tuple[int, ...]) -> ValueSet:
         """Every attainable count of one cell."""
@@ -125,12 +124,13 @@ class SharpAnswers(ExactWork):
 
     def _part_values(self, row: int, column: int, part: int) -> ValueSet:
         sums, parts = self._cell_values(row, column), self._layout.parts
-        if row not in self._kind or self._layout.part_count == 1:
+        cell = row * self._layout.column_count + column
+        if row not in self._kind or self._layout.part_count(cell) == 1:
             return sums
         if parts is None:
             top = sums.largest
             return ValueSet([(0, None if isinstance(top, Unbounded) else top, 1)])
-        return parts.part_values(row * self._layout.column_count + column, part, sums)
+        return parts.part_values(cell, part, sums)
 
     def witness(self, index: tuple[int, ...], value: int) -> Table:
         """A consistent table in which the cell holds `value`, checked in exact arithmetic."""
@@ -163,11 +163,9 @@ class SharpAnswers(ExactWork):
         """A count of the summed cell of which a part may be `value`."""
         sums, parts = self._cell_values(row, column), self._layout.parts
         cell = row * self._layout.column_count + column
-        for total in sums:
-            if total < value:
-                continue
+        for total in between(sums, value, None):
             if parts is None:
-                if total == value or self._layout.part_count > 1:
+                if total == value or self._layout.part_count(cell) > 1:
                     return total
             elif parts.split(cell, total, part, value) is not None:
                 return total
@@ -176,20 +174,25 @@ class SharpAnswers(ExactWork):
     def _split(self, cells: npt.NDArray[Any], fixed: tuple[int, int, int, int]) -> Table:
         """Split summed cells into parts, one part being fixed."""
         layout = self._layout
-        count, parts = layout.part_count, layout.parts
-        split = np.zeros((*cells.shape, count), dtype=object)
-        asked = fixed[:3] if layout.about is About.PARTS else None
-        for row, column in np.ndindex(cells.shape):
-            total = int(cells[row, column])
-            here = asked is not None and asked[:2] == (row, column)
-            part, value = (fixed[2], fixed[3]) if here else (None, None)
-            if parts is not None and row in self._kind:
-                cell = row * layout.column_count + column
-                split[row, column] = parts.split(cell, total, part, value)
-            elif part is None or value is None:
-                split[row, column, 0] = total
-            else:
-                split[row, column, 0 if part else count - 1] = total - value
-                split[row, column, part] += value
-        counts = layout.table_counts(split)
-        return Table(self._release.domain, narrowed(counts))
+        starts, parts = layout.behind.starts, layout.parts
+        split = np.zeros(len(layout.behind.cells), dtype=object)
+        row, column, part, value = fixed
+        asked = row * layout.column_count + column if layout.about is About.PARTS else None
+        if parts is None:
+            split[starts[:-1]] = cells.ravel()
+            if asked is not None:
+                first, last = int(starts[asked]), int(starts[asked + 1])
+                split[first] = 0
+                split[first if part else last - 1] = cells[row, column] - value
+                split[first + part] += value
+        else:
+            for cell in self._held_cells():
+                here = (part, value) if cell == asked else (None, None)
+                split[starts[cell] : starts[cell + 1]] = parts.split(cell, cells.flat[cell], *here)
+        return Table(self._release.domain, narrowed(layout.table_counts(split)))
+
+    def _held_cells(self) -> Iterator[int]:
+        """The cells of rows that hold somebody."""
+        width = self._layout.column_count
+        for row in self._kind:
+            yield from range(row * width, (row + 1) * width)

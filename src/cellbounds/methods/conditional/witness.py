@@ -14,7 +14,7 @@ from cellbounds.methods.conditional.offsets import OffsetSet
 from cellbounds.methods.conditional.solution import Solution, range_row
 from cellbounds.results.values import ValueSet
 
-__all__ = ["row_sum_for", "table_with"]
+__all__ = ["between", "row_sum_for", "table_with"]
 
 
 def row_sum_for(solution: Solution, row: int, column: int, value: int) -> int:
@@ -27,7 +27,7 @@ def row_sum_for(solution: Solution, row: int, column: int, value: int) -> int:
     most = None if low == 0 else -(-value * scale // low)
     listed = any(i == row for i, _ in problem.cell_values)
     lists = ListedRow(problem, solution.evaluator, row) if listed else None
-    for batch in _batches(_between(sums, least, most)):
+    for batch in _batches(between(sums, least, most)):
         if lists is not None:
             for total in batch:
                 if value in lists.cell_values(total, column):
@@ -41,7 +41,8 @@ def row_sum_for(solution: Solution, row: int, column: int, value: int) -> int:
     raise CellboundsError("a count that was found attainable has no row sum; please report this")
 
 
-def _between(sums: ValueSet, least: int, most: int | None) -> ValueSet:
+def between(sums: ValueSet, least: int, most: int | None) -> ValueSet:
+    """The sums from `least` to `most` (None: without end)."""
     kept = []
     for first, last, step in sums.progressions:
         begin = first if first >= least else first + -(-(least - first) // step) * step
