@@ -11,7 +11,7 @@ import cellbounds as cb
 from benchmarks.arrays import BoolArray, IntArray
 from benchmarks.margins.records import Record
 from cellbounds.methods.general.search import Proof
-from cellbounds.risk.disclosure import SMALL
+from cellbounds.risk.policies import DEFAULT, read_policy
 
 
 def searches(answer: cb.Bounds) -> list[Any]:
@@ -38,7 +38,7 @@ def outcome(answer: cb.Bounds, counts: IntArray) -> Record:
     low, high = answer.settled
     inner = answer.attained_lower, answer.attained_upper
     moved = (inner[0] < counts), (inner[1] > counts)
-    small = counts <= SMALL
+    small = counts <= read_policy(DEFAULT).small
     disclosed, open_to_doubt = verdicts(answer)
     record: Record = {
         "method": answer.method,

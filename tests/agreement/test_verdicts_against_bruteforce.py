@@ -7,10 +7,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cellbounds import Conditional, Margin, Prior, Release, Table, Total, ValueSet
+from cellbounds import (
+    Conditional,
+    Domain,
+    Grouping,
+    Margin,
+    Prior,
+    Release,
+    Table,
+    Total,
+    ValueSet,
+    publish,
+)
+from cellbounds.methods.effort import Effort
 from cellbounds.risk.policies import (
     ExactDisclosure,
     GroupDisclosure,
@@ -20,15 +33,31 @@ from cellbounds.risk.policies import (
     PosteriorChance,
     SmallCounts,
     judge,
+    respondents,
 )
+from cellbounds.risk.policies.chances import Chances
 from cellbounds.risk.policies.deciding import broken_exact, broken_small, certainly_zero
-from listing import listed
-from mixtures import cases, priors
+from cellbounds.risk.policies.likeness import alike_cells
+from cellbounds.risk.policies.scenarios import informed
+from listing import belongs, listed, sums
+from mixtures import cases, is_partition, margin_of, priors, some_names, tables
 from strategies import LARGEST, releases
 
 MOST_TABLES = 3000
 FEW_TABLES = 120
 """Consistent tables at most: for one true table, and where each may be the true one."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Tables that fit all that somebody knows, and the counts in them that are judged."""
+
+    whole: np.ndarray
+    seen: np.ndarray
+
+    def with_somebody_in(self, cell: int) -> View:
+        there = self.seen[:, cell] >= 1
+        return View(self.whole[there], self.seen[there])
 
 
 @dataclass(frozen=True)
@@ -40,32 +69,54 @@ class Judged:
     policy: Policy
     knows: tuple[Prior, ...]
     tables: np.ndarray
+    over: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.release.domain.names if self.over is None else self.over
+
+    @property
+    def domain(self) -> Domain:
+        """The cells that are judged."""
+        return self.release.domain.project(self.names)
+
+    @property
+    def view(self) -> View:
+        return View(self.tables, sums(self.release, self.tables, self.names))
+
+    def margin(self, x: np.ndarray) -> np.ndarray:
+        return sums(self.release, x[None, :], self.names)[0]
+
+    @property
+    def structural(self) -> np.ndarray:
+        """Cells whose parts are all structural zeros."""
+        parts = belongs(self.release, self.names)
+        return parts[~self.table.structural.ravel()].sum(axis=0) == 0
 
     @property
     def exempt(self) -> np.ndarray:
         """Structural zeros and rows that rates say are empty."""
-        domain = self.release.domain
-        found = self.table.structural.ravel().copy()
+        found = self.structural
         for statement in self.release.statements:
             if not isinstance(statement, Conditional) or statement.missing != "zero":
                 continue
-            if not set(statement.given) <= set(domain.names):
+            if not set(statement.given) <= set(self.names):
                 continue
-            for cell, labels in enumerate(domain.cells()):
-                person = dict(zip(domain.names, labels, strict=True))
-                place = tuple(domain.levels(name).index(person[name]) for name in statement.given)
+            for cell, labels in enumerate(self.domain.cells()):
+                person = dict(zip(self.names, labels, strict=True))
+                place = tuple(self.domain.levels(n).index(person[n]) for n in statement.given)
                 figures = np.array(statement.rates[place], dtype=object)
                 found[cell] |= all(figure is None for figure in figures.ravel())
         return found
 
 
-# What each rule means, from its definition: `tables` fit all that the intruder knows.
+# What each rule means, from its definition; `x` are the true counts of the cells judged.
 
 
-def small_broken(rule, case, tables, x, cell):
+def small_broken(rule, case, view, x, cell):
     if case.exempt[cell] or x[cell] > rule.small or (x[cell] == 0 and not rule.zeros):
         return False
-    seen = tables[:, cell]
+    seen = view.seen[:, cell]
     width = int(seen.max() - seen.min())
     kept = []
     if rule.values is not None:
@@ -77,10 +128,10 @@ def small_broken(rule, case, tables, x, cell):
     return not (all(kept) if rule.need == "all" else any(kept))
 
 
-def exact_broken(rule, case, tables, x, cell):
+def exact_broken(rule, case, view, x, cell):
     if case.exempt[cell]:
         return False
-    seen = np.unique(tables[:, cell])
+    seen = np.unique(view.seen[:, cell])
     return (
         len(seen) == 1
         and {
@@ -91,20 +142,27 @@ def exact_broken(rule, case, tables, x, cell):
     )
 
 
-def posterior_broken(rule, case, tables, x, cell):
+def posterior_broken(rule, case, view, x, cell):
     small = rule.small
     low = 1 if rule.positive else 0
     if case.exempt[cell] or not low <= x[cell] <= small:
         return False
+    return small_chance(rule, view, cell) > rule.probability
+
+
+def small_chance(rule, view, cell):
+    """The posterior probability that the cell holds a small count."""
+    low = 1 if rule.positive else 0
+    tables = view.whole
     if rule.prior == "uniform":
         weights = [1] * len(tables)
     else:
         most = math.factorial(int(tables.max()))
         inverse = [most // math.factorial(n) for n in range(int(tables.max()) + 1)]
         weights = [math.prod(inverse[n] for n in row) for row in tables.tolist()]
-    column = tables[:, cell].tolist()
-    part = sum(w for w, n in zip(weights, column, strict=True) if low <= n <= small)
-    return Fraction(part, sum(weights)) > rule.probability
+    column = view.seen[:, cell].tolist()
+    part = sum(w for w, n in zip(weights, column, strict=True) if low <= n <= rule.small)
+    return Fraction(part, sum(weights))
 
 
 def group_rows(rule, domain):
@@ -116,9 +174,9 @@ def group_rows(rule, domain):
         yield response, given
 
 
-def group_broken(rule, case, tables, response, labels, names):
+def group_broken(rule, case, view, response, labels, names):
     """Whether the row (labels of the given names) gives its members away."""
-    domain = case.release.domain
+    domain = case.domain
     row = dict(zip(names, labels, strict=True))
     people = [dict(zip(domain.names, one, strict=True)) for one in domain.cells()]
     levels = []
@@ -128,7 +186,7 @@ def group_broken(rule, case, tables, response, labels, names):
             for cell, person in enumerate(people)
             if person[response] == level and all(person[n] == row[n] for n in names)
         ]
-        levels.append((tables[:, inside].sum(axis=1), case.table.structural.ravel()[inside].all()))
+        levels.append((view.seen[:, inside].sum(axis=1), case.structural[inside].all()))
     held = sum(level for level, _ in levels)
     if held.min() < 1:
         return False
@@ -181,31 +239,35 @@ def single_count(text):
     return int(ends[0]) if len(ends) == 2 and ends[0] == ends[1] else None
 
 
-def broken_places(rule, case, tables, x):
+def broken_places(rule, case, view, x):
     """Every place that a rule speaks of by name, and whether it is broken there."""
-    domain = case.release.domain
+    domain = case.domain
     if isinstance(rule, GroupDisclosure):
         for response, names in group_rows(rule, domain):
             rows = domain.project(names).cells() if names else [()]
             for labels in rows:
-                yield (response, labels), group_broken(rule, case, tables, response, labels, names)
+                yield (response, labels), group_broken(rule, case, view, response, labels, names)
         return
     for cell, labels in enumerate(domain.cells()):
-        yield (None, labels), CELL_RULES[type(rule)](rule, case, tables, x, cell)
+        yield (None, labels), CELL_RULES[type(rule)](rule, case, view, x, cell)
 
 
 def any_broken(case, x):
-    """Whether the policy is broken if `x` (flat) is the true table."""
+    """Whether the policy is broken if `x` (flat, the whole table) is true."""
+    counts = case.margin(x)
     rules = [rule for rule in case.policy.rules if not isinstance(rule, MinimumCount)]
     shown = [rule for rule in case.policy.rules if isinstance(rule, MinimumCount)]
     if any(wrong for rule in shown for *_, wrong in shown_broken(rule, case)):
         return True
-    views = [case.tables]
+    views = [case.view]
     if case.policy.respondent:
-        small = [cell for cell, count in enumerate(x) if 1 <= count <= case.policy.small]
-        views += [case.tables[case.tables[:, cell] >= 1] for cell in small]
+        small = [cell for cell, count in enumerate(counts) if 1 <= count <= case.policy.small]
+        views += [case.view.with_somebody_in(cell) for cell in small]
     return any(
-        wrong for view in views for rule in rules for _, wrong in broken_places(rule, case, view, x)
+        wrong
+        for view in views
+        for rule in rules
+        for _, wrong in broken_places(rule, case, view, counts)
     )
 
 
@@ -253,14 +315,15 @@ def rules(draw, domain, kinds, exact_total):
     )
 
 
+CELL_KINDS = [SmallCounts, SmallCounts, ExactDisclosure, MinimumCount, PosteriorChance]
 KINDS = [SmallCounts, SmallCounts, ExactDisclosure, GroupDisclosure, MinimumCount, PosteriorChance]
 
 
 @st.composite
-def policies(draw, domain, exact_total):
+def policies(draw, domain, exact_total, kinds=KINDS):
     chosen = []
     for _ in range(draw(st.integers(1, 3))):
-        left = [kind for kind in KINDS if not any(isinstance(one, kind) for one in chosen)]
+        left = [kind for kind in kinds if not any(isinstance(one, kind) for one in chosen)]
         chosen.append(draw(rules(domain, left, exact_total)))
     respondent = draw(st.integers(0, 2)) == 0
     if all(isinstance(one, MinimumCount) for one in chosen):
@@ -270,7 +333,8 @@ def policies(draw, domain, exact_total):
 
 
 @st.composite
-def judged(draw, most: int = MOST_TABLES):
+def judged(draw, most: int = MOST_TABLES, margins: bool = False):
+    """A case; with `margins`, about a margin, derived variables among them."""
     if draw(st.booleans()):
         case = draw(cases())
         release, largest = case.release, case.largest
@@ -291,7 +355,13 @@ def judged(draw, most: int = MOST_TABLES):
     tables = listed(informed, largest)
     tables = tables[(tables[:, structural] == 0).all(axis=1)]
     exact_total = release.total.exact is not None
-    return Judged(release, table, draw(policies(domain, exact_total)), knows, tables)
+    over, kinds = None, KINDS
+    if margins:
+        over = draw(some_names(domain))
+        if not all(is_partition(domain, name) for name in over):
+            kinds = CELL_KINDS  # rows need levels that share everybody out
+    policy = draw(policies(domain.project(over or domain.names), exact_total, kinds))
+    return Judged(release, table, policy, knows, tables, over)
 
 
 def overall(broken: bool) -> Outcome:
@@ -300,8 +370,18 @@ def overall(broken: bool) -> Outcome:
 
 @given(judged())
 def test_verdicts_and_findings(case):
-    found = judge(case.release, case.table, case.policy, knows=case.knows)
+    check_findings(case)
+
+
+@given(judged(margins=True))
+def test_verdicts_and_findings_about_margins(case):
+    check_findings(case)
+
+
+def check_findings(case):
+    found = judge(case.release, case.table, case.policy, over=case.over, knows=case.knows)
     x = case.table.counts.ravel()
+    assert found.over == case.names
     assert found.verdict is overall(any_broken(case, x))
     for rule in case.policy.rules:
         mine = {
@@ -320,15 +400,75 @@ def test_verdicts_and_findings(case):
             ]
             assert sorted(shown, key=repr) == sorted(expected, key=repr)
             continue
-        for place, wrong in broken_places(rule, case, case.tables, x):
+        for place, wrong in broken_places(rule, case, case.view, case.margin(x)):
             assert mine.get(place, Outcome.SAFE) is overall(wrong), (rule, place)
 
 
 @given(judged(FEW_TABLES))
 def test_without_the_true_counts_every_consistent_table_must_pass(case):
-    found = judge(case.release, case.table, case.policy, knows=case.knows, independent=True)
+    check_independent(case)
+
+
+@given(judged(FEW_TABLES, margins=True))
+def test_without_the_true_counts_every_margin_must_pass(case):
+    check_independent(case)
+
+
+def check_independent(case):
+    found = judge(
+        case.release, case.table, case.policy, over=case.over, knows=case.knows, independent=True
+    )
     assert found.verdict is overall(any(any_broken(case, x) for x in case.tables))
     assert all(one.count is None for one in found.cells)
+
+
+PARTS = Domain(
+    {"a": ["a0", "a1", "a2"], "b": ["b0", "b1"]},
+    groupings={
+        "g": Grouping("a", {"low": ["a0", "a1"], "high": ["a2"]}),
+        "h": Grouping("a", {"one": ["a0"], "rest": ["a1", "a2"]}),
+        "some": Grouping("a", {"a0": ["a0"], "not a2": ["a0", "a1"]}),
+    },
+)
+FEW_RECORDS = 4
+MARGINS = [("a",), ("g",), ("g", "b"), ("b", "a"), ("g", "h"), ("a", "g"), ("some",), ("b", "some")]
+
+
+@st.composite
+def spoken_margins(draw, over, total):
+    """Statements about a margin, and a table that they are true of."""
+    counts = draw(tables(PARTS, FEW_RECORDS))
+    said = draw(st.sampled_from([(), over[:1], over[1:], over]))
+    statements = [Total(counts.sum()) if total == "exact" else Total(upper=FEW_RECORDS)]
+    if said:
+        margin = margin_of(PARTS, counts, said)
+        loose = [f"<{n + 2}" if draw(st.booleans()) else int(n) for n in margin.flat]
+        entries = np.array(loose, dtype=object).reshape(margin.shape)
+        statements.append(Margin(said, entries.tolist()))
+    return Release(PARTS, statements)
+
+
+@pytest.mark.parametrize("over", MARGINS)
+@pytest.mark.parametrize(
+    ("prior", "total"), [("uniform", "exact"), ("multinomial", "exact"), ("uniform", "open")]
+)
+@given(st.data())
+@settings(max_examples=5)
+def test_probabilities_of_margins(over, prior, total, data):
+    release = data.draw(spoken_margins(over, total))
+    whole = listed(release, FEW_RECORDS)
+    view = View(whole, sums(release, whole, over))
+    rule = PosteriorChance(
+        at_most=data.draw(st.integers(1, 3)),
+        positive=data.draw(st.booleans()),
+        probability="1/2",
+        prior=prior,
+    )
+    chances = Chances(release, over, rule, Effort())
+    for cell in range(view.seen.shape[1]):
+        true, found = small_chance(rule, view, cell), chances.of(cell)
+        assert found.low <= true <= found.high
+        assert found.high - found.low < Fraction(1, 10**9)
 
 
 @given(judged(), st.data())
@@ -345,13 +485,18 @@ def test_independent_verdicts_are_the_same_for_every_table(case, data):
     assert said[0] == said[1]
 
 
-@given(judged(FEW_TABLES), st.sampled_from([1e-9, 1e-4, 1e-3, 5e-3]), st.booleans())
+@given(
+    judged(FEW_TABLES) | judged(FEW_TABLES, margins=True),
+    st.sampled_from([1e-9, 1e-4, 1e-3, 5e-3]),
+    st.booleans(),
+)
 @settings(max_examples=150)
 def test_a_spent_budget_never_lies(case, seconds, independent):
     found = judge(
         case.release,
         case.table,
         case.policy,
+        over=case.over,
         knows=case.knows,
         seconds=seconds,
         independent=independent,
@@ -428,3 +573,56 @@ def test_small_counts_of_sets_known_in_part(found, data):
     assert decision is None or {broken(one, one) for one in whole} == {decision}
     if values.settled:
         assert decision is not None
+
+
+# Cells that are alike, by swapping them in every table.
+
+
+@given(judged(FEW_TABLES) | judged(FEW_TABLES, margins=True))
+@settings(max_examples=120)
+def test_alike_cells_can_be_swapped_in_every_table(case):
+    known = informed(case.release, case.table, case.knows)
+    kinds = alike_cells(known, case.names).ravel()
+    seen = {tuple(one) for one in case.view.seen.tolist()}
+    for one in range(len(kinds)):
+        for other in range(one):
+            if kinds[one] == kinds[other]:
+                swap = np.arange(len(kinds))
+                swap[[one, other]] = other, one
+                assert {tuple(np.array(x)[swap].tolist()) for x in seen} == seen
+
+
+@st.composite
+def with_alike_cells(draw):
+    """Rates or margins that leave variables out, judged with respondents."""
+    shape, largest = draw(st.sampled_from([((2, 2, 2), 7), ((2, 2, 3), 6), ((2, 3), 9)]))
+    names = "abc"[: len(shape)]
+    domain = Domain({n: [f"{n}{k}" for k in range(s)] for n, s in zip(names, shape, strict=True)})
+    counts = draw(tables(domain, largest))
+    assume(counts.sum() > 0)
+    said = draw(st.sampled_from(["[a]", "[b]", "[b|a]", "[b|a]@1", "[a,b]", "[a]~3", "N"]))
+    release = publish(Table(domain, counts), said)
+    found = listed(release, largest)
+    assume(len(found) <= FEW_TABLES)
+    small = draw(rules(domain, [SmallCounts, ExactDisclosure], True))
+    others = [draw(rules(domain, [GroupDisclosure, PosteriorChance], True))]
+    kept = [small, *(others if draw(st.booleans()) else [])]
+    policy = Policy("random", rules=kept, respondent=True)
+    return Judged(release, Table(domain, counts), policy, (), found)
+
+
+@given(with_alike_cells(), st.booleans())
+@settings(max_examples=100)
+def test_respondents_in_alike_cells(case, independent):
+    candidates = case.tables if independent else [case.table.counts.ravel()]
+    found = judge(case.release, case.table, case.policy, independent=independent)
+    assert found.verdict is overall(any(any_broken(case, x) for x in candidates))
+    with pytest.MonkeyPatch.context() as patch:
+
+        def each_by_itself(release, over):
+            shape = release.domain.project(over).shape
+            return np.arange(math.prod(shape)).reshape(shape)
+
+        patch.setattr(respondents, "alike_cells", each_by_itself)
+        slow = judge(case.release, case.table, case.policy, independent=independent)
+    assert [one.to_dict() for one in found.cells] == [one.to_dict() for one in slow.cells]

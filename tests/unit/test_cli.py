@@ -54,7 +54,7 @@ def written(path, content):
 
 
 def schema():
-    file = resources.files("cellbounds.report") / "schemas" / "audit-1.schema.json"
+    file = resources.files("cellbounds.report") / "schemas" / "audit-2.schema.json"
     return json.loads(file.read_text("utf-8"))
 
 
@@ -71,17 +71,18 @@ def validated(text):
 def test_unsafe_is_1(run, unsafe):
     code, out, err = run("audit", unsafe, "[col|row]")
     assert code == 1
-    assert "\nUNSAFE: 3 cells" in out
-    assert "a count of 3 or less" in out
+    assert "\nUNSAFE under the policy small-counts: 3 findings break a rule\n" in out
+    assert "a true count of at most 3" in out
+    assert "the only attainable count is 1" in out
     assert err == ""
 
 
 def test_safe_is_0(run, safe):
     code, out, err = run("audit", safe, "[col|row]@1")
     assert code == 0
-    assert "\nSAFE: " in out
+    assert "\nSAFE under the policy small-counts: no rule is broken\n" in out
     assert "UNSAFE" not in out
-    assert "a count of 3 or less" in out
+    assert "a true count of at most 3" in out
     assert err == ""
 
 
@@ -269,8 +270,10 @@ def test_json_of_an_audit_fits_its_schema(run, unsafe):
     first = content["cells"][0]
     assert (first["row"], first["col"], first["count"]) == ("a", "x", 1)
     assert first["values"] == [1]
-    assert first["unsafe"] is True
-    assert [cell["unsafe"] for cell in content["cells"]] == [True, True, True, False]
+    assert [cell["outcome"] for cell in content["cells"]] == ["unsafe"] * 3 + ["safe"]
+    assert content["policy"]["name"] == "small-counts"
+    assert len(content["findings"]) == 3
+    assert content["findings"][0]["evidence"] == "the only attainable count is 1"
 
 
 def test_json_of_an_attack_fits_its_schema_and_holds_nothing_of_the_owner(run, attacked):
@@ -279,9 +282,9 @@ def test_json_of_an_attack_fits_its_schema_and_holds_nothing_of_the_owner(run, a
     assert code == 0
     assert content["view"] == "intruder"
     assert "verdict" not in content
-    assert "rule" not in content
+    assert "policy" not in content
     assert "unsafe" not in content["summary"]
-    assert all("count" not in cell and "unsafe" not in cell for cell in content["cells"])
+    assert all("count" not in cell and "outcome" not in cell for cell in content["cells"])
     assert content["cells"][3]["values"] == [4, 8]
 
 
@@ -329,8 +332,14 @@ def test_csv(run, unsafe):
         "size": "1",
         "values": "1",
         "mark": "UNSAFE",
+        "rule": "small-counts: a true count of at most 3 (<= 3; zeros included) must keep at "
+        "least 2 attainable counts (>= 2)",
+        "evidence": "the only attainable count is 1",
+        "policy": "small-counts",
+        "verdict": "unsafe",
     }
     assert rows[3]["mark"] == "disclosed"
+    assert rows[3]["evidence"] == ""
 
 
 def test_csv_of_an_attack_has_no_counts(run, attacked):
@@ -354,6 +363,185 @@ def test_tables_show_the_cells_at_risk_first_unless_asked_for_all(run, tmp_path)
     assert all(f"r{i} " in everything for i in range(40))
 
 
+# --- policies ------------------------------------------------------------------------------
+
+HOUSE = """\
+name = "house"
+[[rule]]
+rule = "group-disclosure"
+responses = ["col"]
+"""
+GROUPS = "row,col,count\na,x,20\na,y,0\nb,x,30\nb,y,41\n"
+
+
+@pytest.fixture
+def house(tmp_path):
+    return written(tmp_path / "house.toml", HOUSE)
+
+
+@pytest.fixture
+def groups(tmp_path):
+    return written(tmp_path / "groups.csv", GROUPS)
+
+
+def test_a_policy_file_judges_and_is_named(run, groups, house):
+    arguments = ("audit", groups, "[col|row]", "--policy", house)
+    code, out, err = run(*arguments)
+    assert (code, err) == (1, "")
+    assert "\nUNSAFE under the policy house: 1 finding breaks a rule\n" in out
+    assert "group-disclosure: nobody may learn" in out
+    assert "everybody is in x" in out
+    content = validated(run(*arguments, "--format", "json")[1])
+    assert content["policy"]["name"] == "house"
+    (finding,) = content["findings"]
+    assert (finding["cell"], finding["response"]) == ({"row": "a"}, "col")
+    assert [cell["outcome"] for cell in content["cells"]] == ["unsafe", "unsafe", "safe", "safe"]
+
+
+def test_csv_has_a_line_for_findings_about_rows(run, groups, house):
+    _, out, _ = run("audit", groups, "[col|row]", "--policy", house, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["mark"] == "UNSAFE" for row in rows] == [True, True, False, False, True]
+    last = rows[-1]
+    assert (last["row"], last["col"], last["count"], last["lower"]) == ("a", "", "", "")
+    assert last["evidence"] == "a (col): everybody is in x"
+    assert last["rule"].startswith("group-disclosure: nobody may learn")
+    assert {row["policy"] for row in rows} == {"house"}
+
+
+def test_a_profile_by_name_and_undecided(run, unsafe):
+    code, out, _ = run("audit", unsafe, "[row]", "--policy", "strict", "--seconds", "1e-9")
+    assert code == 3
+    assert "UNDECIDED under the policy strict" in out
+
+
+def test_without_the_true_counts(run, tmp_path):
+    table = written(tmp_path / "t.csv", "row,col,count\na,x,4\na,y,4\nb,x,2\nb,y,4\n")
+    policy = written(
+        tmp_path / "p.toml",
+        'name = "few"\n[[rule]]\nrule = "small-counts"\nat_most = 1\nvalues = 3\n',
+    )
+    assert run("audit", table, "[col|row]", "--policy", policy)[0] == 0
+    code, out, _ = run(
+        "audit", table, "[col|row]", "--policy", policy, "--independent", "--format", "json"
+    )
+    assert code == 1
+    assert validated(out)["independent"] is True
+
+
+def test_what_an_intruder_knows(run, tmp_path):
+    table = written(tmp_path / "t.csv", "row,col,count\na,x,1\na,y,1\nb,x,4\nb,y,8\n")
+    domain = 'row = ["a", "b"]\ncol = ["x", "y"]\n'
+    prior = '[[prior]]\nvariables = ["row"]\nupper = [5, 20]\n'
+    knows = written(tmp_path / "knows.toml", f"[domain]\n{domain}{prior}")
+    assert run("audit", table, "[col|row]")[0] == 0
+    code, out, _ = run("audit", table, "[col|row]", "--knows", knows)
+    assert code == 1
+    assert "the intruder also knows: prior on [row]" in out
+    other = written(tmp_path / "other.toml", f'[domain]\nrow = ["a"]\n{prior.replace(", 20", "")}')
+    assert "speaks of" in run("audit", table, "[col|row]", "--knows", other)[2]
+    more = written(tmp_path / "more.toml", f"total = 14\n[domain]\n{domain}{prior}")
+    assert "[[prior]] sections only" in run("audit", table, "[col|row]", "--knows", more)[2]
+    false = written(tmp_path / "false.toml", f"[domain]\n{domain}{prior.replace('5', '1')}")
+    code, _, err = run("audit", table, "[col|row]", "--knows", false)
+    assert (code, "contradicts the table" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('name = "p"\n[[rule]]\nrule = "tiny"\n', "unknown rule 'tiny'"),
+        ('name = "p"\nwhat = 1\n[[rule]]\nrule = "exact-disclosure"\n', "unknown key 'what'"),
+        ('name = "p"\n[[rule]]\nrule = "small-counts"\nat_most = 3\nvalues = 1\n', "never fail"),
+        (
+            'name = "p"\n[[rule]]\nrule = "small-counts"\nat_most = 3\nbelow = 4\nvalues = 2\n',
+            "one threshold",
+        ),
+        ('name = "p"\n[[rule]]\nrule = "group-disclosure"\nresponses = ["age"]\n', "'age'"),
+        ("name = = 1", "not a TOML file"),
+        (b"name = '\xff'", "not UTF-8"),
+    ],
+)
+def test_bad_policies_are_2(run, safe, tmp_path, content, said):
+    policy = written(tmp_path / "policy.toml", content)
+    code, out, err = run("audit", safe, "[col|row]@1", "--policy", policy)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+@pytest.mark.parametrize("name", ["unknown", "missing.toml"])
+def test_unknown_policies_are_2(run, safe, name):
+    code, out, err = run("audit", safe, "[col|row]@1", "--policy", name)
+    assert (code, out) == (2, "")
+    assert name in err
+
+
+# --- reports -------------------------------------------------------------------------------
+
+
+def test_reports_in_every_format(run, unsafe, tmp_path):
+    files = [tmp_path / f"out.{kind}" for kind in ("html", "json", "csv", "xlsx")]
+    named = [part for file in files for part in ("--report", file)]
+    code, out, _ = run("audit", unsafe, "[col|row]", *named)
+    assert code == 1
+    assert "UNSAFE under" in out
+    assert all(file.stat().st_size > 0 for file in files)
+    assert "<html" in files[0].read_text("utf-8")
+    assert json.loads(files[1].read_text("utf-8"))["view"] == "owner"
+
+
+def test_a_public_report_has_no_counts(run, tmp_path):
+    counts = ("918270001", "770030017", "600130033", "500210049")  # too long for a digest
+    cells = zip(("a,x", "a,y", "b,x", "b,y"), counts, strict=True)
+    lines = "".join(f"{cell},{count}\n" for cell, count in cells)
+    table = written(tmp_path / "t.csv", f"row,col,count\n{lines}")
+    key = written(tmp_path / "key", b"secret")
+    files = [tmp_path / "out.html", tmp_path / "out.json"]
+    named = [part for file in files for part in ("--report", file)]
+    assert run("audit", table, "[col|row]@1", *named, "--public", "--key", key)[0] == 0
+    for file in files:
+        said = file.read_text("utf-8")
+        assert not any(count in said for count in counts)
+    keyed = cb.read_table(table).keyed_digest(b"secret")
+    assert keyed in files[1].read_text("utf-8")
+
+
+def test_html_goes_where_other_formats_go(run, unsafe, attacked, tmp_path):
+    code, out, _ = run("audit", unsafe, "[col|row]", "--format", "html")
+    assert code == 1
+    assert "<html" in out
+    page = tmp_path / "page.html"
+    assert run("audit", unsafe, "[col|row]", "--format", "html", "-o", page)[0] == 1
+    assert page.read_text("utf-8") == out
+    assert "<html" in run("attack", attacked, "--format", "html")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--report", "{}/no/out.html"], "there is no folder"),
+        (["--report", "{}/out.pdf"], "end its name with .html or .json"),
+        (["--report", "{}/ok.html", "--report", "{}/no/out.json"], "there is no folder"),
+        (["--report", "{}/folder.html"], "is a directory"),
+        (["--certificate", "{}/no/c.json"], "there is no folder"),
+        (["-o", "{}/no/out.txt"], "there is no folder"),
+        (["--key", "{}/no-key"], "--key goes with --report"),
+        (["--report", "{}/out.html", "--key", "{}/no-key"], "cannot be read"),
+        (["--report", "{}/out.html", "--key", "{}/empty"], "is empty"),
+        (["--public"], "--public goes with"),
+    ],
+)
+def test_files_are_checked_before_the_work(run, unsafe, tmp_path, monkeypatch, arguments, said):
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "empty").touch()
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr("cellbounds.table_reading.read_table", None)  # not even read
+    code, out, err = run("audit", unsafe, "[col|row]", *(a.format(tmp_path) for a in arguments))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
 # --- options -------------------------------------------------------------------------------
 
 
@@ -361,6 +549,35 @@ def test_over_asks_about_row_sums(run, attacked):
     content = json.loads(run("attack", attacked, "--over", "row", "--format", "json")[1])
     assert content["over"] == ["row"]
     assert [cell["values"] for cell in content["cells"]] == [[2, 8], [6, 12]]
+
+
+def test_levels_are_merged_before_anything_else(run, tmp_path):
+    path = written(tmp_path / "t.csv", 'a=b,col,count\n"p,q",x,1\nr,x,2\ns,x,3\n"p,q",y,5\n')
+    options = ("--merge", 'a=b="p,q",r', "--format", "json")
+    content = json.loads(run("audit", path, "[col]", *options)[1])
+    cells = {(cell["a=b"], cell["col"]): cell["count"] for cell in content["cells"]}
+    assert cells == {("p,q+r", "x"): 3, ("p,q+r", "y"): 5, ("s", "x"): 3, ("s", "y"): 0}
+    for text, said in [
+        ("c=x,y", "names no variable"),
+        ("col=x", "at least two levels"),
+        ("col=x,z", "unknown level 'z'"),
+        ("col=x,x", "merged twice"),
+    ]:
+        code, out, err = run("audit", path, "[col]", "--merge", text)
+        assert (code, out) == (2, "")
+        assert said in err
+
+
+def test_over_judges_the_margin(run, tmp_path):
+    # 7 = 1 + 6 only: the lone person of row a is given away by the rates of row b and N.
+    table = written(tmp_path / "t.csv", "row,col,count\na,x,1\na,y,0\nb,x,1\nb,y,5\n")
+    code, out, _ = run("audit", table, "[col|row]", "--over", "row", "--format", "json")
+    content = validated(out)
+    assert code == 1
+    assert [(cell["row"], cell["outcome"]) for cell in content["cells"]] == [
+        ("a", "unsafe"),
+        ("b", "safe"),
+    ]
 
 
 def test_rounding_eps_and_strict(run, safe):
@@ -451,9 +668,9 @@ def test_a_failed_write_keeps_the_old_file(run, unsafe, tmp_path, monkeypatch):
 
 
 def test_an_old_file_is_replaced(run, unsafe, tmp_path):
-    output = written(tmp_path / "out.txt", "old" * 10_000)
+    output = written(tmp_path / "out.txt", "ancient" * 10_000)
     assert run("audit", unsafe, "[col|row]", "-o", output)[0] == 1
-    assert "old" not in output.read_text()
+    assert "ancient" not in output.read_text()
 
 
 def test_outputs_that_cannot_be_written(run, unsafe, tmp_path):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 
+import jsonschema
 import pytest
 
 import cellbounds as cb
 from cellbounds.methods.effort import Effort
-from cellbounds.risk import audit
 from cellbounds.risk.policies import (
     ExactDisclosure,
     GroupDisclosure,
@@ -36,16 +37,6 @@ def policy_of(*rules, **more):
 
 def places(found):
     return {one.labels for one in found}
-
-
-@pytest.mark.parametrize("digits", [1, 2, 3])
-def test_the_default_says_what_the_audit_says(digits):
-    table = cb.example_table("delinquent")
-    release = cb.publish(table, f"[education|county]@{digits}")
-    found, audited = judge(release, table), audit(table, release)
-    assert found.verdict.value == audited.verdict
-    assert places(found.broken) == {cell.labels for cell in audited.cells if cell.unsafe}
-    assert found.policy.name == "small-counts"
 
 
 def test_small_counts_by_values_width_and_relative_width():
@@ -224,7 +215,7 @@ class Drawn:
 )
 def test_estimates_decide_at_the_stated_confidence_only(monkeypatch, drawn, confidence, exceeds):
     rule = PosteriorChance(at_most=3, probability="0.9", confidence=confidence)
-    chances = Chances(cb.Release(DOMAIN, [cb.Total(3)]), rule, Effort())
+    chances = Chances(cb.Release(DOMAIN, [cb.Total(3)]), DOMAIN.names, rule, Effort())
     monkeypatch.setattr(chances, "_made", drawn)
     assert chances.of(0).exceeds(rule.probability) is exceeds
 
@@ -321,6 +312,120 @@ def test_a_method_that_refuses_leaves_it_undecided(monkeypatch):
     found = judge(cb.publish(table, "[col|row]"), table)
     assert found.verdict is UNDECIDED
     assert "too many sums" in found.notes
+
+
+# --- margins
+
+
+REGIONS = {"west": ["Alpha", "Beta"], "east": ["Gamma", "Delta"]}
+
+
+def test_the_cells_of_a_margin_are_judged():
+    # 7 = 1 + 6 only: the lone person of row a is given away by the rates of row b and N.
+    table = table_of([[1, 0], [1, 5]])
+    release = cb.publish(table, "[col|row]")
+    found = judge(release, table, over=["row"])
+    assert found.over == ("row",)
+    assert found.domain.names == ("row",)
+    assert (found.at("a"), found.at("b")) == (UNSAFE, SAFE)
+    assert found.broken[0].count == 1
+    assert found.blame(found.broken[0]) == ("[col|row]", "N=7")
+    assert found.to_dict()["over"] == ["row"]
+    assert "over ['row']" in repr(found)
+    assert list(found.columns()) == ["rule", "outcome", "place", "row", *NAMES, "count"]
+
+
+NAMES = ("respondent", "evidence", "change")
+
+
+def test_a_margin_in_another_order_and_of_derived_variables():
+    table = cb.example_table("delinquent")
+    grouped = table.grouped("region", of="county", levels=REGIONS)
+    release = cb.publish(grouped, "[region,education]")
+    found = judge(release, table, over=["education", "region"])
+    assert found.verdict is SAFE
+    assert found.domain.shape == (4, 2)
+    house = policy_of(ExactDisclosure())
+    assert len(judge(release, table, house, over=["education", "region"]).broken) == 8
+    groups = policy_of(GroupDisclosure(responses=["education"], given=["region"]))
+    assert judge(release, table, groups, over=["region", "education"]).verdict is SAFE
+
+
+def test_a_note_about_the_margin_that_was_not_judged():
+    table = cb.example_table("koch4").grouped(
+        "well", of="recovery", levels={"yes": ["excellent"], "no": ["modest", "poor"]}
+    )
+    (note,) = judge(cb.publish(table, "[recovery|center,status]@1"), table).notes
+    assert note == (
+        "the cells of the margin [center,status,recovery] that the release speaks of were not "
+        "judged: over=['center', 'status', 'recovery'] does"
+    )
+    (note,) = judge(cb.publish(table, "[well|center]@1"), table).notes
+    assert "over=['center', 'well']" in note
+    assert not judge(cb.publish(table, "[center]"), table, over=["center"]).notes
+    assert not judge(cb.publish(table, "N"), table).notes
+    every = "[recovery|center,status,treatment]@1"
+    assert not judge(cb.publish(table, every), table).notes
+
+
+def test_findings_about_rows_and_figures_touch_the_cells_that_share_people():
+    table = cb.example_table("delinquent").grouped("region", of="county", levels=REGIONS)
+    release = cb.publish(table, "[county,education]")
+    shown = policy_of(MinimumCount(at_least=2))
+    found = judge(release, table, shown, over=["region"])
+    assert {one.labels for one in found.broken} == {("Alpha", "Medium"), ("Alpha", "Very High")}
+    assert (found.at("west"), found.at("east")) == (UNSAFE, SAFE)
+    assert found.columns()["county"][0] == "Alpha"
+    by_county = judge(release, table, shown, over=["education", "county"])
+    assert by_county.at("Medium", "Alpha") is UNSAFE
+    assert by_county.at("Medium", "Beta") is SAFE
+    assert [one.value for one in by_county.outcomes.ravel()].count("unsafe") == 2
+
+
+def test_a_respondent_in_a_cell_of_a_margin():
+    table = table_of([[1, 9], [9, 10]])
+    release = cb.Release(DOMAIN, [cb.Margin(["row"], ["<11", 19]), cb.Margin(["col"], [10, "<20"])])
+    policy = policy_of(SmallCounts(at_most=10, values=2), respondent=True)
+    found = judge(release, table, policy, over=["row"])
+    assert all(len(one.respondent) == 1 for one in found.cells if one.respondent)
+    assert {one.respondent for one in found.cells} == {None, ("a",)}
+
+
+def test_bad_margins():
+    table = cb.example_table("delinquent").grouped("some", of="county", levels={"a": ["Alpha"]})
+    release = cb.publish(table, "[county]")
+    for over, said in [
+        (["age"], "unknown variable 'age'"),
+        ([], "names no variable"),
+        ("county", "as the text"),
+        (["county", "county"], "named twice"),
+    ]:
+        with pytest.raises(cb.InvalidInput, match=said):
+            judge(release, table, over=over)
+    with pytest.raises(cb.InvalidInput, match="names 'education', which is not among"):
+        judge(release, table, policy_of(GroupDisclosure(responses=["education"])), over=["county"])
+    with pytest.raises(cb.InvalidInput, match="overlap or leave somebody out"):
+        judge(release, table, policy_of(GroupDisclosure()), over=["some", "education"])
+
+
+def schema():
+    file = resources.files("cellbounds.report") / "schemas" / "verdict-1.schema.json"
+    return jsonschema.Draft202012Validator(json.loads(file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("public", [False, True])
+def test_verdicts_fit_their_schema(independent, public):
+    table = cb.example_table("delinquent")
+    release = cb.publish(table, "[county]", "[education|county]@1")
+    found = judge(release, table, "strict", independent=independent, over=["education", "county"])
+    said = found.to_dict(public=public)
+    schema().validate(said)
+    if public:
+        with pytest.raises(jsonschema.ValidationError):
+            schema().validate({**said, "cells": [{**found.cells[0].to_dict(), "count": 3}]})
+    with pytest.raises(jsonschema.ValidationError):
+        schema().validate({**said, "verdict": "fine"})
 
 
 def test_the_owner_sees_counts_the_public_does_not():

@@ -1,12 +1,16 @@
-"""The audit's rule: a small count with a single attainable value is given away."""
+"""Audits: what is attainable beside what is there, and the verdict of the policy."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.risk import NARROW, RULE, SMALL, audit
+from cellbounds.risk import auditing
+from cellbounds.risk.auditing import NARROW, audit
+from cellbounds.risk.policies import ExactDisclosure, Outcome, Policy, judge, reach
 
+UNSAFE = Outcome.UNSAFE
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 
 
@@ -14,10 +18,84 @@ def cells_of(found):
     return {cell.labels: cell for cell in found.cells}
 
 
-def test_the_rule_says_what_it_is():
-    assert SMALL == 3
-    assert "3 or less" in RULE
-    assert "single attainable value" in RULE
+@pytest.mark.parametrize("seconds", [None, 60.0])
+@pytest.mark.parametrize("policy", ["small-counts", "strict", "acro"])
+@pytest.mark.parametrize("said", [["[education|county]@1"], ["[county]", "[education|county]@2"]])
+def test_an_audit_says_what_judge_says(said, policy, seconds):
+    table = cb.example_table("delinquent")
+    release = cb.publish(table, *said)
+    found, judged = audit(table, release, policy, seconds=seconds), judge(release, table, policy)
+    assert found.verdict.verdict is judged.verdict
+    assert [one.outcome for one in found.verdict.cells] == [one.outcome for one in judged.cells]
+    for cell, (labels, values) in zip(found.cells, cb.attainable(release).items(), strict=True):
+        assert (cell.labels, str(cell.values)) == (labels, str(values))
+        assert cell.outcome is judged.at(*labels)
+        assert cell.count == table[labels]
+    assert found.start_used
+    assert found.table is table
+
+
+def test_one_answer_serves_cells_and_verdict(monkeypatch):
+    asked = []
+
+    def counted(*arguments, **options):
+        asked.append(options.get("over"))
+        return cb.attainable(*arguments, **options)
+
+    def refused(*_, **__):
+        raise AssertionError("bounds are in the answer")
+
+    monkeypatch.setattr(reach, "attainable", counted)
+    monkeypatch.setattr(reach, "bounds", refused)
+    monkeypatch.setattr(auditing, "attainable", refused)
+    table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
+    for seconds in (None, 60.0):
+        asked.clear()
+        audit(table, cb.publish(table, "[row]", "[col]"), seconds=seconds)
+        assert asked == [("row", "col")]
+
+
+def test_policies_knowledge_and_independence():
+    table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
+    release = cb.publish(table, "[col|row]")
+    assert audit(table, release).verdict.safe
+    known = audit(table, release, knows=[cb.Prior(["row"], upper={"a": 5})])
+    assert [cell.outcome is UNSAFE for cell in known.cells] == [True, True, False, False]
+    assert known.cells[0].values.text() == "1"
+    exact = Policy("exact", rules=[ExactDisclosure()])
+    assert audit(table, release, exact).verdict.policy is exact
+    alone = audit(table, release, independent=True)
+    assert not alone.start_used
+    assert alone.verdict.independent
+    assert all(finding.count is None for finding in alone.verdict.cells)
+    assert [cell.count for cell in alone.cells] == [1, 1, 4, 8]
+
+
+def test_derived_variables_that_only_the_release_knows():
+    table = cb.example_table("delinquent")
+    levels = {"west": ["Alpha", "Beta"], "east": ["Gamma", "Delta"]}
+    grouped = table.grouped("region", of="county", levels=levels)
+    found = audit(table, cb.publish(grouped, "[education|region]@2"), over=["region", "education"])
+    assert found.answer.over == ("region", "education")
+    assert [cell.count for cell in found.cells] == np.ravel(
+        grouped.margin("region", "education").counts
+    ).tolist()
+
+
+def test_no_time_is_undecided_and_refusals_are_raised():
+    table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
+    release = cb.publish(table, "[row]", "[col]")
+    spent = audit(table, release, seconds=1e-9)
+    assert spent.verdict.verdict is Outcome.UNDECIDED
+    assert len(spent.cells) == 4
+    wide = cb.publish(table, "[col|row]@18", "[row|col]@18")
+    with pytest.raises(cb.TooMuchWork, match="64-bit"):
+        audit(table, wide)
+
+
+def test_an_audit_shows_no_counts_by_accident():
+    table = cb.Table(DOMAIN, [[91827, 1], [4, 8]])
+    assert "91827" not in repr(audit(table, cb.publish(table, "[col|row]")))
 
 
 @pytest.mark.parametrize(("count", "unsafe"), [(0, True), (1, True), (3, True), (4, False)])
@@ -27,8 +105,8 @@ def test_small_counts_with_one_attainable_value(count, unsafe):
     found = audit(table, cb.publish(table, "[col|row]", "[row]"))
     cell = cells_of(found)["a", "x"]
     assert cell.disclosed
-    assert cell.unsafe is unsafe
-    assert found.safe is not unsafe
+    assert (cell.outcome is UNSAFE) is unsafe
+    assert found.verdict.safe is not unsafe
     assert cell.count == count
 
 
@@ -36,7 +114,7 @@ def test_large_counts_may_be_known():
     table = cb.Table(DOMAIN, [[10, 20], [30, 40]])
     found = audit(table, cb.publish(table, "[col|row]", "[row]"))
     assert all(cell.disclosed for cell in found.cells)
-    assert found.safe
+    assert found.verdict.safe
 
 
 def test_small_counts_with_several_values_are_not_given_away():
@@ -45,7 +123,7 @@ def test_small_counts_with_several_values_are_not_given_away():
     cell = cells_of(found)["a", "x"]
     assert cell.values.size > 1
     assert not cell.disclosed
-    assert not cell.unsafe
+    assert cell.outcome is not UNSAFE
 
 
 def test_narrow_cells():
@@ -55,25 +133,25 @@ def test_narrow_cells():
     assert [cell.values.size for cell in found.cells] == [2, 2, 2, 2]
     assert all(cell.narrow and not cell.disclosed for cell in found.cells)
     assert NARROW == 3
-    assert found.safe
+    assert found.verdict.safe
 
 
 def test_unbounded_cells_are_neither_narrow_nor_disclosed():
     table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
     found = audit(table, cb.publish(table, "[col|row]", total=False))
-    assert not any(cell.narrow or cell.disclosed or cell.unsafe for cell in found.cells)
+    assert not any(cell.narrow or cell.disclosed or cell.outcome is UNSAFE for cell in found.cells)
 
 
 def test_sampling_zeros_count_structural_zeros_do_not():
     table = cb.Table(DOMAIN, [[0, 20], [30, 40]])
     structural = cb.Table(DOMAIN, [[0, 20], [30, 40]], structural=[[True, False], [False, False]])
     sampling = cells_of(audit(table, cb.publish(table, "[col|row]", "[row]")))["a", "x"]
-    assert sampling.unsafe
+    assert sampling.outcome is UNSAFE
     assert not sampling.structural
     known = cells_of(audit(structural, cb.publish(structural, "[col|row]", "[row]")))["a", "x"]
     assert known.disclosed
     assert known.structural
-    assert not known.unsafe
+    assert known.outcome is not UNSAFE
 
 
 def test_zero_rows_do_not_count():
@@ -82,9 +160,9 @@ def test_zero_rows_do_not_count():
     empty = cells_of(found)["a", "x"]
     assert empty.disclosed
     assert empty.empty_row
-    assert not empty.unsafe
+    assert empty.outcome is not UNSAFE
     assert not cells_of(found)["b", "x"].empty_row
-    assert found.safe
+    assert found.verdict.safe
 
 
 def test_zero_rows_with_givens_in_another_order():
@@ -99,7 +177,7 @@ def test_zero_rows_with_givens_in_another_order():
 def test_a_sampling_zero_in_a_filled_row_is_no_zero_row():
     table = cb.Table(DOMAIN, [[0, 20], [30, 40]])
     found = audit(table, cb.publish(table, "[col|row]"))
-    assert cells_of(found)["a", "x"].unsafe
+    assert cells_of(found)["a", "x"].outcome is UNSAFE
 
 
 def test_small_row_sums_asked_about():
@@ -108,8 +186,8 @@ def test_small_row_sums_asked_about():
     found = audit(table, cb.publish(table, "[col|row]"), over=("row",))
     cells = cells_of(found)
     assert cells["a",].count == 1
-    assert cells["a",].unsafe
-    assert not cells["b",].unsafe
+    assert cells["a",].outcome is UNSAFE
+    assert cells["b",].outcome is not UNSAFE
 
 
 def test_the_table_must_fit_the_release():
@@ -128,15 +206,14 @@ def test_progress_is_told():
         cb.publish(table, "[col|row]"),
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert [done for done, _ in seen] == [0, 1, 2, 3]
-    assert {total for _, total in seen} == {4}
+    assert seen[-4:] == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
 def test_the_papers_table_is_unsafe_at_two_decimals():
     table = cb.example_table("delinquent")
     found = audit(table, cb.publish(table, "[education|county]@2"))
-    assert not found.safe
-    assert {cell.labels for cell in found.cells if cell.unsafe} == {
+    assert not found.verdict.safe
+    assert {cell.labels for cell in found.cells if cell.outcome is UNSAFE} == {
         ("Alpha", "Medium"),
         ("Alpha", "High"),
         ("Alpha", "Very High"),
@@ -144,4 +221,27 @@ def test_the_papers_table_is_unsafe_at_two_decimals():
         ("Gamma", "Very High"),
         ("Delta", "Very High"),
     }
-    assert audit(table, cb.publish(table, "[education|county]@1")).safe
+    assert audit(table, cb.publish(table, "[education|county]@1")).verdict.safe
+
+
+def test_digests_of_a_table():
+    table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
+    same = cb.Table(cb.Domain({"row": ["a", "b"], "col": ["x", "y"]}), np.array([[1, 1], [4, 8]]))
+    others = [
+        cb.Table(DOMAIN, [[1, 1], [4, 9]]),
+        cb.Table(DOMAIN, [[1, 1], [8, 4]]),
+        cb.Table(cb.Domain({"row": ["a", "c"], "col": ["x", "y"]}), [[1, 1], [4, 8]]),
+        cb.Table(cb.Domain({"col": ["a", "b"], "row": ["x", "y"]}), [[1, 1], [4, 8]]),
+        cb.Table(DOMAIN, [[1, 0], [4, 8]]),
+        cb.Table(DOMAIN, [[1, 0], [4, 8]], structural=[[False, True], [False, False]]),
+        cb.Table(DOMAIN, [[1, 1], [4, 2**80]]),
+    ]
+    assert table.digest == same.digest
+    assert len({table.digest, *(one.digest for one in others)}) == 1 + len(others)
+    keyed = {one.keyed_digest(key) for one in (table, others[0]) for key in (b"k", b"l")}
+    assert len(keyed) == 4
+    assert table.digest not in keyed
+    assert table.keyed_digest(b"k") == same.keyed_digest(b"k")
+    for key in (b"", "text", None):
+        with pytest.raises(cb.InvalidInput, match="secret bytes"):
+            table.keyed_digest(key)

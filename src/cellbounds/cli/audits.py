@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,11 +14,15 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
+    check_writable,
     combine,
     effort_options,
+    knows_option,
     names_of,
     output_options,
+    policy_options,
     publishing_options,
+    read_knowledge,
     read_owned,
     table_options,
     workers,
@@ -33,14 +38,37 @@ __all__ = ["attack", "audit"]
 @click.argument("release", nargs=-1, required=True)
 @table_options
 @publishing_options
+@policy_options
+@knows_option
 @click.option(
-    "--public", is_flag=True, help="Make the certificate without the help of TABLE, to hand on."
+    "--report",
+    "reports",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write a report to file: .html, .json, .csv or .xlsx; may be repeated.",
+)
+@click.option(
+    "--key",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Name TABLE in reports by a digest under this secret: the bytes of FILE.",
+)
+@click.option(
+    "--public",
+    is_flag=True,
+    help="Leave everything confidential out of reports and certificate, to hand them on.",
 )
 @effort_options
 @output_options
 def audit(
     table: str,
     release: tuple[str, ...],
+    policy: str,
+    independent: bool,
+    knows: tuple[str, ...],
+    reports: tuple[str, ...],
+    key: str | None,
     public: bool,
     seconds: float,
     jobs: int,
@@ -51,36 +79,89 @@ def audit(
     over: str | None,
     **options: Any,
 ) -> int:
-    """Show what publishing RELEASE would reveal about TABLE.
+    """Show what publishing RELEASE would reveal about TABLE, and whether a policy allows it.
 
     TABLE is a tidy CSV file. RELEASE is a statement such as "[education|county]@2" (rates to two
     decimals), "[Y|A,B]" (exact rates), "[A]" (a margin), "[A,B]~5" (rounded to base 5), "[A,B]<5"
     (counts below 5 hidden), or a release file (.toml); several are published together, with N
     unless --no-total.
     """
-    if public and certificate is None:
-        raise InvalidInput("--public goes with --certificate FILE")
     from cellbounds.report.audits import render
     from cellbounds.report.progress import Progress
-    from cellbounds.risk import audit as audit_table
+    from cellbounds.risk.auditing import audit as audit_table
+    from cellbounds.risk.policies import read_policy
 
+    secret = _checked_files(reports, key, public, certificate, output, style)
+    rules = read_policy(policy)
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         made = combine(owned, release, options)
+        known = read_knowledge(knows, owned)
         progress.say("working out what is attainable")
-        names = names_of(over)
-        asked = None if names is None else tuple(names)
         with workers(jobs) as executor:
             found = audit_table(
-                owned, made, over=asked, seconds=seconds, executor=executor, progress=progress.step
+                owned,
+                made,
+                rules,
+                over=names_of(over),
+                independent=independent,
+                knows=known,
+                seconds=seconds,
+                executor=executor,
+                progress=progress.step,
             )
-            text = render(found, style, everything=everything)
             if certificate is not None:
                 progress.say("certifying")
-                start = None if public else owned
-                _certify(made, names, certificate, seconds, executor, start, progress.step)
+                start = None if public or independent else owned
+                _certify(made, names_of(over), certificate, seconds, executor, start, progress.step)
+        if reports or style == "html":
+            from cellbounds.report.filing import build_report
+
+            progress.say("writing the report")
+            report = build_report(
+                found,
+                public=public,
+                key=secret,
+                seed=options["seed"],
+                source=Path(table).name,
+                seconds=seconds,
+            )
+            for path in reports:
+                report.write(path)
+        text = report.to_html() if style == "html" else render(found, style, everything=everything)
     write_text(text, output)
-    return {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}[found.verdict]
+    outcome = found.verdict.verdict.value
+    return {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}[outcome]
+
+
+def _checked_files(
+    reports: tuple[str, ...],
+    key: str | None,
+    public: bool,
+    certificate: str | None,
+    output: str | None,
+    style: str,
+) -> bytes | None:
+    """Check every file that will be written, before any work; the secret of the key file."""
+    reported = bool(reports) or style == "html"
+    if public and certificate is None and not reported:
+        raise InvalidInput("--public goes with --report FILE, --format html or --certificate FILE")
+    if key is not None and not reported:
+        raise InvalidInput("--key goes with --report FILE or --format html")
+    for path in reports:
+        check_writable(path, (".html", ".json", ".csv", ".xlsx"))
+    for one in (certificate, output):
+        if one is not None:
+            check_writable(one)
+    if key is None:
+        return None
+    try:
+        secret = Path(key).read_bytes()
+    except OSError as problem:
+        raise InvalidInput(f"{key} cannot be read: {problem.strerror}") from None
+    if not secret:
+        raise InvalidInput(f"{key} is empty; put a secret into it, such as 32 random bytes")
+    return secret
 
 
 def _certify(
@@ -122,12 +203,20 @@ def attack(
     from cellbounds.report.progress import Progress
     from cellbounds.solve import attainable
 
+    for path in (certificate, output):
+        if path is not None:
+            check_writable(path)
     with Progress("working out what is attainable") as progress, workers(jobs) as executor:
         said, names = read_release(release), names_of(over)
         answer = attainable(
             said, over=names, seconds=seconds, executor=executor, progress=progress.step
         )
-        text = render(answer, style, everything=everything)
+        if style == "html":
+            from cellbounds.report.filing import build_report
+
+            text = build_report(answer, seconds=seconds).to_html()
+        else:
+            text = render(answer, style, everything=everything)
         if certificate is not None:
             progress.say("certifying")
             _certify(said, names, certificate, seconds, executor, None, progress.step)

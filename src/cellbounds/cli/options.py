@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import click
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.releases import Release
+    from cellbounds.releases import Prior, Release
     from cellbounds.table import Table
 
 __all__ = [
@@ -24,13 +25,17 @@ __all__ = [
     "SAFE",
     "UNDECIDED",
     "UNSAFE",
+    "check_writable",
     "combine",
     "decorated",
     "effort_options",
     "format_options",
+    "knows_option",
     "names_of",
     "output_options",
+    "policy_options",
     "publishing_options",
+    "read_knowledge",
     "read_owned",
     "table_options",
     "workers",
@@ -79,6 +84,13 @@ def table_options(function: Decorated) -> Decorated:
         ),
         click.option("--encoding", default="utf-8", show_default=True, help="Encoding of TABLE."),
         click.option("--delimiter", default=",", show_default=True, help="Delimiter of TABLE."),
+        click.option(
+            "--merge",
+            "merges",
+            multiple=True,
+            metavar="VARIABLE=LEVEL,LEVEL",
+            help="Merge levels of a variable of TABLE before anything else; quoted as in CSV.",
+        ),
     ]
     return decorated(function, options)
 
@@ -112,7 +124,7 @@ def read_owned(path: str, options: dict[str, Any]) -> Table:
     """Read a table as the options of :func:`table_options` say."""
     from cellbounds.table_reading import read_table
 
-    return read_table(
+    table = read_table(
         path,
         count=None if options["records"] else options["count"],
         variables=names_of(options["variables"]),
@@ -121,6 +133,27 @@ def read_owned(path: str, options: dict[str, Any]) -> Table:
         encoding=options["encoding"],
         delimiter=options["delimiter"].replace("\\t", "\t"),
     )
+    for text in options["merges"]:
+        table = _merged(table, text)
+    return table
+
+
+def _merged(table: Table, text: str) -> Table:
+    """Merge levels as a text such as ``age=0-17,18-29`` says."""
+    import csv
+
+    names = [name for name in table.domain.names if text.startswith(f"{name}=")]
+    if not names:
+        raise InvalidInput(
+            f"--merge {text!r} names no variable of the table; give VARIABLE=LEVEL,LEVEL with one "
+            f"of {', '.join(table.domain.names)}"
+        )
+    variable = max(names, key=len)  # names may hold an equals sign themselves
+    asked = next(csv.reader([text[len(variable) + 1 :]], skipinitialspace=True), [])
+    if len(asked) < 2:
+        raise InvalidInput(f"--merge {text!r} merges nothing; name at least two levels")
+    levels = {str(level): level for level in table.domain.levels(variable)}
+    return table.merge(variable, {"+".join(asked): [levels.get(one, one) for one in asked]})
 
 
 def combine(table: Table, statements: tuple[str, ...], options: dict[str, Any]) -> Release:
@@ -176,25 +209,67 @@ def workers(jobs: int) -> Iterator[Executor | None]:
         yield executor
 
 
-def format_options(function: Decorated) -> Decorated:
-    """How to write an answer, and where."""
+def policy_options(function: Decorated) -> Decorated:
+    """What a release is judged by."""
     options = [
         click.option(
-            "--format",
-            "style",
-            type=click.Choice(["table", "json", "csv"]),
-            default="table",
-            help="How to write the answer.",
+            "--policy",
+            default="small-counts",
+            show_default=True,
+            metavar="NAME|FILE",
+            help="Judge by this profile or policy file (.toml, .yaml).",
         ),
-        click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file."),
+        click.option(
+            "--independent",
+            is_flag=True,
+            help="Judge without the true counts: every consistent table must pass.",
+        ),
     ]
     return decorated(function, options)
+
+
+knows_option = click.option(
+    "--knows",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="What an intruder knows besides: a release file (.toml) with priors.",
+)
+
+
+def read_knowledge(paths: Sequence[str], table: Table) -> tuple[Prior, ...]:
+    """The priors of the files of :data:`knows_option`."""
+    from cellbounds.releases import Prior
+    from cellbounds.releases.files import read_release
+
+    known: list[Prior] = []
+    for path in paths:
+        read = read_release(Path(path))
+        if read.domain != table.domain:
+            raise InvalidInput(
+                f"{path} speaks of {read.domain!r}, the table is over {table.domain!r}; they need "
+                "the same variables and levels in the same order (labels in files are text)"
+            )
+        priors = [one for one in read.statements if isinstance(one, Prior)]
+        if len(priors) < len(read.statements) or not priors:
+            raise InvalidInput(
+                f"--knows {path}: give [[prior]] sections only, at least one; what is published "
+                "belongs to RELEASE"
+            )
+        known += priors
+    return tuple(known)
+
+
+def format_options(function: Decorated) -> Decorated:
+    """How to write an answer, and where."""
+    return decorated(function, [_style_option("table", "json", "csv"), _output_option])
 
 
 def output_options(function: Decorated) -> Decorated:
     """How to write what is known of cells."""
     options = [
-        format_options,
+        _style_option("table", "json", "csv", "html"),
+        _output_option,
         click.option("--all", "everything", is_flag=True, help="Show every cell in a table."),
         click.option(
             "--over",
@@ -203,6 +278,38 @@ def output_options(function: Decorated) -> Decorated:
         ),
     ]
     return decorated(function, options)
+
+
+def _style_option(*styles: str) -> Callable[[Decorated], Decorated]:
+    return click.option(
+        "--format",
+        "style",
+        type=click.Choice(styles),
+        default="table",
+        help="How to write the answer.",
+    )
+
+
+_output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file."
+)
+
+
+def check_writable(path: str, suffixes: Sequence[str] = ()) -> None:
+    """Refuse a file that cannot be written, before any work is done."""
+    target = Path(path)
+    if suffixes and target.suffix.lower() not in suffixes:
+        raise InvalidInput(f"{path} cannot be written; end its name with {' or '.join(suffixes)}")
+    folder = target.parent
+    why = ""
+    if target.is_dir():
+        why = "it is a folder"
+    elif not folder.is_dir():
+        why = f"there is no folder {folder}"
+    elif not os.access(folder if target.is_file() or not target.exists() else target, os.W_OK):
+        why = "permission denied"
+    if why:
+        raise InvalidInput(f"{path} cannot be written: {why}; name another file")
 
 
 def names_of(text: str | None) -> list[str] | None:

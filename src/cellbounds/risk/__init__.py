@@ -1,5 +1,5 @@
-"""So what: which cells a release gives away."""
+"""So what: what a release gives away, and whether a policy allows it."""
 
-from cellbounds.risk.disclosure import NARROW, RULE, SMALL, Audit, CellRisk, audit
+from cellbounds.risk.auditing import NARROW, Audit, CellRisk, audit
 
-__all__ = ["NARROW", "RULE", "SMALL", "Audit", "CellRisk", "audit"]
+__all__ = ["NARROW", "Audit", "CellRisk", "audit"]

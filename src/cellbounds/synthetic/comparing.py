@@ -15,7 +15,8 @@ from cellbounds.fibre.protocol import Refusal
 from cellbounds.releases import Release, Total, publish
 from cellbounds.releases.statements import names_text
 from cellbounds.results import Unbounded
-from cellbounds.risk import NARROW, RULE, SMALL, Audit, audit
+from cellbounds.risk import NARROW, Audit, audit
+from cellbounds.risk.policies import DEFAULT, Outcome, read_policy
 from cellbounds.risk.utility import compare_utility
 from cellbounds.synthetic.report import CopyMatch, Disclosure, SyntheticReport
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
@@ -100,10 +101,10 @@ def _disclosure(published: str, found: Audit, effort: float) -> Disclosure:
         _counted(found.release, effort),
         disclosed=sum(cell.disclosed is True for cell in cells),
         narrow=sum(cell.narrow for cell in cells),
-        unsafe=sum(cell.unsafe is True for cell in cells),
-        undecided=sum(cell.unsafe is None for cell in cells),
+        unsafe=sum(cell.outcome is Outcome.UNSAFE for cell in cells),
+        undecided=sum(cell.outcome is Outcome.UNDECIDED for cell in cells),
         values=float(statistics.median(plain)) if len(plain) == len(cells) else None,
-        verdict=found.verdict,
+        verdict=found.verdict.verdict.value,
     )
 
 
@@ -118,7 +119,7 @@ def _counted(release: Release, effort: float) -> int | None:
 def _matches(tables: Sequence[Table], table: Table, known: Audit) -> Iterable[CopyMatch]:
     empty = np.array([cell.structural or cell.empty_row for cell in known.cells], dtype=bool)
     told: BoolArray = ~empty.reshape(table.counts.shape)
-    small = told & np.asarray(table.counts <= SMALL, dtype=bool)
+    small = told & np.asarray(table.counts <= known.verdict.policy.small, dtype=bool)
     for number, copy in enumerate(tables, start=1):
         equal = told & np.asarray(copy.counts == table.counts, dtype=bool)
         counted = (told, equal, small, small & equal)
@@ -126,7 +127,7 @@ def _matches(tables: Sequence[Table], table: Table, known: Audit) -> Iterable[Co
 
 
 def _notes(rounded: Rounded | None) -> Iterable[str]:
-    yield RULE
+    yield from read_policy(DEFAULT).sentences
     yield (
         f"disclosed: one attainable count; narrow: 2 to {NARROW}; values: the median number of "
         "attainable counts; the tables are drawn from what they keep alone, so that more copies "

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cellbounds.frames import frame_of
-from cellbounds.risk import RULE, SMALL
+from cellbounds.risk.policies import DEFAULT, read_policy
 from cellbounds.risk.utility import UtilityComparison
 from cellbounds.risk.utility.showing import Section
 from cellbounds.version import __version__
@@ -112,7 +112,7 @@ class SyntheticReport:
             "format": FORMAT,
             "version": __version__,
             "view": "owner",
-            "rule": RULE,
+            "rule": "; ".join(read_policy(DEFAULT).sentences),
             "disclosure": [asdict(one) for one in self.disclosures],
             "copies": [asdict(one) for one in self.matches],
             "utility": self.utility.to_dict(),
@@ -135,7 +135,7 @@ class SyntheticReport:
             [str(one.copy), *map(str, (one.equal, one.cells, one.small_equal, one.small))]
             for one in self.matches
         ]
-        small = f"{SMALL} or less and equal"
+        small = f"{read_policy(DEFAULT).small} or less and equal"
         return [
             Section(
                 "disclosure: what is learnt by somebody who knows how the tables were made",

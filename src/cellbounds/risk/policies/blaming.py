@@ -14,17 +14,20 @@ from cellbounds.solve import bounds
 __all__ = ["blamed"]
 
 
-def blamed(release: Release, known: Release, finding: Finding) -> tuple[str, ...]:
+def blamed(
+    release: Release, known: Release, over: tuple[str, ...], finding: Finding
+) -> tuple[str, ...]:
     """The statements of `release` that force the bounds behind a finding, in its order.
 
     `known` is the release with what the intruder knows besides; that is nobody's to withhold.
+    `over` are the variables whose cells were judged.
     """
     if finding.rule == MinimumCount.name:
         named = set(_showing(release, finding))
     else:
         whole = known
         if finding.respondent is not None:
-            whole = as_respondent(known, finding.respondent)
+            whole = as_respondent(known, over, finding.respondent)
         try:
             named = set(_forcing(whole, finding))
         except (Unsettled, UnsupportedRelease):
@@ -43,7 +46,7 @@ def _showing(release: Release, finding: Finding) -> Iterator[str]:
 
 def _forcing(release: Release, finding: Finding) -> Iterator[str]:
     if finding.response is None:
-        explained = bounds(release).explain(*finding.labels)
+        explained = bounds(release, over=finding.variables).explain(*finding.labels)
         yield from explained.lower_blame.statements
         yield from explained.upper_blame.statements
         return

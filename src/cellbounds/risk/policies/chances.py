@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from cellbounds.beliefs import belief_of
+from cellbounds.beliefs import Belief, Multinomial, Uniform, belief_of
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.fibre.asking import posterior
 from cellbounds.fibre.counting import tables
@@ -18,6 +18,7 @@ from cellbounds.fibre.protocol import DEFAULT_EFFORT
 from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.results import Distribution, Posterior
+from cellbounds.risk.policies.projecting import projected
 from cellbounds.risk.policies.rules import PosteriorChance
 
 __all__ = ["Chance", "Chances"]
@@ -55,10 +56,24 @@ class Chance:
 
 
 class Chances:
-    """The posterior that one rule asks about, made when the first cell needs it."""
+    """The posterior that one rule asks about, made when the first cell needs it.
 
-    def __init__(self, release: Release, rule: PosteriorChance, effort: Effort) -> None:
-        self.release = release
+    `over` are the variables of the margin whose cells are asked about. A margin that is no table
+    of its own is worked out from every table that fits, if they can be listed.
+    """
+
+    def __init__(
+        self, release: Release, over: tuple[str, ...], rule: PosteriorChance, effort: Effort
+    ) -> None:
+        self.release, self.over = release, over
+        self.belief: Belief = belief_of(rule.prior)
+        self.listed_only = False
+        if over != release.domain.names:
+            assert isinstance(self.belief, Uniform | Multinomial)  # the priors that have a name
+            found = projected(release, over, self.belief)
+            self.listed_only = found is None
+            if found is not None:
+                self.release, self.belief = found
         self.rule = rule
         self.effort = effort
         self._made: Posterior | None = None
@@ -68,6 +83,13 @@ class Chances:
 
     def of(self, cell: int) -> Chance:
         """The probability that the cell (numbered flat) holds a small count."""
+        if self.listed_only:
+            return self._counted(cell) or Chance(
+                Fraction(0),
+                Fraction(1),
+                f"no posterior of this margin: more than {MOST_LISTED} tables fit, or listing them "
+                "takes too long",
+            )
         found = self._posterior()
         if found is None:
             return Chance(Fraction(0), Fraction(1), self._refusal or "")
@@ -87,12 +109,20 @@ class Chances:
         assert self.rule.probability is not None  # checked when the rule was made
         if near.exceeds(self.rule.probability) is not None:
             return near
-        listed = self._fractions()
-        if listed is None:
-            return near
-        return Chance(
-            listed[cell], listed[cell], f"probability {listed[cell]} (every table listed)"
-        )
+        return self._counted(cell) or near
+
+    def _counted(self, cell: int) -> Chance | None:
+        """The probability in fractions, from every table, if they are few enough to list."""
+        if not self._asked_list:
+            self._asked_list = True
+            try:
+                self._listed = self._summed()
+            except (TooMuchWork, Unsettled, UnsupportedRelease):
+                self._listed = None
+        if self._listed is None:
+            return None
+        part = self._listed[cell]
+        return Chance(part, part, f"probability {part} (every table listed)")
 
     def _posterior(self) -> Posterior | None:
         if self._made is None and self._refusal is None:
@@ -100,7 +130,7 @@ class Chances:
             if left == 0:
                 self._refusal = "the budget was spent before the posterior could be found"
                 return None
-            weights = belief_of(self.rule.prior).weights(self.release.domain)
+            weights = self.belief.weights(self.release.domain)
             if weights.needs_total and self.release.total.exact is None:
                 self._refusal = f"no posterior: the prior {self.rule.prior} needs N"
                 return None
@@ -108,7 +138,7 @@ class Chances:
             try:
                 self._made = posterior(
                     self.release,
-                    self.rule.prior,
+                    self.belief,
                     effort=steps,
                     seconds=left,
                     progress=self.effort.progress,
@@ -141,27 +171,22 @@ class Chances:
             certain=False,
         )
 
-    def _fractions(self) -> list[Fraction] | None:
-        """The probability of every cell in fractions, if the tables are few enough to list."""
-        if not self._asked_list:
-            self._asked_list = True
-            self._listed = self._summed()
-        return self._listed
-
     def _summed(self) -> list[Fraction] | None:
+        """The probability of every cell in fractions; None if there are too many tables."""
         rule, domain = self.rule, self.release.domain
-        weights = belief_of(rule.prior).weights(domain)
+        weights = self.belief.weights(domain)
+        if weights.needs_total and self.release.total.exact is None:
+            return None
         whole = Fraction(0)
-        small = [Fraction(0)] * domain.size
-        listed = tables(self.release, limit=MOST_LISTED + 1)
-        for seen, table in enumerate(listed):
+        small = [Fraction(0)] * domain.project(self.over).size
+        for seen, table in enumerate(tables(self.release, limit=MOST_LISTED + 1)):
             if seen == MOST_LISTED or self.effort.spent:
                 return None
-            flat = np.ravel(table.counts).tolist()
-            exact = itertools.starmap(weights.exact, enumerate(flat))
+            exact = itertools.starmap(weights.exact, enumerate(np.ravel(table.counts).tolist()))
             weight = math.prod(exact, start=Fraction(1))
             whole += weight
-            for cell, count in enumerate(flat):
+            asked = table if self.over == domain.names else table.margin(*self.over)
+            for cell, count in enumerate(np.ravel(asked.counts).tolist()):
                 if rule.smallest <= count <= rule.small:
                     small[cell] += weight
         return [part / whole for part in small] if whole else None

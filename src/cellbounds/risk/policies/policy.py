@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from cellbounds.errors import InvalidInput
-from cellbounds.risk.disclosure import SMALL
 from cellbounds.risk.policies.rules import MinimumCount, PosteriorChance, Rule, SmallCounts
 
 __all__ = ["DEFAULT", "FORMAT", "Policy"]
@@ -15,6 +14,9 @@ FORMAT = "cellbounds-policy/1"
 
 DEFAULT = "small-counts"
 """The profile that judges when none is named."""
+
+FEW = 3
+"""The largest count of a cell in which a respondent is tried, if no rule has a threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,13 @@ class Policy:
         thresholds = [
             rule.small for rule in self.rules if isinstance(rule, SmallCounts | PosteriorChance)
         ]
-        return max([most for most in thresholds if most > 0], default=SMALL)
+        return max([most for most in thresholds if most > 0], default=FEW)
+
+    @property
+    def many_values(self) -> bool:
+        """Whether a rule asks for more attainable counts than the two ends of an interval."""
+        counted = (rule.values for rule in self.rules if isinstance(rule, SmallCounts))
+        return any(least is not None and least > 2 for least in counted)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +11,17 @@ import numpy.typing as npt
 from cellbounds.constraints import violations
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.methods.effort import Effort
+from cellbounds.methods.protocol import Arrays, Worked
 from cellbounds.releases import Release
 from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
+from cellbounds.risk.policies.scenarios import margin_of
 from cellbounds.solve import attainable, bounds
 from cellbounds.table import Table
 
-__all__ = ["Reach"]
+__all__ = ["Reach", "Swapped"]
 
 SHARE = 0.6
-"""The part of a budget for bounds when attainable counts may have to follow."""
+"""The part of a budget for whether rows hold somebody."""
 
 Question = Callable[[ValueSet], bool | None]
 
@@ -27,19 +29,40 @@ Question = Callable[[ValueSet], bool | None]
 class Reach:
     """Attainable counts within a budget: bounds first, every value only where they do not decide.
 
-    Bounds are enough for most rules and far cheaper on large tables, so `sets_first` is for
-    policies that count values anyway.
+    `over` are the variables of the margin whose cells are asked about. Bounds are enough for most
+    rules and far cheaper on large tables; `sets_first` asks for every value at once, for those who
+    want them anyway.
     """
 
-    def __init__(self, release: Release, effort: Effort, *, sets_first: bool = False) -> None:
+    def __init__(
+        self,
+        release: Release,
+        over: tuple[str, ...],
+        effort: Effort,
+        *,
+        sets_first: bool = False,
+    ) -> None:
         self.release = release
+        self.over = over
+        self.domain = release.domain.project(over)
         self.effort = effort
         self.sets_first = sets_first
         self.notes: list[str] = []
-        self._bounds: dict[tuple[str, ...], Bounds | None] = {}
-        self._sets: Attainable | None = None
-        self._asked_sets = False
+        self._answer: Attainable | None = None
+        self._asked = False
+        self._ends: tuple[Arrays, Arrays] | None = None
+        self._rows: dict[tuple[str, ...], Bounds | None] = {}
+        self._coarse: dict[tuple[int, ...], ValueSet] = {}
         self._fine: dict[tuple[int, ...], ValueSet] = {}
+        self._start: Table | None = None
+
+    @property
+    def answer(self) -> Attainable | None:
+        """The attainable counts, asked for once; None if they were refused or there is no time."""
+        if not self._asked:
+            self._asked = True
+            self._answer = self._ask(attainable, 1.0, over=self.over)
+        return self._answer
 
     def decided(self, index: tuple[int, ...], question: Question) -> tuple[bool | None, ValueSet]:
         """The answer of a question about one cell, and the counts that it rests on."""
@@ -57,17 +80,14 @@ class Reach:
         if not given:
             empty = Table(domain, np.zeros(domain.shape, dtype=np.int64))
             return np.array(bool(violations(self.release, empty)), dtype=object)
-        answer = self._bounded(given)
+        if given not in self._rows:
+            self._rows[given] = self._ask(bounds, SHARE, over=given)
+        answer = self._rows[given]
         found = np.full(domain.project(given).shape, None, dtype=object)
         if answer is not None:
             found[np.asarray(answer.attained_lower == 0, dtype=bool)] = False
             found[np.asarray(answer.lower > 0, dtype=bool)] = True
         return found
-
-    def _bounded(self, over: tuple[str, ...]) -> Bounds | None:
-        if over not in self._bounds:
-            self._bounds[over] = self._ask(bounds, SHARE, over=over)
-        return self._bounds[over]
 
     def _ask(self, ask: Callable[..., Any], share: float, **question: Any) -> Any:
         effort = self.effort
@@ -90,34 +110,77 @@ class Reach:
 
     def _rough(self, index: tuple[int, ...]) -> ValueSet:
         """What the bounds say: their ends are attained, the rest is open."""
-        answer = self._bounded(self.release.domain.names)
-        if answer is None:
+        if index not in self._coarse:
+            self._coarse[index] = self._between_bounds(index)
+        return self._coarse[index]
+
+    def _between_bounds(self, index: tuple[int, ...]) -> ValueSet:
+        if self.answer is None:
             return self._nothing(index)
-        low, high = int(answer.lower[index]), answer.upper[index]
-        inside = {
-            int(end)
-            for end in (answer.attained_lower[index], answer.attained_upper[index])
-            if end is not None and not isinstance(end, Unbounded)
-        }
-        return _open_between(low, None if isinstance(high, Unbounded) else int(high), inside)
+        if self._ends is None:
+            # The work behind attainable counts starts with their bounds.
+            worked = cast(Worked, self.answer._source)
+            proven = worked.bounds()
+            self._ends = proven, worked.attained() or proven
+        (lower, upper), attained = self._ends
+        ends = (one[index] for one in attained)
+        inside = {int(end) for end in ends if end is not None and not isinstance(end, Unbounded)}
+        high = upper[index]
+        return _open_between(
+            int(lower[index]), None if isinstance(high, Unbounded) else int(high), inside
+        )
 
     def values(self, index: tuple[int, ...]) -> ValueSet:
         """Every attainable count of a cell, as far as the budget goes."""
-        if not self._asked_sets:
-            self._asked_sets = True
-            self._sets = self._ask(attainable, 1.0)
         if index not in self._fine:
+            answer = self.answer
             self._fine[index] = (
-                self._nothing(index)
-                if self._sets is None
-                else self._sets[self.release.domain.labels(index)]
+                self._nothing(index) if answer is None else answer[self.domain.labels(index)]
             )
         return self._fine[index]
 
     def _nothing(self, index: tuple[int, ...]) -> ValueSet:
         """Without an answer: only the owner's own table is known to be consistent."""
-        start = self.effort.start
-        return _open_between(0, None, set() if start is None else {int(start.counts[index])})
+        if self.effort.start is None:
+            return _open_between(0, None, set())
+        if self._start is None:
+            self._start = margin_of(self.release, self.effort.start, self.over)
+        return _open_between(0, None, {int(self._start.counts[index])})
+
+
+class Swapped:
+    """What is known of the cells from within one of them, read off what is from within another.
+
+    The two are alike (see `alike_cells`): swapping them turns one intruder's tables into the
+    other's. Rows are not swapped with them, so that questions about rows are his own.
+    """
+
+    def __init__(
+        self,
+        like: Reach | Swapped,
+        there: tuple[int, ...],
+        here: tuple[int, ...],
+        own: Reach,
+    ) -> None:
+        self.like, self.own = like, own
+        self._swaps = {here: there, there: here}
+
+    @property
+    def notes(self) -> list[str]:
+        """What was refused."""
+        return [*self.like.notes, *self.own.notes]
+
+    def decided(self, index: tuple[int, ...], question: Question) -> tuple[bool | None, ValueSet]:
+        """The answer of a question about one cell, and the counts that it rests on."""
+        return self.like.decided(self._swaps.get(index, index), question)
+
+    def values(self, index: tuple[int, ...]) -> ValueSet:
+        """Every attainable count of a cell, as far as the budget goes."""
+        return self.like.values(self._swaps.get(index, index))
+
+    def held(self, given: tuple[str, ...]) -> npt.NDArray[np.object_]:
+        """Whether each row of a margin holds somebody in every table."""
+        return self.own.held(given)
 
 
 def _open_between(low: int, high: int | None, inside: set[int]) -> ValueSet:

@@ -10,10 +10,18 @@ from cellbounds.arrays import BoolArray
 from cellbounds.constraints import violations
 from cellbounds.domain import Label
 from cellbounds.errors import InvalidInput
-from cellbounds.releases import Prior, Release
+from cellbounds.releases import Conditional, Prior, Release
 from cellbounds.table import Table
 
-__all__ = ["as_respondent", "as_small", "checked_knowledge", "informed", "said_empty"]
+__all__ = [
+    "as_respondent",
+    "as_small",
+    "checked_knowledge",
+    "empty_rows",
+    "informed",
+    "margin_of",
+    "said_empty",
+]
 
 
 def checked_knowledge(knows: Iterable[Prior] | Prior) -> tuple[Prior, ...]:
@@ -40,7 +48,7 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
             raise InvalidInput(
                 f"the table contradicts {', '.join(broken)}; judge a release that was made from it"
             )
-    known = Release(release.domain, [*release.statements, *knows])
+    known = Release(release.domain, [*release.statements, *knows]) if knows else release
     if table is None:
         return known
     for one in knows:
@@ -67,14 +75,37 @@ def said_empty(release: Release) -> BoolArray:
     return empty
 
 
-def as_respondent(release: Release, labels: tuple[Label, ...]) -> Release:
-    """What somebody knows who is in this cell himself."""
-    return _with(release, Prior(release.domain.names, lower={labels: 1}))
+def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
+    """Cells of a margin in rows that the rates of the release say hold nobody."""
+    domain = release.domain.project(over)
+    empty = np.zeros(domain.shape, dtype=bool)
+    for statement in release.statements:
+        if not isinstance(statement, Conditional) or not set(statement.given) <= set(over):
+            continue
+        shape = [len(release.domain.levels(name)) for name in statement.given]
+        said = statement.intervals.zero.reshape(shape)
+        axes = [statement.given.index(name) for name in over if name in statement.given]
+        spread = [len(domain.levels(n)) if n in statement.given else 1 for n in over]
+        empty |= said.transpose(axes).reshape(spread)
+    return empty
 
 
-def as_small(release: Release, labels: tuple[Label, ...], most: int) -> Release:
+def margin_of(release: Release, table: Table, over: tuple[str, ...]) -> Table:
+    """A margin of the table, of variables that the release may have derived."""
+    whole = Table(release.domain, table.counts, structural=table.structural)
+    return whole.margin(*over)
+
+
+def as_respondent(release: Release, over: tuple[str, ...], labels: tuple[Label, ...]) -> Release:
+    """What somebody knows who is himself in this cell of a margin."""
+    return _with(release, Prior(over, lower={labels: 1}))
+
+
+def as_small(
+    release: Release, over: tuple[str, ...], labels: tuple[Label, ...], most: int
+) -> Release:
     """The same, and that the cell is small: the tables in which he would be tried."""
-    return _with(release, Prior(release.domain.names, lower={labels: 1}, upper={labels: most}))
+    return _with(release, Prior(over, lower={labels: 1}, upper={labels: most}))
 
 
 def _with(release: Release, prior: Prior) -> Release:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from cellbounds.arrays import BoolArray, IntArray
-from cellbounds.domain import Label
+from cellbounds.domain import Domain, Label
 from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.results import ValueSet
@@ -23,7 +23,7 @@ from cellbounds.risk.policies.deciding import (
     certainly_zero,
     largest_within,
 )
-from cellbounds.risk.policies.reach import Reach
+from cellbounds.risk.policies.reach import Reach, Swapped
 from cellbounds.risk.policies.rules import (
     ExactDisclosure,
     GroupDisclosure,
@@ -50,6 +50,9 @@ Truths = Callable[[tuple[int, ...], ValueSet], ValueSet]
 """The counts that a cell may truly hold, from its index and its attainable counts."""
 
 
+Cells = Iterable[tuple[int, ...]]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
     """What an intruder knows, and what may be true.
@@ -58,6 +61,8 @@ class Scene:
     ----------
     known
         The release with his own knowledge.
+    over, domain
+        The variables of the margin whose cells are judged, and those cells.
     remedy
         What could be coarser or withheld, in words.
     counts
@@ -71,12 +76,14 @@ class Scene:
     """
 
     known: Release
+    over: tuple[str, ...]
+    domain: Domain
     remedy: str
     counts: IntArray | None
     truths: Truths
     structural: BoolArray
     exempt: BoolArray
-    reach: Reach
+    reach: Reach | Swapped
     effort: Effort
     respondent: tuple[Label, ...] | None = None
     possible: bool | None = True
@@ -86,7 +93,7 @@ class Scene:
     def zeros(self) -> npt.NDArray[np.object_]:
         """Which cells hold nobody for certain; None where that is open."""
         if not self._zeros:
-            shape = self.known.domain.shape
+            shape = self.domain.shape
             found = np.empty(shape, dtype=object)
             for index in np.ndindex(shape):
                 found[index] = self.reach.decided(index, certainly_zero)[0]
@@ -111,8 +118,8 @@ class Scene:
         return Finding(
             rule.name,
             outcome,
-            self.known.domain.names,
-            self.known.domain.labels(index),
+            self.over,
+            self.domain.labels(index),
             evidence,
             "" if outcome is Outcome.SAFE else change,
             values,
@@ -121,32 +128,35 @@ class Scene:
         )
 
 
-def found_in(scene: Scene, rule: Rule) -> Iterator[Finding]:
-    """What a rule finds, cell by cell or row by row."""
+def found_in(scene: Scene, rule: Rule, cells: Cells | None = None) -> Iterator[Finding]:
+    """What a rule finds, cell by cell or row by row: everywhere, or about some cells only."""
+    asked = np.ndindex(scene.domain.shape) if cells is None else iter(cells)
     match rule:
         case SmallCounts():
-            return _small(scene, rule)
+            return _small(scene, rule, asked)
         case ExactDisclosure():
-            return _exact(scene, rule)
+            return _exact(scene, rule, asked)
         case GroupDisclosure():
-            return _groups(scene, rule)
+            return _groups(scene, rule, cells)
         case PosteriorChance():
-            return _chances(scene, rule)
+            return _chances(scene, rule, asked)
         case MinimumCount():
             return iter(())  # about what is shown, whoever looks at it: see shown.py
 
 
-def _spoken_of(scene: Scene, rule: SmallCounts | PosteriorChance) -> Iterator[tuple[int, ...]]:
+def _spoken_of(
+    scene: Scene, rule: SmallCounts | PosteriorChance, asked: Cells
+) -> Iterator[tuple[int, ...]]:
     """The cells that a rule for small counts speaks of; all of them without the true counts."""
-    for index in np.ndindex(scene.known.domain.shape):
+    for index in asked:
         if scene.exempt[index]:
             continue
         if scene.counts is None or rule.smallest <= scene.counts[index] <= rule.small:
             yield index
 
 
-def _small(scene: Scene, rule: SmallCounts) -> Iterator[Finding]:
-    for index in _spoken_of(scene, rule):
+def _small(scene: Scene, rule: SmallCounts, asked: Cells) -> Iterator[Finding]:
+    for index in _spoken_of(scene, rule, asked):
 
         def broken_by(values: ValueSet, index: tuple[int, ...] = index) -> bool | None:
             # Which counts may be true costs work only where it matters.
@@ -159,8 +169,8 @@ def _small(scene: Scene, rule: SmallCounts) -> Iterator[Finding]:
         yield scene.cell(rule, index, broken, sets_words(values), change, values)
 
 
-def _exact(scene: Scene, rule: ExactDisclosure) -> Iterator[Finding]:
-    for index in np.ndindex(scene.known.domain.shape):
+def _exact(scene: Scene, rule: ExactDisclosure, asked: Cells) -> Iterator[Finding]:
+    for index in asked:
         if scene.exempt[index]:
             continue
         broken, values = scene.reach.decided(index, lambda found: broken_exact(rule, found))
@@ -168,11 +178,11 @@ def _exact(scene: Scene, rule: ExactDisclosure) -> Iterator[Finding]:
         yield scene.cell(rule, index, broken, sets_words(values), change, values)
 
 
-def _chances(scene: Scene, rule: PosteriorChance) -> Iterator[Finding]:
-    chances = Chances(scene.known, rule, scene.effort)
+def _chances(scene: Scene, rule: PosteriorChance, asked: Cells) -> Iterator[Finding]:
+    chances = Chances(scene.known, scene.over, rule, scene.effort)
     assert rule.probability is not None  # checked when the rule was made
-    for index in _spoken_of(scene, rule):
-        cell = int(np.ravel_multi_index(index, scene.known.domain.shape))
+    for index in _spoken_of(scene, rule, asked):
+        cell = int(np.ravel_multi_index(index, scene.domain.shape))
         chance = chances.of(cell)
         broken = chance.exceeds(rule.probability)
         if broken is not False and scene.counts is None and scene.respondent is not None:
@@ -199,26 +209,28 @@ def asked_rows(rule: GroupDisclosure, names: tuple[str, ...]) -> list[tuple[str,
     ]
 
 
-def _groups(scene: Scene, rule: GroupDisclosure) -> Iterator[Finding]:
-    domain = scene.known.domain
+def _groups(scene: Scene, rule: GroupDisclosure, cells: Cells | None) -> Iterator[Finding]:
+    domain = scene.domain
+    asked = None if cells is None else list(cells)
+    numbers = np.arange(domain.size).reshape(domain.shape)
     for response, given in asked_rows(rule, domain.names):
         rest = [name for name in domain.names if name != response and name not in given]
         axes = domain.axes((*given, response, *rest))
         rows = domain.project(given) if given else None
         shape = (-1, len(domain.levels(response)), int(np.prod(_sizes(scene, rest))))
         zeros = scene.zeros.transpose(axes).reshape(shape)
-        structural = np.all(scene.structural.transpose(axes).reshape(shape), axis=2).tolist()
-        levels = [[all_true(parts) for parts in row] for row in zeros]
-        shares = [_in_common(rule, *one) for one in zip(levels, structural, strict=True)]
-        cells = np.arange(domain.size).reshape(domain.shape).transpose(axes).reshape(len(zeros), -1)
-        held = [
-            None if shared is False else _held(scene, given, place, row)
-            for place, (shared, row) in enumerate(zip(shares, cells.tolist(), strict=True))
-        ]
-        for place, (level, shared) in enumerate(zip(levels, shares, strict=True)):
-            outcome = scene.outcome(all_true([shared, held[place]]))
+        structural = np.all(scene.structural.transpose(axes).reshape(shape), axis=2)
+        members = numbers.transpose(axes).reshape(len(zeros), -1)
+        places = range(len(zeros)) if asked is None else _rows_of(domain, given, asked)
+        for place in places:
+            levels = [all_true(parts) for parts in zeros[place]]
+            shared = _in_common(rule, levels, structural[place].tolist())
+            held = None
+            if shared is not False:
+                held = _held(scene, given, place, members[place].tolist())
+            outcome = scene.outcome(all_true([shared, held]))
             evidence, change = group_words(
-                domain.levels(response), level, held[place], outcome, scene.remedy
+                domain.levels(response), levels, held, outcome, scene.remedy
             )
             index = () if rows is None else np.unravel_index(place, rows.shape)
             labels = () if rows is None else rows.labels([int(one) for one in index])
@@ -234,12 +246,22 @@ def _groups(scene: Scene, rule: GroupDisclosure) -> Iterator[Finding]:
             )
 
 
+def _rows_of(domain: Domain, given: tuple[str, ...], cells: list[tuple[int, ...]]) -> list[int]:
+    """The rows that some cells are in, in order."""
+    if not given:
+        return [0]
+    axes = domain.axes(given)
+    shape = domain.project(given).shape
+    found = {int(np.ravel_multi_index([cell[axis] for axis in axes], shape)) for cell in cells}
+    return sorted(found)
+
+
 def _held(scene: Scene, given: tuple[str, ...], place: int, row: list[int]) -> bool | None:
     """Whether a row holds somebody in every table: from its cells if they tell, else asked for.
 
     If a single cell is not empty for certain, the row is that cell.
     """
-    shape = scene.known.domain.shape
+    shape = scene.domain.shape
     indices = [tuple(int(i) for i in np.unravel_index(cell, shape)) for cell in row]
     if scene.counts is not None and not any(scene.counts[index] for index in indices):
         return False
@@ -252,7 +274,7 @@ def _held(scene: Scene, given: tuple[str, ...], place: int, row: list[int]) -> b
 
 
 def _sizes(scene: Scene, names: list[str]) -> list[int]:
-    return [len(scene.known.domain.levels(name)) for name in names]
+    return [len(scene.domain.levels(name)) for name in names]
 
 
 def _in_common(

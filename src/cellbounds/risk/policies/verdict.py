@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.arrays import BoolArray
 from cellbounds.domain import Domain, Label
 from cellbounds.frames import frame_of
 from cellbounds.releases import Prior, Release
 from cellbounds.results.answers import notations
 from cellbounds.results.entries import value_entries
 from cellbounds.results.values import ValueSet
+from cellbounds.risk.policies.places import touched_levels
 from cellbounds.risk.policies.policy import Policy
 from cellbounds.text import aligned, html_table, label_keys
 from cellbounds.version import __version__
@@ -92,21 +97,6 @@ class Finding:
         place = ", ".join(map(str, self.labels)) or "everybody"
         return place if self.response is None else f"{place} ({self.response})"
 
-    def touches(self, domain: Domain, labels: tuple[Label, ...]) -> bool:
-        """Whether a cell of the table belongs to the place."""
-        person = dict(zip(domain.names, labels, strict=True))
-        for name, label in zip(self.variables, self.labels, strict=True):
-            group = domain.grouping(name)
-            if group is None:
-                if person[name] != label:
-                    return False
-            else:
-                of, members = group
-                inside = members[domain.levels(name).index(label)]
-                if domain.levels(of).index(person[of]) not in inside:
-                    return False
-        return True
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values; everything, for the owner."""
         said: dict[str, Any] = {
@@ -148,6 +138,8 @@ class Verdict:
         The findings, one for each rule and each cell, row or figure that the rule speaks of.
     independent
         Whether it was judged without the true counts.
+    over
+        The variables of the margin whose cells were judged; those of the table unless chosen.
     knows
         What the intruder was taken to know besides.
     notes
@@ -158,6 +150,7 @@ class Verdict:
     release: Release
     cells: tuple[Finding, ...]
     independent: bool
+    over: tuple[str, ...]
     knows: tuple[Prior, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -188,11 +181,31 @@ class Verdict:
         """Whether the verdict itself gives something away."""
         return "" if self.independent else DEPENDS
 
+    @property
+    def domain(self) -> Domain:
+        """The cells that were judged."""
+        return self.release.domain.project(self.over)
+
+    @property
+    def outcomes(self) -> npt.NDArray[np.object_]:
+        """The outcome of each cell, in the shape of the cells judged; see :meth:`at`."""
+        domain = self.domain
+        found = np.full(domain.shape, Outcome.SAFE, dtype=object)
+        for finding in (*self.open, *self.broken):  # what is broken has the last word
+            if finding.variables == self.over:
+                found[domain.index(finding.labels)] = finding.outcome
+            else:
+                found[np.ix_(*self._touched(finding))] = finding.outcome
+        return found
+
     def at(self, *labels: Label) -> Outcome:
-        """The worst finding that a cell is part of; SAFE if no rule speaks of it."""
-        self.release.domain.index(labels)
+        """The worst finding that a cell shares people with; SAFE if no rule speaks of it."""
+        outcome: Outcome = self.outcomes[self.domain.index(labels)]
+        return outcome
+
+    def _touched(self, finding: Finding) -> list[BoolArray]:
         domain = self.release.domain
-        return worst(one.outcome for one in self.cells if one.touches(domain, labels))
+        return touched_levels(domain, self.over, finding.variables, finding.labels)
 
     def blame(self, finding: Finding) -> tuple[str, ...]:
         """The statements of the release that force a finding, in the notation, worked out now.
@@ -206,7 +219,8 @@ class Verdict:
 
         The count is there for its owner only.
         """
-        names = self.release.domain.names
+        named = (name for one in self.cells for name in one.variables)
+        names = tuple(dict.fromkeys((*self.over, *named)))  # figures may be of other margins
         keys = label_keys(names, (*COLUMNS, "place"))
         found: dict[str, list[Any]] = {"rule": [], "outcome": [], "place": []}
         found |= {keys[name]: [] for name in names}
@@ -248,6 +262,7 @@ class Verdict:
             "warning": self.warning,
             "policy": self.policy.to_dict(),
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
+            "over": list(self.over),
             "knows": [one.notation for one in self.knows],
         }
         if public and (self.knows or not self.independent):
@@ -262,8 +277,9 @@ class Verdict:
         }
 
     def _title(self) -> str:
+        about = "" if self.over == self.release.domain.names else f" over {list(self.over)}"
         return (
-            f"{self.verdict} under the policy {self.policy.name}: "
+            f"{self.verdict} under the policy {self.policy.name}{about}: "
             f"{', '.join(notations(self.release)) or 'nothing said'}"
         )
 
