@@ -32,13 +32,17 @@ from cellbounds.results import (
     ValueSet,
 )
 from cellbounds.results.charts import save_chart
+from cellbounds.risk.auditing import Audit, audit
 from cellbounds.risk.policies import Outcome, Policy, Verdict, judge, profile_names, read_policy
+from cellbounds.risk.suggesting import Suggestion, Suggestions, suggest
 from cellbounds.risk.utility import (
+    Kept,
     compare_loglinear,
     compare_utility,
     fit_loglinear,
     hellinger,
     independence,
+    kept,
     odds_ratios,
     total_variation,
 )
@@ -52,6 +56,7 @@ from cellbounds.version import __version__
 __all__ = [
     "UNBOUNDED",
     "Attainable",
+    "Audit",
     "Bounds",
     "CellboundsError",
     "Conditional",
@@ -64,6 +69,7 @@ __all__ = [
     "Grouping",
     "InconsistentRelease",
     "InvalidInput",
+    "Kept",
     "Linear",
     "Margin",
     "MonteCarlo",
@@ -75,6 +81,8 @@ __all__ = [
     "Prior",
     "Rate",
     "Release",
+    "Suggestion",
+    "Suggestions",
     "Synthetic",
     "Table",
     "TooManyTables",
@@ -87,6 +95,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "attainable",
+    "audit",
     "bounds",
     "combine_sets",
     "compare_loglinear",
@@ -99,6 +108,7 @@ __all__ = [
     "hellinger",
     "independence",
     "judge",
+    "kept",
     "odds_ratios",
     "posterior",
     "profile_names",
@@ -108,6 +118,7 @@ __all__ = [
     "read_table",
     "sample",
     "save_chart",
+    "suggest",
     "synthesize",
     "tables",
     "total_variation",

@@ -16,6 +16,7 @@ from cellbounds.cli.options import (
     UNDECIDED,
 )
 from cellbounds.cli.papers import reproduce
+from cellbounds.cli.suggesting import suggest
 from cellbounds.cli.tables import count, posterior, sample, synthesize
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.verification.command import verify
@@ -66,5 +67,5 @@ def commands() -> None:
     """What published rates and margins reveal about a confidential table of counts."""
 
 
-for command in (audit, attack, count, posterior, sample, synthesize, verify, reproduce):
+for command in (audit, attack, suggest, count, posterior, sample, synthesize, verify, reproduce):
     commands.add_command(command)

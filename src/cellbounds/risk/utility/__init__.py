@@ -2,6 +2,7 @@
 
 from cellbounds.risk.utility.comparison import UtilityComparison, compare_utility
 from cellbounds.risk.utility.distances import hellinger, total_variation
+from cellbounds.risk.utility.keeping import Kept, KeptUse, kept
 from cellbounds.risk.utility.loglinear import LoglinearFit, fit_loglinear
 from cellbounds.risk.utility.loglinear_comparison import LoglinearComparison, compare_loglinear
 from cellbounds.risk.utility.odds import OddsRatios, odds_ratios
@@ -9,6 +10,8 @@ from cellbounds.risk.utility.tests_of_independence import Independence, independ
 
 __all__ = [
     "Independence",
+    "Kept",
+    "KeptUse",
     "LoglinearComparison",
     "LoglinearFit",
     "OddsRatios",
@@ -18,6 +21,7 @@ __all__ = [
     "fit_loglinear",
     "hellinger",
     "independence",
+    "kept",
     "odds_ratios",
     "total_variation",
 ]

@@ -1,0 +1,143 @@
+"""`suggest`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cellbounds.cli.options import (
+    EPILOG,
+    SAFE,
+    UNSAFE,
+    combine,
+    format_options,
+    knows_option,
+    names_of,
+    policy_options,
+    publishing_options,
+    read_knowledge,
+    read_owned,
+    table_options,
+    workers,
+    write_text,
+)
+from cellbounds.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from cellbounds.risk.suggesting import Suggestions
+
+__all__ = ["suggest"]
+
+
+@click.command(epilog=EPILOG)
+@click.argument("table", type=click.Path())
+@click.argument("release", nargs=-1, required=True)
+@table_options
+@publishing_options
+@policy_options
+@knows_option
+@click.option("--over", metavar="A,B", help="Judge the cells of this margin.")
+@click.option("--most", type=int, default=10, show_default=True, help="Suggestions at most.")
+@click.option("--changes", type=int, default=2, show_default=True, help="Changes at once at most.")
+@click.option(
+    "--seconds",
+    type=float,
+    default=600.0,
+    show_default=True,
+    help="Budget; what was not tried by then is said.",
+)
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes for long work.")
+@click.option(
+    "--save",
+    type=click.Path(file_okay=False),
+    metavar="FOLDER",
+    help="Write each suggestion there as a release file: suggestion-1.toml and so on.",
+)
+@format_options
+def suggest(
+    table: str,
+    release: tuple[str, ...],
+    policy: str,
+    independent: bool,
+    knows: tuple[str, ...],
+    over: str | None,
+    most: int,
+    changes: int,
+    seconds: float,
+    jobs: int,
+    save: str | None,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Find safe releases near RELEASE, if publishing that about TABLE is not safe.
+
+    Fewer decimals, coarser counts, merged levels, variables dropped, statements or figures
+    withheld: every suggestion is judged before it is shown, and they are ranked by what they keep.
+    Leaves with 0 if RELEASE is safe or a safe release was found, with 1 if none was found.
+    """
+    from cellbounds.report.progress import Progress
+    from cellbounds.risk.suggesting import suggest as suggest_releases
+
+    if save is not None:
+        _make_folder(Path(save))
+    with Progress("reading the table") as progress:
+        owned = read_owned(table, options)
+        made = combine(owned, release, options)
+        progress.say("judging releases")
+        with workers(jobs) as executor:
+            found = suggest_releases(
+                made,
+                owned,
+                policy,
+                over=names_of(over),
+                most=most,
+                changes=changes,
+                seconds=seconds,
+                knows=read_knowledge(knows, owned),
+                independent=independent,
+                executor=executor,
+                progress=progress.step,
+            )
+    if save is not None:
+        _save(found, Path(save))
+    write_text(_rendered(found, style), output)
+    return SAFE if found.safe_already or len(found) else UNSAFE
+
+
+def _make_folder(folder: Path) -> None:
+    """The folder to write to, checked before long work."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as problem:
+        raise InvalidInput(f"--save {folder} cannot be made: {problem.strerror}") from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"--save {folder} cannot be written to; choose another folder")
+    if any(folder.glob("suggestion-*.toml")):
+        raise InvalidInput(
+            f"--save {folder} holds suggestions already, which may be about something else; choose "
+            "another folder or empty it"
+        )
+
+
+def _save(found: Suggestions, folder: Path) -> None:
+    from cellbounds.releases.writing import write_release
+
+    for rank, suggestion in enumerate(found, 1):
+        write_release(suggestion.release, folder / f"suggestion-{rank}.toml")
+
+
+def _rendered(found: Suggestions, style: str) -> str:
+    if style == "json":
+        import json
+
+        return json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n"
+    if style == "csv":
+        from cellbounds.spreadsheets import csv_text
+
+        columns = found.columns()
+        return csv_text(list(columns), zip(*columns.values(), strict=True))
+    return f"{found}\n"

@@ -1,0 +1,634 @@
+"""Suggestions: what is tried, what is said, and what comes out for awkward releases."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+
+import cellbounds as cb
+from cellbounds import cli
+from cellbounds.cli.suggesting import suggest as command
+from cellbounds.risk.policies import ExactDisclosure, GroupDisclosure, MinimumCount, SmallCounts
+from cellbounds.risk.suggesting import (
+    CoarserCounts,
+    DropVariable,
+    FewerDigits,
+    HideSmall,
+    MergeLevels,
+    Withhold,
+    WithholdTotal,
+    court,
+    suggest,
+    suppressing,
+)
+from cellbounds.risk.suggesting.hiding import hidden_in, with_hidden
+from cellbounds.risk.suggesting.planning import Drafts
+from cellbounds.risk.suggesting.proposing import proposals
+from cellbounds.risk.suggesting.scopes import policy_within, scopes_of
+
+CZECH = [
+    44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
+    112, 21, 70, 14, 80, 11, 73, 13, 12, 1, 7, 2, 7, 5, 7, 4,
+    40, 7, 32, 3, 12, 3, 25, 0, 145, 17, 80, 16, 67, 17, 63, 14,
+    67, 9, 66, 14, 33, 8, 57, 11, 23, 4, 13, 3, 9, 2, 16, 4,
+]  # fmt: skip
+"""Czech autoworkers (Edwards and Havranek, 1985): risk factors of coronary disease."""
+
+
+@pytest.fixture(scope="module")
+def children():
+    return cb.example_table("delinquent")
+
+
+def people(counts, **levels):
+    return cb.Table(cb.Domain(levels), counts)
+
+
+def kinds(suggestion):
+    return {change.kind for change in suggestion.changes}
+
+
+def judged_safe(found, table, **how):
+    return all(cb.judge(one.release, table, **how).safe for one in found)
+
+
+# What comes out
+
+
+def test_a_safe_release_needs_nothing(children):
+    found = suggest(cb.publish(children, "[education|county]@1"), children)
+    assert found.safe_already
+    assert len(found) == 0
+    assert found.searched.tried == 0
+    assert "nothing has to change" in str(found)
+
+
+@pytest.mark.parametrize("digits", [2, 3])
+def test_fewer_digits_and_merged_levels_for_rates(children, digits):
+    found = suggest(cb.publish(children, f"[education|county]@{digits}"), children, changes=1)
+    assert found.verdict is cb.Outcome.UNSAFE
+    sentences = [one.sentence for one in found]
+    assert f"publish [education|county] with 1 decimal instead of {digits}" in sentences
+    assert "merge Medium, High and Very High of education" in sentences
+    assert judged_safe(found, children)
+
+
+def test_the_table_of_document_004_keeps_its_order(children):
+    found = suggest(cb.publish(children, "[education|county]@2"), children, changes=1, most=3)
+    assert [round(one.kept.share, 3) for one in found] == [0.997, 0.997, 0.891]
+    assert [kinds(one) for one in found] == [{"suppress"}, {"withhold-total"}, {"fewer-digits"}]
+
+
+def test_the_statement_to_blame_is_withheld():
+    table = people([[[9, 8], [7, 1]], [[6, 9], [8, 7]]], a=["x", "y"], b=["p", "q"], c=["m", "n"])
+    release = cb.publish(table, "[a,b,c]", "[a]", "[b]")
+    found = suggest(release, table, changes=1, most=40)
+    withheld = [one.sentence for one in found if kinds(one) == {"withhold"}]
+    assert withheld == ["withhold [a,b,c]"]
+
+
+def test_several_statements_are_made_coarser_together():
+    table = people([[9, 1, 7], [8, 3, 2]], g=["a", "b"], y=["u", "v", "w"])
+    found = suggest(cb.publish(table, "[g,y]", "[y]"), table, changes=1, most=40)
+    assert "round the counts of [g,y] and [y] to multiples of 5" in [one.sentence for one in found]
+    drafts = Drafts(cb.publish(table, "[y|g]@3", "[g|y]@3"), table)
+    assert "publish [y|g]@3 and [g|y]@3 with 1 decimal" in [
+        one.sentence for one in proposals(drafts, cb.read_policy("small-counts"))
+    ]
+
+
+def test_linear_statements_are_withheld_too():
+    table = people([[9, 1], [8, 7]], g=["a", "b"], y=["u", "v"])
+    told = cb.Linear(["g", "y"], {("a", "v"): 1}, equals=1)
+    release = cb.Release(table.domain, [*cb.publish(table, "[g]", "[y]").statements, told])
+    found = suggest(release, table, changes=1)
+    assert [one.sentence for one in found if kinds(one) == {"withhold"}] == [
+        f"withhold {told.notation}"
+    ]
+    alone = cb.Release(table.domain, [told, cb.Total(25)])
+    found = suggest(alone, table)
+    assert not found.safe_already
+    assert judged_safe(found, table)
+
+
+def test_nothing_but_a_total():
+    table = people([1], one=["x"])
+    found = suggest(cb.publish(table, "N"), table)
+    assert not found.safe_already
+    assert len(found) == 0
+
+
+def test_exact_rates(children):
+    found = suggest(cb.publish(children, "[education|county]"), children, changes=1)
+    assert "publish [education|county] with 1 decimal instead of exactly" in [
+        one.sentence for one in found
+    ]
+
+
+def test_a_margin_is_rounded_hidden_and_suppressed(children):
+    found = suggest(cb.publish(children, "[county,education]"), children, changes=1)
+    assert {"coarser-counts", "hide-small", "suppress", "drop-variable"} <= set.union(
+        *(kinds(one) for one in found)
+    )
+    assert not any("withhold-total" in kinds(one) for one in found)
+
+
+def test_suppression_leaves_no_figure_hidden_needlessly(children):
+    release = cb.publish(children, "[county,education]", "[county]", "[education]")
+    found = suggest(release, children, changes=1, most=40)
+    only = next(
+        one
+        for one in found
+        if kinds(one) == {"suppress"}
+        and [c.notation for c in one.changes] == ["[county,education]"]
+    )
+    hidden = hidden_in(only.release.statements[0])
+    assert hidden.sum() == len(only.changes[0].figures)
+    for place in np.argwhere(hidden):
+        shown = hidden.copy()
+        shown[tuple(place)] = False
+        first = with_hidden(release.statements[0], shown)
+        less = cb.Release(release.domain, [first, *release.statements[1:]])
+        assert not cb.judge(less, children).safe
+
+
+def test_shown_figures_are_hidden_where_they_are_shown(monkeypatch, children):
+    monkeypatch.setattr(suppressing, "RESTORED", 0)
+    release = cb.publish(children, "[county,education]", "[county]")
+    policy = cb.Policy("two", rules=[MinimumCount(at_least=2)])
+    made = suppressing.suppress(
+        release, (0, 1), lambda one: (cb.judge(one, children, policy),), blind=False
+    )
+    assert [change.figures for change in made.changes] == [
+        (("Alpha", "Medium"), ("Alpha", "Very High"))
+    ]
+
+
+def test_suppression_with_more_changes_keeps_more(children):
+    found = suggest(cb.publish(children, "[education|county]"), children, most=40)
+    hidden = [
+        ({change for change in one.changes if change.kind != "suppress"}, one.kept.share)
+        for one in found
+        if "suppress" in kinds(one)
+    ]
+    assert len(hidden) > 1
+    for changes, share in hidden:
+        assert all(share > other for fewer, other in hidden if fewer < changes)
+
+
+def test_a_figure_with_a_hidden_part_is_hidden(children):
+    first = cb.publish(children, "[county,education]").statements[0]
+    hidden = np.zeros((4, 4), dtype=bool)
+    hidden[2, 1] = True
+    drafts = Drafts(cb.Release(children.domain, [with_hidden(first, hidden)]), children)
+    dropped, _ = drafts.made(DropVariable(0, "education", "x").applied(drafts.first))
+    assert hidden_in(dropped.statements[0]).tolist() == [False, False, True, False]
+
+
+def test_one_row_and_one_column():
+    row = people([[12, 1, 7]], one=["x"], y=["a", "b", "c"])
+    found = suggest(cb.publish(row, "[y|one]"), row)
+    assert len(found)
+    assert judged_safe(found, row)
+    column = people([[12], [1], [7]], g=["a", "b", "c"], one=["x"])
+    found = suggest(cb.publish(column, "[g,one]"), column)
+    assert len(found)
+    assert judged_safe(found, column)
+
+
+def test_suppressed_figures_stay_suppressed_when_the_statement_changes(children):
+    exact = cb.publish(children, "[education|county]@3").statements[0]
+    hidden = np.zeros((4, 4), dtype=bool)
+    hidden[1, :2] = True
+    release = cb.Release(children.domain, [with_hidden(exact, hidden), cb.Total(135)])
+    found = suggest(release, children, changes=1)
+    coarser = next(one for one in found if kinds(one) == {"fewer-digits"})
+    assert hidden_in(coarser.release.statements[0]).tolist() == hidden.tolist()
+    merged = next(one for one in found if kinds(one) == {"merge-levels"})
+    assert hidden_in(merged.release.statements[0])[1].any()
+
+
+def test_an_undecided_release_is_worked_on(monkeypatch):
+    table = people([[9, 1, 7], [8, 3, 2]], g=["a", "b"], y=["u", "v", "w"])
+    release = cb.publish(table, "[y|g]@3", "[g|y]@3")
+
+    def hurried(asked, *rest, **how):
+        how["seconds"] = 1e-9 if asked is release else None
+        return cb.judge(asked, *rest, **how)
+
+    monkeypatch.setattr(court, "judge", hurried)
+    found = suggest(release, table, changes=1)
+    assert found.verdict is cb.Outcome.UNDECIDED
+    assert not found.safe_already
+    assert len(found)
+    assert judged_safe(found, table)
+
+
+def test_what_time_did_not_allow_is_said(children):
+    release = cb.publish(children, "[education|county]@3", "[county|education]@3")
+    found = suggest(release, children, seconds=1e-9)
+    assert len(found) == 0
+    assert found.searched.left > 0
+    assert not found.searched.complete
+    assert f"{found.searched.left} not tried" in str(found)
+
+
+def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
+    def hurried(asked, *rest, **how):
+        return cb.judge(asked, *rest, **{**how, "seconds": 1e-9})
+
+    monkeypatch.setattr(court, "judge", hurried)
+    release = cb.publish(children, "[education|county]@3", "[county|education]@3")
+    found = suggest(release, children, changes=1)
+    assert found.searched.undecided > 0
+    assert f"{found.searched.undecided} of them undecided" in found.summary
+    assert judged_safe(found, children)
+
+
+def test_nothing_found_is_not_nothing_exists(children):
+    policy = cb.Policy("large", rules=[MinimumCount(at_least=10**6)])
+    found = suggest(cb.publish(children, "[county]"), children, policy, changes=1)
+    assert len(found) == 0
+    assert f"no safe release was found: {found.searched.tried} releases tried" in found.summary
+    assert found.searched.complete
+
+
+def test_labels_of_all_sorts(tmp_path):
+    levels = ["Zürich, Stadt", 'O"Brien', "<script>alert(1)</script>", "=1+1"]
+    table = people([[9, 1], [7, 8], [2, 9], [8, 7]], **{"où, là": levels, "y|z": ["é", "[x]"]})
+    found = suggest(cb.publish(table, '["où, là","y|z"]'), table)
+    assert judged_safe(found, table)
+    html = found._repr_html_()
+    assert "<script>" not in html
+    assert {"merge-levels", "suppress"} <= set.union(*(kinds(one) for one in found))
+    for one in found:
+        cb.write_release(one.release, tmp_path / "instead.toml")
+        again = cb.read_release(tmp_path / "instead.toml")
+        assert again.digest == one.release.digest
+        assert cb.judge(again, table).safe
+    assert any("Zürich, Stadt" in one.sentence for one in found)
+
+
+def test_merged_levels_with_the_name_of_another_level():
+    table = people([[9, 1], [1, 8], [8, 8], [7, 9]], g=["a", "b", "a+b", "c"], y=["u", "v"])
+    found = suggest(cb.publish(table, "[y|g]"), table, changes=1, most=40)
+    merged = next(one for one in found if one.sentence == "merge a and b of g")
+    assert merged.release.domain.levels("g (merged)") == ("a+b+", "a+b", "c")
+
+
+def test_levels_of_groupings_are_merged_further():
+    counts = [[9, 1], [1, 8], [8, 8], [7, 9]]
+    table = people(counts, g=["a", "b", "c", "d"], y=["u", "v"])
+    parts = {"ab": ["a", "b"], "c": ["c"], "d": ["d"]}
+    table = table.grouped("g (merged)", of="g", levels=parts)
+    drafts = Drafts(cb.publish(table, '[y|"g (merged)"]'), table)
+    change = MergeLevels("g (merged)", ("ab", "c", "d"), ((0, 1), (2,)))
+    release, _ = drafts.made(change.applied(drafts.first))
+    name = "g (merged) (merged)"
+    assert release.statements[0].given == (name,)
+    assert release.domain.grouping(name) == ("g", ((0, 1, 2), (3,)))
+
+
+def test_rows_that_hold_nobody():
+    table = people([[0, 0], [9, 1], [8, 3]], g=["a", "b", "c"], y=["u", "v"])
+    found = suggest(cb.publish(table, "[y|g]"), table)
+    assert len(found)
+    assert judged_safe(found, table)
+
+
+def test_structural_zeros_stay_known(children):
+    table = cb.Table(
+        cb.Domain({"g": ["a", "b"], "y": ["u", "v", "w"]}),
+        [[0, 9, 1], [8, 7, 6]],
+        structural=[[True, False, False], [False, False, False]],
+    )
+    found = suggest(cb.publish(table, "[y|g]"), table)
+    assert len(found)
+    for one in found:
+        assert any(isinstance(said, cb.Prior) for said in one.release.statements)
+    assert judged_safe(found, table)
+
+
+def test_a_smaller_table_is_judged_too():
+    """The margin holds a lone person whom the omitted variable would hide."""
+    table = people([[[5, 0], [1, 0]], [[6, 7], [8, 9]]], a=["x", "y"], b=["p", "q"], c=["m", "n"])
+    found = suggest(cb.publish(table, "[a,b,c]"), table, changes=1, most=40)
+    assert not any(one.sentence == "drop c from [a,b,c]" for one in found)
+    assert len(found)
+    assert all(one.verdicts[0].domain == table.domain for one in found)
+    dropped = [one for one in found if kinds(one) == {"drop-variable"}]
+    assert all(len(one.verdicts) == 2 for one in dropped)
+
+
+def test_an_unsafe_margin_of_a_table_whose_cells_are_safe():
+    table = people([[[5, 6], [1, 0]], [[6, 7], [8, 9]]], a=["x", "y"], b=["p", "q"], c=["m", "n"])
+    release = cb.publish(table, "[a,b]")
+    assert cb.judge(release, table).safe
+    found = suggest(release, table, changes=1)
+    assert found.verdict is cb.Outcome.UNSAFE
+    assert "UNSAFE under the policy small-counts as a table of a, b;" in found.summary
+    assert judged_safe(found, table)
+    named = [one.release.statements[0].variables for one in found]
+    assert all(
+        cb.judge(one.release, table, over=names).safe
+        for one, names in zip(found, named, strict=True)
+    )
+
+
+def test_a_margin_that_was_asked_for(children):
+    found = suggest(cb.publish(children, "[county,education]"), children, over=["county"])
+    assert found.safe_already
+    assert found.to_dict()["over"] == [["county"]]
+
+
+def test_judging_without_the_counts(children):
+    found = suggest(
+        cb.publish(children, "[education|county]@2"), children, independent=True, changes=1
+    )
+    assert "do not depend on the counts" in found.warning
+    for one in found:
+        assert one.verdict.independent
+        assert cb.judge(one.release, independent=True).safe
+
+
+def test_what_an_intruder_knows_counts(children):
+    release = cb.publish(children, "[education|county]@1")
+    assert suggest(release, children).safe_already
+    knows = [cb.Prior(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})]
+    found = suggest(release, children, knows=knows, changes=1)
+    assert not found.safe_already
+    assert len(found)
+    assert judged_safe(found, children, knows=knows)
+
+
+def test_policies_with_rows_of_some_variables(children):
+    policy = cb.Policy(
+        "rows",
+        rules=[
+            SmallCounts(at_most=3, values=2),
+            GroupDisclosure(responses=["education"], given=["county"]),
+        ],
+    )
+    found = suggest(cb.publish(children, "[education|county]@2"), children, policy, changes=1)
+    assert len(found)
+    assert judged_safe(found, children, policy=policy)
+
+
+def test_the_same_again(children):
+    release = cb.publish(children, "[education|county]@3")
+    first, second = (suggest(release, children) for _ in range(2))
+    assert [one.sentence for one in first] == [one.sentence for one in second]
+
+
+def test_progress_is_told(children):
+    told = []
+    suggest(
+        cb.publish(children, "[education|county]@2"),
+        children,
+        changes=1,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert told
+    assert all(0 < done <= total for done, total in told)
+
+
+def test_margins_of_the_czech_workers():
+    names = ("smoke", "mental", "phys", "systol", "protein", "family")
+    table = people(np.reshape(CZECH, (2,) * 6), **{name: ["no", "yes"] for name in names})
+    found = suggest(cb.publish(table, f"[{','.join(names)}]"), table, changes=1)
+    assert {"suppress", "coarser-counts", "hide-small", "drop-variable"} <= set.union(
+        *(kinds(one) for one in found)
+    )
+    assert judged_safe(found, table)
+
+
+# What is tried
+
+
+def test_changes_that_change_nothing(children):
+    release = cb.publish(children, "[education|county]@2", "[county]~5")
+    plan = Drafts(release, children).first
+    assert FewerDigits((0,), 2, ("x",)).applied(plan) is None
+    assert FewerDigits((1,), 1, ("x",)).applied(plan) is None
+    assert CoarserCounts((1,), 5, ("x",)).applied(plan) is None
+    assert CoarserCounts((0,), 10, ("x",)).applied(plan) is None
+    assert HideSmall((1,), 4, ("x",)).applied(plan) is None
+    assert DropVariable(0, "education", "x").applied(plan) is None
+    assert DropVariable(1, "county", "x").applied(plan) is None
+    assert DropVariable(1, "education", "x").applied(plan) is None
+    without = Withhold(0, "x").applied(plan)
+    assert Withhold(0, "x").applied(without) is None
+    assert Withhold(1, "x").applied(without) is None
+    assert MergeLevels("education", ("a",), ((0, 1), (2,), (3,))).applied(without) is None
+    assert WithholdTotal().applied(WithholdTotal().applied(plan)) is None
+
+
+def test_exact_margins_tell_the_total(children):
+    plan = Drafts(cb.publish(children, "[county]"), children).first
+    assert WithholdTotal().applied(plan) is None
+    assert WithholdTotal().applied(CoarserCounts((0,), 5, ("x",)).applied(plan)) is not None
+
+
+def test_merges_join_if_they_are_apart(children):
+    plan = Drafts(cb.publish(children, "[education|county]@2"), children).first
+    levels = children.domain.levels("education")
+    first = MergeLevels("education", levels, ((0, 1), (2,), (3,)))
+    second = MergeLevels("education", levels, ((0,), (1,), (2, 3)))
+    overlapping = MergeLevels("education", levels, ((0,), (1, 2), (3,)))
+    both = second.applied(first.applied(plan))
+    assert both.merges == (("education", ((0, 1), (2, 3))),)
+    assert overlapping.applied(first.applied(plan)) is None
+    assert first.sentence == "merge Low and Medium of education"
+
+
+def test_many_levels_are_merged_in_pairs_and_blocks():
+    table = people(np.ones((20, 2), dtype=int), age=list(range(20)), y=["u", "v"])
+    drafts = Drafts(cb.publish(table, "[y|age]"), table)
+    merges = [
+        one
+        for one in proposals(drafts, cb.read_policy("small-counts"))
+        if isinstance(one, MergeLevels)
+    ]
+    assert len(merges) == 19 + 3
+    assert [len(one.groups) for one in merges[19:]] == [10, 5, 3]
+
+
+def test_unchanged_statements_stay_what_they_are(children):
+    release = cb.publish(children, "[county]~5", count_rounding="random", rng=3)
+    drafts = Drafts(release, children)
+    made, places = drafts.made(drafts.first)
+    assert made.statements[0] is release.statements[0]
+    assert places == {0: 0}
+    coarser, _ = drafts.made(CoarserCounts((0,), 10, ("x",)).applied(drafts.first))
+    assert (coarser.statements[0].base, coarser.statements[0].rounding) == (10, "nearest")
+
+
+def test_announced_tolerances():
+    table = people([[9, 2], [7, 4]], g=["a", "b"], y=["u", "v"])
+    release = cb.publish(table, "[y|g]@2", eps="0.006")
+    drafts = Drafts(release, table)
+    dropped, _ = drafts.made(DropVariable(0, "g", "x").applied(drafts.first))
+    assert dropped.statements[0].rule == "within eps <= 3/500"
+    coarser, _ = drafts.made(FewerDigits((0,), 1, ("x",)).applied(drafts.first))
+    assert coarser.statements[0].rule == "1 decimals, nearest"
+    hidden = with_hidden(release.statements[0], np.array([[True, True], [False, False]]))
+    assert hidden.rule == "within eps <= 3/500"
+    assert hidden.missing == "suppressed"
+
+
+def test_hidden_figures_beside_empty_rows_cannot_be_written():
+    table = people([[0, 0], [9, 1]], g=["a", "b"], y=["u", "v"])
+    rates = cb.publish(table, "[y|g]").statements[0]
+    assert with_hidden(rates, np.array([[False, False], [True, True]])) is None
+    assert with_hidden(rates, np.zeros((2, 2), dtype=bool)) is rates
+
+
+def test_margins_that_changed_are_judged(children):
+    koch = cb.example_table("koch4")
+    original = cb.publish(koch, "[center,status]", "[status,treatment,recovery]")
+    assert scopes_of(original, original, None) == [None]
+    named = cb.publish(koch, "[center,status]")
+    assert scopes_of(named, original, None) == [None, ("center", "status")]
+    assert scopes_of(named, named, ("center",)) == [("center",)]
+    assert scopes_of(original, named, ("center",)) == [
+        ("center",),
+        ("center", "status", "treatment", "recovery"),
+        ("status", "treatment", "recovery"),
+    ]
+
+
+def test_rules_about_variables_that_a_margin_does_not_have():
+    rows = GroupDisclosure(responses=["education"])
+    small = SmallCounts(at_most=3, values=2)
+    policy = cb.Policy("both", rules=[small, rows], respondent=True)
+    assert policy_within(policy, ("education", "county")) is policy
+    within = policy_within(policy, ("county",))
+    assert within.rules == (small,)
+    assert within.respondent
+    assert policy_within(cb.Policy("rows", rules=[rows]), ("county",)) is None
+    assert policy_within(cb.Policy("exact", rules=[ExactDisclosure()]), ("county",)) is not None
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"most": 0}, "most=0"),
+        ({"changes": True}, "changes=True"),
+        ({"seconds": 0}, "seconds=0"),
+        ({"seconds": "5"}, "seconds='5'"),
+        ({"over": ["age"]}, "unknown variable 'age'"),
+        ({"policy": "none such"}, "none such"),
+    ],
+)
+def test_bad_questions(children, how, said):
+    with pytest.raises(cb.InvalidInput, match=said):
+        suggest(cb.publish(children, "[county]"), children, **how)
+
+
+def test_what_is_no_release_or_table(children):
+    with pytest.raises(cb.InvalidInput, match="give a Release"):
+        suggest("[county]", children)
+    with pytest.raises(cb.InvalidInput, match="give the Table"):
+        suggest(cb.publish(children, "[county]"), None)
+
+
+# How it is said
+
+
+def test_frames_and_plain_values(children):
+    found = suggest(cb.publish(children, "[education|county]@2"), children, most=4)
+    assert len(found.to_frame("pandas")) == 4
+    assert found[0] is found.found[0]
+    assert list(found[1:]) == list(found.found[1:])
+    check_schema(found.to_dict())
+    assert repr(found[0]).startswith("<Suggestion: ")
+    assert repr(found).startswith("<Suggestions: [education|county]@2")
+
+
+def check_schema(content):
+    file = resources.files("cellbounds.report") / "schemas" / "suggest-1.schema.json"
+    schema = json.loads(file.read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(json.loads(json.dumps(content)))
+
+
+# The command
+
+
+@pytest.fixture
+def suggested(run, monkeypatch, children, tmp_path):
+    """Run `cellbounds suggest` on the table of children."""
+    monkeypatch.setitem(cli.commands.commands, "suggest", command)
+    file = tmp_path / "children.csv"
+    children.write(file)
+    return lambda *rest: run("suggest", file, *rest)
+
+
+def test_the_command(suggested):
+    code, out, err = suggested("[education|county]@2", "--changes", 1, "--most", 3)
+    assert (code, err) == (0, "")
+    assert "publish [education|county] with 1 decimal instead of 2" in out
+
+
+def test_exit_statuses(suggested, tmp_path):
+    assert suggested("[education|county]@1")[0] == 0
+    policy = tmp_path / "large.toml"
+    policy.write_text('name = "large"\n[[rule]]\nrule = "minimum-count"\nat_least = 1000000\n')
+    code, out, _ = suggested("[county]", "--policy", policy, "--changes", 1)
+    assert code == 1
+    assert "no safe release was found" in out
+    for bad in (["--policy", "nobody"], ["--most", "0"], ["--over", "age"], ["--jobs", "0"]):
+        code, out, err = suggested("[county]", *bad)
+        assert (code, out) == (2, "")
+        assert err.startswith("error: ")
+
+
+def test_what_an_intruder_knows_comes_from_a_file(suggested, children, tmp_path):
+    told = cb.Prior(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})
+    cb.write_release(cb.Release(children.domain, [told]), tmp_path / "known.toml")
+    code, out, _ = suggested("[education|county]@1", "--knows", tmp_path / "known.toml")
+    assert code == 0
+    assert "nothing has to change" not in out
+    code, _, err = suggested("[education|county]@1", "--knows", tmp_path / "nothing.toml")
+    assert code == 2
+    assert err.startswith("error: ")
+
+
+def test_json_and_csv(suggested):
+    code, out, _ = suggested("[education|county]@2", "--format", "json", "--changes", 1)
+    assert code == 0
+    check_schema(json.loads(out))
+    code, out, _ = suggested("[education|county]@2", "--format", "csv", "--changes", 1)
+    lines = list(csv.DictReader(io.StringIO(out)))
+    assert lines[0]["rank"] == "1"
+    assert {"kept", "changes", "what to do", "release"} < set(lines[0])
+
+
+def test_saved_suggestions_are_safe_when_they_are_read_again(suggested, children, tmp_path):
+    folder = tmp_path / "saved"
+    code, _, _ = suggested("[education|county]@2", "--save", folder, "--most", 6)
+    assert code == 0
+    files = sorted(folder.glob("*.toml"))
+    assert [file.name for file in files] == [f"suggestion-{rank}.toml" for rank in range(1, 7)]
+    for file in files:
+        assert cb.judge(cb.read_release(file), children).safe
+    code, out, err = suggested("[education|county]@2", "--save", folder)
+    assert (code, out) == (2, "")
+    assert "holds suggestions already" in err
+
+
+def test_a_folder_that_cannot_be_made(suggested, tmp_path):
+    taken = tmp_path / "file"
+    taken.write_text("x")
+    code, out, err = suggested("[county]", "--save", taken)
+    assert code == 2
+    assert "cannot be made" in err or "is a file" in err
+    code, out, err = suggested("[county]", "--save", tmp_path / "no" / "folder")
+    assert (code, out) == (2, "")
+    assert "cannot be made" in err
