@@ -9,10 +9,10 @@ demo: .venv/.base
 	@echo '$$ cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent'
 	@$(BIN)/cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent
 
-test: .venv/.test
+test: .venv/.test .venv/.browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-long: .venv/.test
+test-long: .venv/.test .venv/.browser
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: .venv/.test
@@ -50,6 +50,18 @@ clean:
 
 .venv/.test: .venv/.base
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,bench]'
+	touch $@
+
+# The browser tests of the report need Chromium; where it cannot be had they are skipped and say so.
+.venv/.browser: .venv/.python
+	@for name in chromium chromium-browser google-chrome; do \
+	    command -v $$name >/dev/null && exit 0; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	else \
+	    echo "no Chromium found: install it to run the browser tests"; \
+	fi
 	touch $@
 
 .venv/.bench: .venv/.base

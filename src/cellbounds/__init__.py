@@ -18,6 +18,7 @@ from cellbounds.papers import example_path, example_table
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total, publish
 from cellbounds.releases.files import read_release
 from cellbounds.releases.writing import write_release
+from cellbounds.report.filing import Report, build_report
 from cellbounds.results import (
     UNBOUNDED,
     Attainable,
@@ -81,6 +82,7 @@ __all__ = [
     "Prior",
     "Rate",
     "Release",
+    "Report",
     "Suggestion",
     "Suggestions",
     "Synthetic",
@@ -97,6 +99,7 @@ __all__ = [
     "attainable",
     "audit",
     "bounds",
+    "build_report",
     "combine_sets",
     "compare_loglinear",
     "compare_utility",

@@ -43,6 +43,7 @@ ROOMS = (
     "risk",
     "synthetic",
     "papers",
+    "ledger",
     "report",
     "cli",
 )
@@ -59,6 +60,10 @@ HEAVY = (
     "altair",
     "openpyxl",
     "arviz_stats",
+    "jinja2",
+    "sqlalchemy",
+    "alembic",
+    "psycopg",
     "ortools",
     "highspy",
     "numba",

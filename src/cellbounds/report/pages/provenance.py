@@ -1,0 +1,53 @@
+"""Where a report comes from: versions, seed, digests; a clock only if it is asked for."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from importlib import metadata
+from typing import Any
+
+from cellbounds.errors import InvalidInput
+from cellbounds.table import Table
+from cellbounds.version import __version__
+
+__all__ = ["made_at", "provenance"]
+
+LIBRARIES = ("numpy", "scipy", "highspy", "ortools", "python-flint", "numba", "jinja2")
+"""What may have a hand in an answer, or in the page."""
+
+
+def provenance(table: Table | None, *, key: bytes | None, seed: int | None) -> dict[str, Any]:
+    """Versions, seed, and the table's digest under a key that only its owner has.
+
+    A plain digest would single the table out among the few that are consistent; it stands in the
+    internal part only.
+    """
+    keyed = None if table is None or key is None else table.keyed_digest(key)
+    return {"versions": _versions(), "seed": seed, "keyed_digest": keyed}
+
+
+def _versions() -> dict[str, str]:
+    found = {"cellbounds": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue  # an optional library that is not here had no hand in it
+    return found
+
+
+def made_at() -> str:
+    """Now, or what SOURCE_DATE_EPOCH says, in UTC to the second."""
+    said = os.environ.get("SOURCE_DATE_EPOCH")
+    if said is None:
+        moment = datetime.datetime.now(datetime.UTC)
+    else:
+        try:
+            moment = datetime.datetime.fromtimestamp(int(said), datetime.UTC)
+        except (ValueError, OverflowError, OSError):
+            raise InvalidInput(
+                f"SOURCE_DATE_EPOCH is {said!r}; it has to be whole seconds since 1970, or unset"
+            ) from None
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
