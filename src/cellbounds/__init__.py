@@ -34,8 +34,10 @@ from cellbounds.results import (
 )
 from cellbounds.results.charts import save_chart
 from cellbounds.risk.auditing import Audit, audit
+from cellbounds.risk.exploring import Frontier, explore
 from cellbounds.risk.policies import Outcome, Policy, Verdict, judge, profile_names, read_policy
 from cellbounds.risk.suggesting import Suggestion, Suggestions, suggest
+from cellbounds.risk.together import SafeSets, safe_margins
 from cellbounds.risk.utility import (
     Kept,
     compare_loglinear,
@@ -66,6 +68,7 @@ __all__ = [
     "Draws",
     "Evidence",
     "Explanation",
+    "Frontier",
     "GammaPoisson",
     "Grouping",
     "InconsistentRelease",
@@ -83,6 +86,7 @@ __all__ = [
     "Rate",
     "Release",
     "Report",
+    "SafeSets",
     "Suggestion",
     "Suggestions",
     "Synthetic",
@@ -107,6 +111,7 @@ __all__ = [
     "estimate_tables",
     "example_path",
     "example_table",
+    "explore",
     "fit_loglinear",
     "hellinger",
     "independence",
@@ -119,6 +124,7 @@ __all__ = [
     "read_policy",
     "read_release",
     "read_table",
+    "safe_margins",
     "sample",
     "save_chart",
     "suggest",

@@ -517,3 +517,23 @@ def test_bad_input():
         judge(table, release)
     with pytest.raises(cb.InvalidInput, match="give the Table"):
         judge(release, [[1, 1], [4, 8]])
+
+
+def test_rows_of_merged_givens_that_are_published_as_empty():
+    domain = cb.Domain({"a": ["x", "y", "z"], "b": ["p", "q"], "c": ["u", "v"]})
+    counts = [[[0, 0], [0, 0]], [[0, 0], [0, 0]], [[4, 5], [6, 7]]]
+    table = cb.Table(domain, counts).grouped("m", of="a", levels={"xy": ["x", "y"], "z": ["z"]})
+    release = cb.publish(table, "[b|m]@1")
+    assert cb.judge(release, table).safe
+    assert cb.judge(release, table, over=("m", "b")).safe
+
+
+def test_respondents_that_no_time_is_left_for_are_undecided():
+    table = cb.example_table("koch4")
+    release = cb.publish(table, "[recovery|center,status,treatment]@1")
+    assert not [one for one in cb.judge(release, table, "strict").cells if "budget" in one.evidence]
+    hurried = cb.judge(release, table, "strict", seconds=1e-9)
+    assert hurried.verdict is cb.Outcome.UNDECIDED
+    late = [one for one in hurried.cells if "budget was spent" in one.evidence]
+    assert late
+    assert all(one.respondent and one.outcome is cb.Outcome.UNDECIDED for one in late)

@@ -7,6 +7,8 @@ import sys
 import click
 
 from cellbounds.cli.audits import attack, audit
+from cellbounds.cli.exploring import explore
+from cellbounds.cli.margin_sets import margins
 from cellbounds.cli.options import (
     BAD_INPUT,
     EPILOG,
@@ -67,5 +69,17 @@ def commands() -> None:
     """What published rates and margins reveal about a confidential table of counts."""
 
 
-for command in (audit, attack, suggest, count, posterior, sample, synthesize, verify, reproduce):
+for command in (
+    audit,
+    attack,
+    explore,
+    margins,
+    suggest,
+    count,
+    posterior,
+    sample,
+    synthesize,
+    verify,
+    reproduce,
+):
     commands.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,12 @@ NEGLIGIBLE = 1e-5
 """Counts at either end that together are less likely than this are not drawn."""
 
 COLUMNS = 4
+
+PLACEHOLDER = "\ue000"
+"""For private use, so that no script of the page holds it."""
+
+OFFERED = {"export": True, "source": False, "compiled": False, "editor": False}
+"""What the menu of a page offers: pictures; no editor elsewhere, which would be sent the data."""
 
 
 def _altair() -> Any:
@@ -94,7 +101,9 @@ def _points(posterior: Posterior, cell: int) -> list[tuple[int, float]]:
 
 
 def save_chart(chart: Any, path: str | Path) -> None:
-    """Write a chart to an SVG or PNG file, whole or not at all.
+    """Write a chart to an SVG, PNG or HTML file, whole or not at all.
+
+    HTML files show what points stand for on hover, and need no network.
 
     Examples
     --------
@@ -114,5 +123,21 @@ def save_chart(chart: Any, path: str | Path) -> None:
         write_whole(target, vl_convert.vegalite_to_svg(made))
     elif target.suffix == ".png":
         write_whole(target, vl_convert.vegalite_to_png(made, scale=2))
+    elif target.suffix == ".html":
+        write_whole(target, _page(made))
     else:
-        raise InvalidInput(f"{target.name} is no chart file; end its name with .svg or .png")
+        raise InvalidInput(f"{target.name} is no chart file; end its name with .html, .svg or .png")
+
+
+def _page(chart: dict[str, Any]) -> str:
+    """A page with the chart and all that draws it.
+
+    The chart stands in a script, which a label with "</script>" must not end: "<" is written as
+    the script's own escape. A character that plain JSON never holds takes its place meanwhile.
+    """
+    import vl_convert
+
+    kept = chart | {"usermeta": {"embedOptions": {"actions": OFFERED}}}
+    held = json.dumps(kept).replace("<", PLACEHOLDER)
+    page: str = vl_convert.vegalite_to_html(held, bundle=True)
+    return page.replace(PLACEHOLDER, "\\u003c")

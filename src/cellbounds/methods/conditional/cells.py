@@ -246,11 +246,14 @@ class CellCounts:
         step = int(solution.shapes.step[row])
         singles: list[Iterable[int]] = []
         runs: list[Progression] = []
+        borders: dict[int, int] = {}  # few strides, but perhaps very many progressions
         count = 0
         for first, last, stride in sums.progressions:
             cut = last
             if begin is not None and stride % step == 0 and first != last:
-                border = begin + solution.shapes.touch(row, stride)
+                border = borders.get(stride)
+                if border is None:
+                    border = borders[stride] = begin + solution.shapes.touch(row, stride)
                 start = first + max(0, -(-(border - first) // stride)) * stride
                 if last is None or last - start > _SHORT * stride:
                     runs.append((start, last, stride))

@@ -17,7 +17,7 @@ from cellbounds.risk.policies.deciding import certainly_held, largest_within
 from cellbounds.risk.policies.likeness import alike_cells
 from cellbounds.risk.policies.policy import Policy
 from cellbounds.risk.policies.reach import Reach, Swapped
-from cellbounds.risk.policies.rules import Rule
+from cellbounds.risk.policies.rules import MinimumCount, Rule
 from cellbounds.risk.policies.scenarios import as_respondent, as_small
 from cellbounds.risk.policies.scene import Scene, found_in
 from cellbounds.risk.policies.verdict import Finding, Outcome, worst
@@ -52,6 +52,9 @@ def respondents(scene: Scene, policy: Policy, effort: Effort) -> Iterator[Findin
         like = done.get(kind)
         if kind in done and like is None:
             continue
+        if like is None and part.left == 0:
+            yield from _not_tried(scene, policy, index)
+            continue
         try:
             view = _view(scene, policy, index, part, possible, like)
         except InconsistentRelease:
@@ -60,6 +63,22 @@ def respondents(scene: Scene, policy: Policy, effort: Effort) -> Iterator[Findin
         done.setdefault(kind, view)
         for rule in policy.rules:
             yield from _summed_up(view, rule)
+
+
+def _not_tried(scene: Scene, policy: Policy, index: tuple[int, ...]) -> Iterator[Finding]:
+    """What is left open of one cell when the budget is spent."""
+    labels = scene.domain.labels(index)
+    for rule in policy.rules:
+        if not isinstance(rule, MinimumCount):
+            yield Finding(
+                rule.name,
+                Outcome.UNDECIDED,
+                scene.over,
+                labels,
+                "nobody looked from here: the budget was spent",
+                "more time",
+                respondent=labels,
+            )
 
 
 def _small_cells(scene: Scene, most: int) -> Iterator[tuple[tuple[int, ...], bool | None]]:

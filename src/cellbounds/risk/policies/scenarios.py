@@ -77,17 +77,33 @@ def said_empty(release: Release) -> BoolArray:
 
 def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
     """Cells of a margin in rows that the rates of the release say hold nobody."""
-    domain = release.domain.project(over)
-    empty = np.zeros(domain.shape, dtype=bool)
+    domain, margin = release.domain, release.domain.project(over)
+    empty = np.zeros(margin.shape, dtype=bool)
     for statement in release.statements:
-        if not isinstance(statement, Conditional) or not set(statement.given) <= set(over):
+        if not isinstance(statement, Conditional):
             continue
-        shape = [len(release.domain.levels(name)) for name in statement.given]
-        said = statement.intervals.zero.reshape(shape)
-        axes = [statement.given.index(name) for name in over if name in statement.given]
-        spread = [len(domain.levels(n)) if n in statement.given else 1 for n in over]
+        said = statement.intervals.zero.reshape([len(domain.levels(n)) for n in statement.given])
+        names = list(statement.given)
+        for axis, name in enumerate(statement.given):
+            found = domain.grouping(name)
+            if name not in over and found is not None:
+                names[axis], groups = found
+                said = _among_levels(said, axis, groups, len(domain.levels(names[axis])))
+        if len(set(names)) < len(names) or not set(names) <= set(over):
+            continue
+        axes = [names.index(name) for name in over if name in names]
+        spread = [len(margin.levels(name)) if name in names else 1 for name in over]
         empty |= said.transpose(axes).reshape(spread)
     return empty
+
+
+def _among_levels(
+    said: BoolArray, axis: int, groups: Iterable[Iterable[int]], count: int
+) -> BoolArray:
+    """Rows of groups of levels as rows of the levels: empty if a group around one is."""
+    inside = [set(one) for one in groups]
+    around = [[place in one for one in inside] for place in range(count)]
+    return np.stack([said.compress(one, axis).any(axis) for one in around], axis)
 
 
 def margin_of(release: Release, table: Table, over: tuple[str, ...]) -> Table:

@@ -1,0 +1,129 @@
+"""`margins`: which margins, or other statements, may be released together."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cellbounds.cli.options import (
+    EPILOG,
+    SAFE,
+    UNDECIDED,
+    UNSAFE,
+    check_writable,
+    format_options,
+    names_of,
+    policy_options,
+    read_owned,
+    table_options,
+    workers,
+    write_text,
+)
+from cellbounds.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from cellbounds.risk.together import SafeSets
+
+__all__ = ["margins"]
+
+
+@click.command(epilog=EPILOG)
+@click.argument("table", type=click.Path())
+@table_options
+@click.option("--way", type=int, metavar="K", help="All margins of K variables; else all margins.")
+@click.option("--margin", "chosen", multiple=True, metavar="A,B", help="A margin; repeat it.")
+@click.option(
+    "--statement",
+    "statements",
+    multiple=True,
+    metavar="STATEMENT",
+    help='Any statement, such as "[A,B]~5" or "[Y|A]@2"; repeat it.',
+)
+@click.option(
+    "--given",
+    multiple=True,
+    metavar="RELEASE",
+    help="What is out already: a statement or a release file; repeat it.",
+)
+@click.option("--no-total", is_flag=True, help="N is not published.")
+@policy_options
+@click.option(
+    "--seconds",
+    type=float,
+    default=600.0,
+    show_default=True,
+    help="Budget; what is not settled by then is reported as such.",
+)
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes for long work.")
+@format_options
+def margins(
+    table: str,
+    way: int | None,
+    chosen: tuple[str, ...],
+    statements: tuple[str, ...],
+    given: tuple[str, ...],
+    no_total: bool,
+    policy: str,
+    independent: bool,
+    seconds: float,
+    jobs: int,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Find the largest sets of margins of TABLE that are safe together.
+
+    TABLE is a tidy CSV file. The candidates are all its margins, unless --way, --margin or
+    --statement names others. Exit status 0 if some of them may be released, 1 if none, 3 if that
+    is not known.
+    """
+    if sum(map(bool, (way is not None, chosen, statements))) > 1:
+        raise InvalidInput(
+            "--way, --margin and --statement name the candidates; use one of them (--statement "
+            "takes margins too)"
+        )
+    if output is not None:
+        check_writable(output)
+    from cellbounds.releases.combining import combined_release
+    from cellbounds.report.progress import Progress
+    from cellbounds.risk.together import safe_margins
+
+    with Progress("reading the table") as progress:
+        owned = read_owned(table, options)
+        listed = [names_of(text) or [] for text in chosen]
+        out = combined_release(owned, given, total=False) if given else None
+        progress.say("judging sets")
+        with workers(jobs) as executor:
+            found = safe_margins(
+                owned,
+                margins=listed or way,
+                given=out,
+                statements=statements or None,
+                policy=policy,
+                total=not no_total,
+                independent=independent,
+                seconds=seconds,
+                executor=executor,
+                progress=progress.step,
+            )
+    write_text(_rendered(found, style), output)
+    return _status(found)
+
+
+def _rendered(found: SafeSets, style: str) -> str:
+    if style == "json":
+        return json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n"
+    if style == "csv":
+        from cellbounds.spreadsheets import csv_text
+
+        columns = found.columns()
+        return csv_text(list(columns), zip(*columns.values(), strict=True))
+    return f"{found}\n"
+
+
+def _status(found: SafeSets) -> int:
+    if any(one.statements for one in found.safe):
+        return SAFE
+    return UNSAFE if found.complete else UNDECIDED

@@ -1,0 +1,86 @@
+"""What a verdict about the published table says about the whole one.
+
+Each cell of the published table is the sum of its parts, the cells of the whole table behind it,
+and nothing else is said of the parts. So a part that is its cell's only possible one (the others
+are structural zeros) has the attainable counts S of the cell; every other possible part has
+{0, ..., max S}. Suppose that the published table keeps the rules, and take a possible part that
+holds k of its cell's n >= k people.
+
+Small counts (at most t). The set of the part has at least as many members as S and is at least as
+wide. If n <= t, the rule speaks of the cell too, and what the cell keeps, the part keeps, the more
+so as k <= n. If n > t, then max S >= t + 1, and it is enough that the rule is kept by
+{0, ..., t + 1} for a count of t, where it asks most; this is looked up, see `broken_small`.
+
+Exact disclosure. A part with a single attainable count is its cell's only possible one, or max S
+is 0 and S = {0}: the cell had a single attainable count as well, the same.
+
+Shown figures are the same for both. Structural zeros and rows published as empty are left out of
+both. Every table is as good as the true one here, so this holds without the true counts as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cellbounds.results import ValueSet
+from cellbounds.risk.exploring.designs import Design
+from cellbounds.risk.policies import (
+    ExactDisclosure,
+    GroupDisclosure,
+    MinimumCount,
+    Policy,
+    Rule,
+    SmallCounts,
+)
+from cellbounds.risk.policies.deciding import broken_small
+
+__all__ = ["carries_over", "policy_for"]
+
+
+def carries_over(policy: Policy) -> bool:
+    """Whether the whole table is safe if the published one is, by the note above.
+
+    Examples
+    --------
+    >>> from cellbounds import read_policy
+    >>> carries_over(read_policy("small-counts"))
+    True
+    """
+    return not policy.respondent and all(map(_carries_over, policy.rules))
+
+
+def _carries_over(rule: Rule) -> bool:
+    if isinstance(rule, SmallCounts):
+        part = ValueSet([(0, rule.small + 1, 1)])
+        return broken_small(rule, part, ValueSet.from_values([rule.small])) is False
+    return isinstance(rule, ExactDisclosure | MinimumCount)
+
+
+def policy_for(policy: Policy, design: Design) -> Policy | None:
+    """The policy for the published table; None if no rule speaks of it.
+
+    Rules that name variables speak of them as they are published. A rule about a variable that is
+    not published has nothing to say here: it is left to the whole table.
+    """
+    published = dict(zip(design.variables, design.names, strict=True))
+    rules: list[Rule] = []
+    for rule in policy.rules:
+        if isinstance(rule, GroupDisclosure):
+            named = (*(rule.responses or ()), *(rule.given or ()))
+            if not set(named) <= set(published):
+                continue
+            rules.append(_renamed(rule, published))
+        else:
+            rules.append(rule)
+    if not rules:
+        return None
+    respondent = policy.respondent and not all(isinstance(one, MinimumCount) for one in rules)
+    most = policy.respondent_at_most if respondent else None
+    return replace(policy, rules=tuple(rules), respondent=respondent, respondent_at_most=most)
+
+
+def _renamed(rule: GroupDisclosure, published: dict[str, str]) -> GroupDisclosure:
+    def renamed(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if names is None else tuple(published[name] for name in names)
+
+    return replace(rule, responses=renamed(rule.responses), given=renamed(rule.given))
