@@ -32,8 +32,8 @@ LINES, HTML_LINES = 100, 60
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
 
 DEPENDS = (
-    "this verdict depends on the confidential counts: keep it to yourself (independent=True judges "
-    "without them)"
+    "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
+    "--independent judges without them)"
 )
 
 

@@ -22,7 +22,7 @@ FORMAT = "cellbounds-suggest/1"
 
 DEPENDS = (
     "these suggestions depend on the confidential counts: keep them, and that they were needed, to "
-    "yourself (independent=True judges without the counts)"
+    "yourself (independent=True or --independent judges without the counts)"
 )
 
 RANKED = (

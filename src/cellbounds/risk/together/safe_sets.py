@@ -19,7 +19,7 @@ LINES, HTML_LINES = 60, 40
 
 DEPENDS = (
     "which sets are safe depends on the confidential counts, and so does their utility: keep this "
-    "to yourself (independent=True judges without them)"
+    "to yourself (independent=True or --independent judges without them)"
 )
 
 
