@@ -1,9 +1,13 @@
-"""Profiles of the property tests: `default` for every run, `long` for `make test-long`."""
+"""Profiles of the property tests: `default` for every run, `long` for `make test-long`.
+
+``CELLBOUNDS_NEEDS="Chromium PostgreSQL"`` lets tests fail that would be skipped for want of these.
+"""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -15,3 +19,13 @@ settings.register_profile(
     "long", max_examples=12_000, deadline=None, suppress_health_check=_CHECKS, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_NEEDED = os.environ.get("CELLBOUNDS_NEEDS", "").split()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.skipped and any(word in str(report.longrepr) for word in _NEEDED):
+        report.outcome = "failed"
+    return report
