@@ -14,6 +14,7 @@ from cellbounds.errors import (
 from cellbounds.fibre.asking import posterior, sample
 from cellbounds.fibre.combined import combine_sets
 from cellbounds.fibre.counting import TooManyTables, count_tables, estimate_tables, tables
+from cellbounds.ledger import Ledger, LedgerError
 from cellbounds.papers import example_path, example_table
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total, publish
 from cellbounds.releases.files import read_release
@@ -74,6 +75,8 @@ __all__ = [
     "InconsistentRelease",
     "InvalidInput",
     "Kept",
+    "Ledger",
+    "LedgerError",
     "Linear",
     "Margin",
     "MonteCarlo",

@@ -8,6 +8,7 @@ import click
 
 from cellbounds.cli.audits import attack, audit
 from cellbounds.cli.exploring import explore
+from cellbounds.cli.ledger import ledger
 from cellbounds.cli.margin_sets import margins
 from cellbounds.cli.options import (
     BAD_INPUT,
@@ -75,6 +76,7 @@ for command in (
     explore,
     margins,
     suggest,
+    ledger,
     count,
     posterior,
     sample,

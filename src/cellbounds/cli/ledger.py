@@ -1,0 +1,336 @@
+"""`ledger`: what was released before, and whether something more may follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cellbounds.cli.ledger_options import (
+    CODES,
+    asking,
+    independent_option,
+    json_text,
+    output_option,
+    owned_options,
+    place_argument,
+    policy_option,
+    protect_option,
+    question_options,
+    signed_options,
+    style_option,
+    wait_option,
+    work_options,
+    working,
+    write_answer,
+)
+from cellbounds.cli.options import (
+    EPILOG,
+    SAFE,
+    UNDECIDED,
+    UNSAFE,
+    names_of,
+    policy_options,
+    read_owned,
+    write_text,
+)
+from cellbounds.errors import InvalidInput
+
+__all__ = ["ledger"]
+
+
+@click.group(epilog=EPILOG)
+def ledger() -> None:
+    """What was released about a table, and whether something more may follow.
+
+    LEDGER is a file, or a database such as postgresql://user@host/database?ledger=NAME.
+    """
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@owned_options
+@policy_options
+@protect_option
+@click.option("--keep-table", is_flag=True, help="Keep the table in LEDGER itself.")
+@click.option("--who", help="Who does it; the user who runs this unless given.")
+@click.option("--why", default="", help="A reason, for the record.")
+@wait_option
+def init(
+    place: str,
+    tables: tuple[str, ...],
+    policy: str,
+    independent: bool,
+    protect: tuple[str, ...],
+    keep_table: bool,
+    who: str | None,
+    why: str,
+    wait: float,
+    **options: Any,
+) -> int:
+    """Make a new ledger for a confidential table."""
+    from cellbounds.ledger import Ledger
+
+    if len(tables) != 1:
+        raise InvalidInput(f"{len(tables)} tables; give --table once, the confidential table")
+    made = Ledger.create(
+        place,
+        read_owned(tables[0], options),
+        policy,
+        independent=independent,
+        protect=[names_of(one) or () for one in protect],
+        keep_table=keep_table,
+        who=who,
+        why=why,
+        wait=wait,
+    )
+    found = made.verify()
+    click.echo(f"a ledger with 1 entry; head {found.head}")
+    return SAFE
+
+
+@ledger.command(epilog=EPILOG)
+@question_options
+@click.option("--record", is_flag=True, help="Record the question and its verdict.")
+@click.option("--who", help="Who asks; the user who runs this unless given.")
+@click.option("--why", default="", help="A reason, for the record.")
+@style_option("table", "json")
+@output_option
+def ask(
+    place: str,
+    statements: tuple[str, ...],
+    record: bool,
+    who: str | None,
+    why: str,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Judge RELEASE together with everything that was committed; nothing is published."""
+    with asking(place, statements, options) as (book, made, how):
+        answer = book.ask(made, record=record, who=who, why=why, **how)
+    write_answer(answer, style, output)
+    return CODES[answer.verdict.value]
+
+
+@ledger.command(epilog=EPILOG)
+@question_options
+@signed_options
+@click.option("--record", is_flag=True, help="If it is not safe, record that it was refused.")
+@click.option("--already-out", is_flag=True, help="It was published before: record it.")
+@click.option(
+    "--write",
+    "written",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write what was released to this release file (.toml).",
+)
+def commit(
+    place: str,
+    statements: tuple[str, ...],
+    who: str | None,
+    why: str,
+    record: bool,
+    already_out: bool,
+    written: str | None,
+    **options: Any,
+) -> int:
+    """Judge RELEASE under a lock, and record it as released if it is safe."""
+    from cellbounds.ledger import NotSafe
+    from cellbounds.releases.writing import write_release
+
+    if written is not None and not Path(written).absolute().parent.is_dir():
+        raise InvalidInput(f"--write {written}: its folder is not there; create it first")
+    try:
+        with asking(place, statements, options) as (book, made, how):
+            entry = book.commit(
+                made, who=who, why=why, record=record, already_out=already_out, **how
+            )
+    except NotSafe as refused:
+        click.echo(str(refused.answer))
+        return CODES[refused.answer.verdict.value]
+    if written is not None and entry.release is not None:
+        write_release(entry.release, written)
+    click.echo(f"entry {entry.number} released: {', '.join(entry.statements)}")
+    click.echo(f"verdict on everything that is out: {str(entry.outcome).upper()}")
+    click.echo(f"head {entry.hash}")
+    return SAFE
+
+
+@ledger.command(epilog=EPILOG)
+@question_options
+@signed_options
+def refuse(
+    place: str, statements: tuple[str, ...], who: str | None, why: str, **options: Any
+) -> int:
+    """Record that RELEASE was refused, with the verdict on it but without its figures."""
+    with asking(place, statements, options) as (book, made, how):
+        entry = book.refuse(made, who=who, why=why, **how)
+    said = ", ".join(entry.statements)
+    click.echo(f"entry {entry.number} refused: {said} ({str(entry.outcome).upper()})")
+    return SAFE
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@policy_option
+@independent_option
+@protect_option
+@click.option("--who", help="Who does it; the user who runs this unless given.")
+@click.option("--why", default="", help="The reason, for the record.")
+@owned_options
+@work_options
+@style_option("table", "json")
+@output_option
+def policy(
+    place: str,
+    policy: str | None,
+    independent: bool | None,
+    protect: tuple[str, ...],
+    who: str | None,
+    why: str,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Show the policy; or change it with --policy, --protect, and judge what is out again."""
+    with working(place, options) as (book, how):
+        if policy is None and independent is None and not protect:
+            write_text(f"{book.state().policy}\n", output)
+            return SAFE
+        margins = [names_of(one) or () for one in protect]
+        answer = book.set_policy(
+            policy, independent=independent, protect=margins, who=who, why=why, **how
+        )
+    write_answer(answer, style, output)
+    return CODES[answer.verdict.value]
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@signed_options
+@owned_options
+@work_options
+@style_option("table", "json")
+@output_option
+def refine(
+    place: str, who: str | None, why: str, style: str, output: str | None, **options: Any
+) -> int:
+    """Go on with a table of more variables, whose margin is the table of LEDGER."""
+    with working(place, options) as (book, how):
+        answer = book.refine(how.pop("table"), who=who, why=why, **how)
+    write_answer(answer, style, output)
+    return CODES[answer.verdict.value]
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@click.argument("later", type=click.Path())
+@signed_options
+@owned_options
+@work_options
+@style_option("table", "json")
+@output_option
+def grow(
+    place: str,
+    later: str,
+    who: str | None,
+    why: str,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Go on with LATER, a version of the table to which records were added.
+
+    --table gives the earlier versions, unless LEDGER keeps them.
+    """
+    newer = read_owned(later, options)
+    with working(place, options) as (book, how):
+        answer = book.grow(newer, earlier=how.pop("table"), who=who, why=why, **how)
+    write_answer(answer, style, output)
+    return CODES[answer.verdict.value]
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@wait_option
+@style_option("table", "json", "csv")
+@output_option
+def history(place: str, wait: float, style: str, output: str | None) -> int:
+    """Show every entry, for the owner; `export` makes the history that outsiders may see."""
+    from cellbounds.ledger import Ledger
+    from cellbounds.ledger.history import history_csv, history_text
+
+    book = Ledger.open(place, wait=wait)
+    if style == "json":
+        text = json_text(book.export(public=False))
+    else:
+        entries = book.history()
+        text = history_csv(entries) if style == "csv" else f"{history_text(entries)}\n"
+    write_text(text, output)
+    return SAFE
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@wait_option
+@click.option("--internal", is_flag=True, help="Everything, for the owner.")
+@output_option
+def export(place: str, wait: float, internal: bool, output: str | None) -> int:
+    """Write the history as JSON: without --internal, what outsiders may see."""
+    from cellbounds.ledger import Ledger
+
+    write_text(json_text(Ledger.open(place, wait=wait).export(public=not internal)), output)
+    return SAFE
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@click.argument("statements", nargs=-1, metavar="[STATEMENT...]")
+@click.option("--way", type=int, help="Margins of up to so many variables; all unless given.")
+@click.option("--digits", type=int, default=2, show_default=True, help="Decimals of rates.")
+@click.option("--no-total", is_flag=True, help="N is not published.")
+@click.option("--sets", is_flag=True, help="Also which of them may be released together.")
+@owned_options
+@work_options
+@style_option("table", "json")
+@output_option
+def frontier(
+    place: str,
+    statements: tuple[str, ...],
+    way: int | None,
+    digits: int,
+    no_total: bool,
+    sets: bool,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Show which margins and rates may still be released, one at a time, and which never again."""
+    with working(place, options) as (book, how):
+        found = book.frontier(
+            list(statements) or None,
+            way=way,
+            digits=digits,
+            total=not no_total,
+            sets=sets,
+            **how,
+        )
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output)
+    return SAFE if found.safe else UNDECIDED if found.undecided else UNSAFE
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
+@wait_option
+@click.option("--head", help="The hash of the last entry, as it was noted elsewhere.")
+@click.option("--entries", type=int, help="How many entries there were then.")
+@style_option("table", "json")
+def verify(place: str, wait: float, head: str | None, entries: int | None, style: str) -> int:
+    """Check every link of the chain, and its head against a copy."""
+    from cellbounds.ledger import Ledger
+
+    found = Ledger.open(place, wait=wait).verify(head=head, entries=entries)
+    click.echo(json_text(found.to_dict()) if style == "json" else f"{found}\n", nl=False)
+    return SAFE if found.intact else UNSAFE

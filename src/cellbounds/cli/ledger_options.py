@@ -1,0 +1,195 @@
+"""What the commands of `ledger` share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cellbounds.cli.options import (
+    SAFE,
+    UNDECIDED,
+    UNSAFE,
+    Decorated,
+    combine,
+    decorated,
+    publishing_options,
+    read_owned,
+    table_options,
+    workers,
+    write_text,
+)
+
+if TYPE_CHECKING:
+    from cellbounds.ledger import Answer, Ledger
+    from cellbounds.releases import Release
+
+__all__ = [
+    "CODES",
+    "asking",
+    "independent_option",
+    "json_text",
+    "output_option",
+    "owned_options",
+    "place_argument",
+    "policy_option",
+    "protect_option",
+    "question_options",
+    "signed_options",
+    "style_option",
+    "wait_option",
+    "work_options",
+    "working",
+    "write_answer",
+]
+
+Option = Callable[[Decorated], Decorated]
+
+CODES = {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}
+
+place_argument = click.argument("place", metavar="LEDGER")
+
+wait_option = click.option(
+    "--wait",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Seconds to wait for somebody else's commit.",
+)
+
+output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file."
+)
+
+policy_option = click.option(
+    "--policy", metavar="NAME|FILE", help="Judge by this profile or policy file."
+)
+
+protect_option = click.option(
+    "--protect", multiple=True, metavar="A,B", help="The cells of this margin must be safe too."
+)
+
+independent_option = click.option(
+    "--independent/--with-counts",
+    default=None,
+    help="Judge without the true counts: every consistent table must pass.",
+)
+
+
+def style_option(*styles: str) -> Option:
+    """How to write the answer."""
+    return click.option(
+        "--format", "style", type=click.Choice(styles), default="table", help="How to write it."
+    )
+
+
+def owned_options(function: Decorated) -> Decorated:
+    """The confidential table, once for each version."""
+    return decorated(
+        function,
+        [
+            click.option(
+                "--table",
+                "tables",
+                multiple=True,
+                type=click.Path(),
+                help="The confidential table, unless LEDGER keeps it; once for each version.",
+            ),
+            table_options,
+        ],
+    )
+
+
+def work_options(function: Decorated) -> Decorated:
+    """Budget, processes, and patience with others."""
+    return decorated(
+        function,
+        [
+            click.option(
+                "--seconds",
+                type=float,
+                default=600.0,
+                show_default=True,
+                help="Budget for judging; what is not settled by then is undecided.",
+            ),
+            click.option(
+                "--jobs", type=int, default=1, show_default=True, help="Processes for long work."
+            ),
+            wait_option,
+        ],
+    )
+
+
+def signed_options(function: Decorated) -> Decorated:
+    """Who does it, and why."""
+    return decorated(
+        function,
+        [
+            click.option("--who", help="Who does it; the user who runs this unless given."),
+            click.option("--why", required=True, help="The reason, for the record."),
+        ],
+    )
+
+
+def question_options(function: Decorated) -> Decorated:
+    """Where the ledger is, and what is asked about."""
+    return decorated(
+        function,
+        [
+            place_argument,
+            click.argument("statements", nargs=-1, required=True, metavar="RELEASE..."),
+            click.option(
+                "--version",
+                "about",
+                type=int,
+                help="The version of the table that RELEASE is about; the newest unless given.",
+            ),
+            owned_options,
+            publishing_options,
+            work_options,
+        ],
+    )
+
+
+def json_text(values: dict[str, Any]) -> str:
+    """Plain values as JSON."""
+    return json.dumps(values, ensure_ascii=False, indent=2) + "\n"
+
+
+def write_answer(answer: Answer, style: str, output: str | None) -> None:
+    """Write an answer to a file or the terminal."""
+    write_text(json_text(answer.to_dict()) if style == "json" else f"{answer}\n", output)
+
+
+@contextmanager
+def working(place: str, options: dict[str, Any]) -> Iterator[tuple[Ledger, dict[str, Any]]]:
+    """The ledger, and the tables and the effort that go into judging."""
+    from cellbounds.ledger import Ledger
+    from cellbounds.report.progress import Progress
+
+    book = Ledger.open(place, wait=options["wait"])
+    with Progress("reading the table") as progress, workers(options["jobs"]) as executor:
+        tables = [read_owned(path, options) for path in options["tables"]]
+        progress.say("judging")
+        how = {
+            "table": tables or None,
+            "seconds": options["seconds"],
+            "executor": executor,
+            "progress": progress.step,
+        }
+        yield book, how
+
+
+@contextmanager
+def asking(
+    place: str, statements: tuple[str, ...], options: dict[str, Any]
+) -> Iterator[tuple[Ledger, Release | list[str], dict[str, Any]]]:
+    """The same, and the release that is asked about."""
+    with working(place, options) as (book, how):
+        about = options["about"] or book.state().versions
+        owned = book.table(how["table"], version=about)
+        made = list(statements) if owned is None else combine(owned, statements, options)
+        yield book, made, {**how, "version": about}

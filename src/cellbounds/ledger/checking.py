@@ -1,0 +1,108 @@
+"""Checking a ledger: every link, the head, and the tables that are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger.chain import Entry, Head, Row, checked
+from cellbounds.ledger.problems import BrokenChain
+from cellbounds.ledger.recording import read_plain_table
+
+__all__ = ["Check", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check of a ledger found.
+
+    Attributes
+    ----------
+    entries, head
+        How many entries there are, and the hash of the last one: note both elsewhere, because who
+        can write to the database can also cut off its end.
+    problem
+        What is wrong, in words; empty if nothing is.
+    broken
+        The first entry that is wrong, if one is.
+    compared
+        Whether the head was compared with a copy.
+    """
+
+    entries: int
+    head: str
+    problem: str = ""
+    broken: int | None = None
+    compared: bool = False
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problem
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "intact": self.intact,
+            "entries": self.entries,
+            "head": self.head,
+            "problem": self.problem,
+            "broken": self.broken,
+            "compared": self.compared,
+        }
+
+    def __str__(self) -> str:
+        if not self.intact:
+            return self.problem
+        said = f"{self.entries} entries, every link holds; head {self.head}"
+        if self.compared:
+            return f"{said}; it continues the copy"
+        return f"{said}. Note the head and the number elsewhere: a cut end shows only there"
+
+
+def check(
+    rows: Sequence[Row],
+    head: Head,
+    ledger: str,
+    noted: str | None,
+    count: int | None,
+    kept: Callable[[str], str | None],
+) -> Check:
+    """Check the chain, the kept tables, and that it continues a noted head and number."""
+    if (noted is None) != (count is None):
+        raise InvalidInput("head and entries go together; give both as they were noted, or none")
+    if count is not None and count < 1:
+        raise InvalidInput(f"entries={count}; a ledger has at least one entry")
+    try:
+        entries = checked(rows, head, ledger)
+    except BrokenChain as problem:
+        return Check(len(rows), head.hash, str(problem), problem.number, noted is not None)
+    for number, digest in _kept_digests(entries):
+        text = kept(digest)
+        if text is None or read_plain_table(json.loads(text)).digest != digest:
+            said = f"the table kept with entry {number} is missing or was changed; restore a copy"
+            return Check(len(rows), head.hash, said, number, noted is not None)
+    if noted is not None and count is not None:
+        if len(entries) < count:
+            said = f"the ledger has {len(entries)} entries, but had {count}: its end was cut off"
+            return Check(len(rows), head.hash, f"{said}; restore a copy", len(entries) + 1, True)
+        if entries[count - 1].hash != noted.strip().lower():
+            said = f"entry {count} has another hash than was noted: the chain was rewritten"
+            return Check(len(rows), head.hash, f"{said}; restore a copy", count, True)
+    return Check(len(rows), head.hash, compared=noted is not None)
+
+
+def _kept_digests(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """The tables that entries say are kept."""
+    if not entries or not entries[0].content.get("kept"):
+        return
+    for entry in entries:
+        said = entry.content
+        if entry.kind in ("opened", "grown"):
+            yield entry.number, said["digest"]
+        elif entry.kind == "refined":
+            for digest in said["digests"]:
+                yield entry.number, digest

@@ -1,0 +1,232 @@
+"""What may still be released, given what is out, and what may not any more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cellbounds.domain import Domain
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger.asking import PART, Effort, Judges
+from cellbounds.ledger.lifting import Piece, joined, stacked, targets_of
+from cellbounds.ledger.state import State
+from cellbounds.releases import Conditional, Release, publish
+from cellbounds.releases.notation import Spoken, parse
+from cellbounds.releases.statements import names_text
+from cellbounds.risk.policies import Outcome, Policy, PosteriorChance
+from cellbounds.risk.together import SafeSets, safe_margins
+from cellbounds.table import Table
+from cellbounds.text import aligned, html_table
+
+__all__ = ["Frontier", "candidates_of", "frontier_of", "with_sets"]
+
+FORMAT = "cellbounds-ledger-frontier/1"
+
+MOST = 2000
+"""Candidates that are judged at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frontier:
+    """Which statements may follow what is out, each by itself.
+
+    Attributes
+    ----------
+    policy
+        What they were judged by.
+    safe
+        Those that are safe with everything that is out.
+    maximal
+        Those among them that no other of them tells.
+    unsafe
+        Those that are not.
+    undecided
+        Those that could not be decided.
+    final
+        Whether the unsafe ones are unsafe for ever: under most rules publishing more only makes
+        things worse.
+    judgements
+        How many were judged; the others follow from them.
+    sets
+        Which of the maximal ones may be released together, if that was asked for.
+    """
+
+    policy: Policy
+    safe: tuple[str, ...]
+    maximal: tuple[str, ...]
+    unsafe: tuple[str, ...]
+    undecided: tuple[str, ...]
+    final: bool
+    judgements: int
+    sets: SafeSets | None = None
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """Those that may never be released again; none if that is not known."""
+        return self.unsafe if self.final else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned; for the owner: what is unsafe depends on the counts."""
+        return {
+            "format": FORMAT,
+            "view": "owner",
+            "policy": self.policy.name,
+            "safe": list(self.safe),
+            "maximal": list(self.maximal),
+            "unsafe": list(self.unsafe),
+            "never": list(self.never),
+            "undecided": list(self.undecided),
+            "judgements": self.judgements,
+            "sets": None if self.sets is None else self.sets.to_dict(),
+        }
+
+    def _rows(self) -> list[list[str]]:
+        gone = "never again" if self.final else "not now"
+        rows = [["may be released", one] for one in self.maximal]
+        told = [one for one in self.safe if one not in self.maximal]
+        rows += [["may be released (told by one of these)", one] for one in told]
+        rows += [[gone, one] for one in self.unsafe]
+        return rows + [["undecided", one] for one in self.undecided]
+
+    def __str__(self) -> str:
+        title = f"what may follow, one at a time, under the policy {self.policy.name}"
+        said = f"{title}\n{aligned(['verdict', 'statement'], self._rows())}"
+        return said if self.sets is None else f"{said}\n\n{self.sets}"
+
+    def _repr_html_(self) -> str:
+        title = f"What may follow, one at a time, under the policy {self.policy.name}"
+        return html_table(title, ["verdict", "statement"], self._rows(), (), "")
+
+
+def candidates_of(domain: Domain, way: int | None, digits: int) -> Iterator[str]:
+    """Every margin of up to `way` variables, and the rates of each variable within it.
+
+    Examples
+    --------
+    >>> list(candidates_of(Domain({"a": ["x"], "b": ["y"]}), None, 2))
+    ['[a]', '[b]', '[a,b]', '[a|b]@2', '[b|a]@2']
+    """
+    most = len(domain.names) if way is None else way
+    if not 1 <= most <= len(domain.names):
+        raise InvalidInput(
+            f"way={way!r}; margins have 1 to {len(domain.names)} variables in this ledger"
+        )
+    for count in range(1, most + 1):
+        for names in itertools.combinations(domain.names, count):
+            yield f"[{names_text(names)}]"
+            for response in names if count > 1 else ():
+                given = names_text([name for name in names if name != response])
+                yield f"[{names_text([response])}|{given}]@{digits}"
+
+
+def frontier_of(
+    state: State,
+    tables: Sequence[Table],
+    statements: Sequence[str],
+    total: bool,
+    effort: Effort,
+) -> Frontier:
+    """Judge every candidate with what is out; each judgement settles others where it can."""
+    if len(statements) > MOST:
+        raise InvalidInput(
+            f"{len(statements)} statements; up to {MOST} are judged: give fewer variables (way=) "
+            "or name the statements"
+        )
+    listed = list(dict.fromkeys(statements))
+    past = [Piece.recorded(one) for one in state.released]
+    made = [publish(tables[-1], one, total=total) for one in listed]
+    monotone = _monotone(state, [joined(state, past), *made])
+    told = _told(listed) if monotone else [[] for _ in listed]
+    judges = Judges(state, stacked(state, tables), effort, PART)
+    found: dict[int, Outcome] = {}
+    judgements = 0
+    for place in range(len(listed)):
+        if place in found:
+            continue
+        release = joined(state, [*past, Piece.of(made[place], state.versions)])
+        unsafe = judges.unsafe(release, targets_of(state))
+        judgements += 1
+        found[place] = Outcome.of(unsafe)
+        if unsafe:
+            found |= {other: Outcome.UNSAFE for other in range(len(listed)) if place in told[other]}
+        elif unsafe is False:
+            found |= dict.fromkeys(told[place], Outcome.SAFE)
+    by = {
+        outcome: tuple(one for place, one in enumerate(listed) if found[place] is outcome)
+        for outcome in Outcome
+    }
+    safe = [place for place in range(len(listed)) if found[place] is Outcome.SAFE]
+    behind = {other for place in safe for other in _told(listed)[place]}
+    return Frontier(
+        state.policy,
+        by[Outcome.SAFE],
+        tuple(listed[place] for place in safe if place not in behind),
+        by[Outcome.UNSAFE],
+        by[Outcome.UNDECIDED],
+        monotone,
+        judgements,
+    )
+
+
+def with_sets(
+    found: Frontier, state: State, tables: Sequence[Table], total: bool, effort: Effort
+) -> Frontier:
+    """The same, with the largest sets of maximal statements that are safe together."""
+    if len(targets_of(state)) > 1:
+        raise InvalidInput(
+            "sets are searched where the cells of one table must be safe; this ledger protects "
+            "margins or has several versions: ask for sets one at a time"
+        )
+    if not found.maximal:
+        return found
+    sets = safe_margins(
+        tables[-1],
+        given=joined(state, map(Piece.recorded, state.released)),
+        statements=found.maximal,
+        policy=state.policy,
+        total=total,
+        independent=state.independent,
+        seconds=effort.seconds,
+        executor=effort.executor,
+        progress=effort.progress,
+    )
+    return replace(found, sets=sets)
+
+
+def _told(statements: Sequence[str]) -> list[list[int]]:
+    """For each statement, the others that it tells: an exact margin tells all of its variables."""
+    spoken = [parse(one) for one in statements]
+    return [
+        [
+            other
+            for other, less in enumerate(spoken)
+            if other != place and _exact_margin(one) and _names(less) <= _names(one)
+        ]
+        for place, one in enumerate(spoken)
+    ]
+
+
+def _exact_margin(one: Spoken) -> bool:
+    return one.is_margin and one.base is None and one.below is None
+
+
+def _names(one: Spoken) -> set[str]:
+    return {*one.responses, *(one.given or ())}
+
+
+def _monotone(state: State, releases: Sequence[Release]) -> bool:
+    """Whether publishing more can only make things worse.
+
+    A posterior probability may fall; without the counts, more may rule out what was at risk; and
+    rates that say of a row that it is empty make its cells exempt.
+    """
+    if state.independent or any(isinstance(one, PosteriorChance) for one in state.policy.rules):
+        return False
+    return not any(
+        bool(one.intervals.zero.any())
+        for release in releases
+        for one in release.statements
+        if isinstance(one, Conditional)
+    )

@@ -1,0 +1,108 @@
+"""The history of a ledger: everything for its owner, and what outsiders may see.
+
+Refusals, questions and verdicts depend on the confidential counts, names and reasons are nobody
+else's business, and a plain digest singles a table out among few candidates. So the public history
+has none of them, numbers its entries anew (gaps would tell of refusals), and has a chain of hashes
+of its own: the ledger's hashes are made from what is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cellbounds.ledger.chain import Entry, body_of, digest_of_text
+from cellbounds.spreadsheets import csv_text
+from cellbounds.text import aligned
+from cellbounds.version import __version__
+
+__all__ = ["history_csv", "history_text", "internal_history", "public_history"]
+
+FORMAT = "cellbounds-ledger-history/1"
+
+
+def internal_history(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Every entry as it is, with its hashes."""
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "view": "owner",
+        "entries": [one.to_dict() for one in entries],
+    }
+
+
+def public_history(entries: Sequence[Entry]) -> dict[str, Any]:
+    """What was released, when, and under which policy."""
+    shown: list[dict[str, Any]] = []
+    previous = ""
+    for number, said in enumerate(_public(entries), 1):
+        content = {"number": number, **said, "previous": previous}
+        previous = digest_of_text(body_of(content))
+        shown.append({**content, "hash": previous})
+    return {"format": FORMAT, "version": __version__, "view": "public", "entries": shown}
+
+
+def _public(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+    policy, version = "", 1
+    for entry in entries:
+        said = entry.content
+        common: dict[str, Any] = {"kind": entry.kind, "at": entry.at}
+        if entry.kind in ("opened", "policy"):
+            policy = said["policy"]["name"]
+            common |= {"policy": said["policy"], "independent": said["independent"]}
+        if entry.kind in ("opened", "refined"):
+            common["variables"] = [name for name, _ in said["domain"]["variables"]]
+        if entry.kind == "grown":
+            version += 1
+            common["table_version"] = version
+        if entry.kind == "released":
+            common |= {
+                "statements": list(entry.statements),
+                "release_digest": said["digest"],
+                "table_version": said["version"],
+                "policy": policy,
+            }
+        if entry.kind not in ("asked", "refused"):
+            yield common
+
+
+HEADER = ("entry", "when", "what", "verdict", "who", "why", "about")
+
+
+def history_text(entries: Sequence[Entry]) -> str:
+    """The history for the owner's terminal: one line for each entry."""
+    return aligned(HEADER, _lines(entries), {"entry"})
+
+
+def history_csv(entries: Sequence[Entry]) -> str:
+    """The history for the owner's spreadsheet, with the hashes."""
+    lines = [[*line, one.hash] for line, one in zip(_lines(entries), entries, strict=True)]
+    return csv_text([*HEADER, "hash"], lines)
+
+
+def _lines(entries: Sequence[Entry]) -> list[list[str]]:
+    return [
+        [
+            str(one.number),
+            one.at,
+            one.kind,
+            (one.outcome or "").upper(),
+            one.who,
+            one.why,
+            _about(one),
+        ]
+        for one in entries
+    ]
+
+
+def _about(entry: Entry) -> str:
+    if entry.kind in ("opened", "policy"):
+        return f"policy {entry.content['policy']['name']}"
+    if entry.kind == "refined":
+        names = [name for name, _ in entry.content["domain"]["variables"]]
+        return f"variables {', '.join(names)}"
+    harmful = entry.content.get("judged", {}).get("harmful", [])
+    said = ", ".join(entry.statements)
+    if harmful:
+        said += f" (with {', '.join(f'entry {number}' for number in harmful)})"
+    return said

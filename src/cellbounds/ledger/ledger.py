@@ -1,0 +1,386 @@
+"""The ledger: everything that was released about a confidential table, and what may follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger.answers import Answer
+from cellbounds.ledger.asking import Effort
+from cellbounds.ledger.book import WAIT, Book, now, user_name
+from cellbounds.ledger.chain import Entry
+from cellbounds.ledger.changing import bare, change_policy, checked_policy, grow, protected, refine
+from cellbounds.ledger.checking import Check, check
+from cellbounds.ledger.committing import Judgement, Question, What, ask, commit, refuse
+from cellbounds.ledger.frontier import Frontier, candidates_of, frontier_of, with_sets
+from cellbounds.ledger.history import internal_history, public_history
+from cellbounds.ledger.lifting import Piece, joined
+from cellbounds.ledger.places import Place
+from cellbounds.ledger.recording import plain_policy
+from cellbounds.ledger.state import State, plain_layout, state_of
+from cellbounds.ledger.supplying import Tables, kept_text, supplied
+from cellbounds.releases import Release
+from cellbounds.risk.policies import DEFAULT, Policy
+from cellbounds.risk.policies.reading import policy_of
+from cellbounds.table import Table
+
+__all__ = ["Ledger"]
+
+Steps = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The releases about one confidential table, in a file or a database.
+
+    Every operation reads the ledger again and checks its chain of hashes, so that several people
+    may use it at once. Make one with :meth:`create`, use it with :meth:`open`.
+
+    Examples
+    --------
+    >>> import tempfile, cellbounds as cb
+    >>> from cellbounds.ledger import Ledger
+    >>> table = cb.example_table("delinquent")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(f"{folder.name}/delinquent.ledger", table, who="ann")
+    >>> ledger.commit("[education|county]@1", table=table, who="ann", why="yearbook").number
+    2
+    >>> answer = ledger.ask("[county]", table=table)
+    >>> answer.verdict, [entry.number for entry in answer.harmful]
+    (UNSAFE, [2])
+    >>> ledger.verify().intact
+    True
+    >>> folder.cleanup()
+    """
+
+    book: Book
+
+    @classmethod
+    def create(
+        cls,
+        where: str | Path,
+        table: Table,
+        policy: Policy | str | Path = DEFAULT,
+        *,
+        independent: bool = False,
+        protect: Sequence[Sequence[str]] = (),
+        keep_table: bool = False,
+        who: str | None = None,
+        why: str = "",
+        wait: float = WAIT,
+        clock: Callable[[], datetime] = now,
+        user: Callable[[], str] = user_name,
+    ) -> Ledger:
+        """Make a new ledger for a table.
+
+        Parameters
+        ----------
+        where
+            A file, or a URL such as ``postgresql://user@host/database?ledger=census``.
+        table
+            The confidential table. Its digest is recorded, not its counts, unless asked for.
+        policy, independent
+            What releases are judged by; ``independent=True`` judges without the true counts.
+        protect
+            Margins whose cells must be safe too, besides the cells of the table.
+        keep_table
+            Keep the table in the ledger, so that it need not be supplied again. Whoever can read
+            the ledger can then read the table.
+        who, why
+            Recorded; by default the user who runs this.
+        wait
+            Seconds to wait for somebody else's commit.
+        clock, user
+            Where times and users come from.
+        """
+        if not isinstance(table, Table):
+            raise InvalidInput(f"table={table!r}; give the confidential Table")
+        book = Book(Place.of(where), wait, clock, user)
+        plain = bare(table)
+        margins = protected(plain.domain, [plain.domain.names, *protect])
+        content = {
+            **plain_layout(plain),
+            "digest": plain.digest,
+            "kept": bool(keep_table),
+            "policy": plain_policy(checked_policy(policy_of(policy), plain.domain)),
+            "independent": bool(independent),
+            "protected": [list(one) for one in margins],
+        }
+        with book.creating() as page:
+            page.append("opened", who, why, content)
+            if keep_table:
+                page.keep(plain.digest, kept_text(plain))
+        return cls(book)
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        *,
+        wait: float = WAIT,
+        clock: Callable[[], datetime] = now,
+        user: Callable[[], str] = user_name,
+    ) -> Ledger:
+        """Use a ledger that is there; the schema of an older version is brought up to date.
+
+        Raises
+        ------
+        LedgerError
+            If there is none, it cannot be read, or a newer version wrote it.
+        """
+        book = Book(Place.of(where), wait, clock, user)
+        book.store.prepare()
+        return cls(book)
+
+    def history(self) -> tuple[Entry, ...]:
+        """Every entry, in order."""
+        return self.book.entries()
+
+    def state(self) -> State:
+        """Where the ledger stands: variables, policy, what is out."""
+        return state_of(self.book.entries())
+
+    def table(self, table: Tables = None, *, version: int | None = None) -> Table | None:
+        """The confidential table as the ledger has it, from those supplied or kept.
+
+        None if it is not at hand and the ledger judges without the counts.
+        """
+        state = self.state()
+        found = supplied(state, table, self.book.store.kept)
+        about = state.about(version)
+        return None if found is None else found[about - 1]
+
+    def together(self, *, until: int | None = None) -> Release:
+        """Everything that is out as one release, or that was out after the entry `until`."""
+        entries = self.book.entries()
+        if until is not None and not 1 <= until <= len(entries):
+            raise InvalidInput(f"until={until}; the ledger has the entries 1 to {len(entries)}")
+        state = state_of(entries[:until])
+        return joined(state, map(Piece.recorded, state.released))
+
+    def ask(
+        self,
+        what: What,
+        *,
+        table: Tables = None,
+        version: int | None = None,
+        total: bool = True,
+        record: bool = False,
+        who: str | None = None,
+        why: str = "",
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Answer:
+        """Judge a release together with everything that is out; nothing is published.
+
+        Parameters
+        ----------
+        what
+            A release, or statements in the notation and release files.
+        table
+            The confidential table, unless the ledger keeps it; a list of all versions if it grew.
+        version
+            The version that statements are about; the newest unless given.
+        total
+            Whether statements in the notation come with N.
+        record, who, why
+            Record the question and its verdict.
+        seconds, executor, progress
+            As for :func:`cellbounds.judge`.
+        """
+        question = Question(what, table, version, total)
+        effort = Effort(seconds, executor, progress)
+        if record:
+            return ask(self.book, question, who, why, effort)
+        return Judgement.of(self.book, self.state(), question, effort).explained()
+
+    def commit(
+        self,
+        what: What,
+        *,
+        why: str,
+        who: str | None = None,
+        table: Tables = None,
+        version: int | None = None,
+        total: bool = True,
+        already_out: bool = False,
+        record: bool = False,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Entry:
+        """Judge a release under a lock, and record it as released if it is safe.
+
+        Of two people who commit at once, the second is judged together with what the first one
+        released. The entry is there whole or not at all.
+
+        Parameters
+        ----------
+        why, who
+            Recorded.
+        already_out
+            Record it whatever the verdict is, because it was published before.
+        record
+            If it is not safe, record that it was refused.
+        what, table, version, total, seconds, executor, progress
+            As for :meth:`ask`.
+
+        Raises
+        ------
+        NotSafe
+            If it is not known to be safe; `answer` says why.
+        """
+        return commit(
+            self.book,
+            Question(what, table, version, total),
+            (who, _checked_reason(why)),
+            Effort(seconds, executor, progress),
+            already_out=already_out,
+            record=record,
+        )
+
+    def refuse(
+        self,
+        what: What,
+        *,
+        why: str,
+        who: str | None = None,
+        table: Tables = None,
+        version: int | None = None,
+        total: bool = True,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Entry:
+        """Record that a release was refused, with the verdict on it; its figures are not kept."""
+        question, said = Question(what, table, version, total), (who, _checked_reason(why))
+        return refuse(self.book, question, said, Effort(seconds, executor, progress))
+
+    def set_policy(
+        self,
+        policy: Policy | str | Path | None = None,
+        *,
+        why: str,
+        who: str | None = None,
+        independent: bool | None = None,
+        protect: Sequence[Sequence[str]] = (),
+        table: Tables = None,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Answer:
+        """Judge by another policy from now on; says whether what is out is safe under it.
+
+        `protect` are more margins whose cells must be safe. What is not given stays as it is.
+        """
+        said = who, _checked_reason(why)
+        effort = Effort(seconds, executor, progress)
+        chosen = None if policy is None else policy_of(policy)
+        return change_policy(self.book, chosen, independent, protect, table, said, effort)
+
+    def refine(
+        self,
+        table: Table | Sequence[Table],
+        *,
+        why: str,
+        who: str | None = None,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Answer:
+        """Go on with a table that has additional variables and the ledger's table as its margin.
+
+        The cells of the table as it was stay protected, those of the finer one are from now on.
+        With several versions, give the finer table of each.
+        """
+        said = who, _checked_reason(why)
+        return refine(self.book, table, said, Effort(seconds, executor, progress))
+
+    def grow(
+        self,
+        table: Table,
+        *,
+        why: str,
+        who: str | None = None,
+        earlier: Tables = None,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Answer:
+        """Go on with a later version of the table, to which records were added.
+
+        Statements are about the newest version from now on, and what two versions give away by
+        their difference is judged too. `earlier` are the versions before, unless they are kept.
+        """
+        said = who, _checked_reason(why)
+        return grow(self.book, table, earlier, said, Effort(seconds, executor, progress))
+
+    def frontier(
+        self,
+        statements: Sequence[str] | None = None,
+        *,
+        table: Tables = None,
+        way: int | None = None,
+        digits: int = 2,
+        total: bool = True,
+        sets: bool = False,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Frontier:
+        """Which statements may still be released, each by itself, and which never again.
+
+        Parameters
+        ----------
+        statements
+            The candidates in the notation; unless given, every margin of up to `way` variables and
+            the rates of each variable within it, to so many `digits`.
+        sets
+            Also search the largest sets of them that may be released together.
+        table, total, seconds, executor, progress
+            As for :meth:`ask`.
+        """
+        state = self.state()
+        found = supplied(replace(state, independent=False), table, self.book.store.kept)
+        assert found is not None  # without `independent` a missing table is an error
+        listed = candidates_of(state.domain, way, digits) if statements is None else statements
+        effort = Effort(seconds, executor, progress)
+        alone = frontier_of(state, found, list(listed), total, effort)
+        return with_sets(alone, state, found, total, effort) if sets else alone
+
+    def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
+        """Check every link of the chain, and the head against a copy that was kept elsewhere.
+
+        Parameters
+        ----------
+        head, entries
+            The hash of the last entry and the number of entries, as they were noted before; the
+            ledger may have grown since.
+        """
+        store = self.book.store
+        rows, found = store.rows()
+        return check(rows, found, self.book.place.name, head, entries, store.kept)
+
+    def export(self, *, public: bool = True) -> dict[str, Any]:
+        """The history as plain values.
+
+        The public one holds what was released and when, under which policy: no refusal or
+        question, nobody's name or reason, no verdict, and no digest of the table.
+        """
+        entries = self.book.entries()
+        return public_history(entries) if public else internal_history(entries)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.book.place.shown!r})"
+
+
+def _checked_reason(why: object) -> str:
+    if not isinstance(why, str) or not why.strip():
+        raise InvalidInput(f"why={why!r}; give a reason, so that the entry says why")
+    return why

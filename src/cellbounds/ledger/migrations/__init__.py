@@ -1,0 +1,1 @@
+"""The schemas of a ledger's database, one step after another (Alembic)."""

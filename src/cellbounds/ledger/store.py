@@ -1,0 +1,246 @@
+"""The database of a ledger: reading it, and adding to it under a lock.
+
+SQLite keeps a rollback journal and flushes it, the file and the folder before a commit returns; a
+writer begins with ``BEGIN IMMEDIATE``, so that there is one at a time and readers go on. On
+PostgreSQL a writer locks the row of its ledger's head. Both wait a stated time for each other.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, insert, select, text
+from sqlalchemy import update as updating
+
+from cellbounds.errors import InvalidInput
+from cellbounds.files import library
+from cellbounds.ledger.chain import Head, Row
+from cellbounds.ledger.faults import damaged, explained
+from cellbounds.ledger.migrating import migrate, revision_of
+from cellbounds.ledger.places import Place
+from cellbounds.ledger.problems import LedgerError
+from cellbounds.ledger.schema import HEAD, entries, kept_tables, ledgers
+
+__all__ = ["Store", "Writer"]
+
+CONNECT_SECONDS = 10
+
+
+class Store:
+    """One ledger's rows in a database.
+
+    Parameters
+    ----------
+    place
+        Where it is.
+    wait
+        Seconds to wait for somebody else's commit.
+    """
+
+    def __init__(self, place: Place, wait: float) -> None:
+        self.place = place
+        self.wait = wait
+
+    def exists(self) -> bool:
+        """Whether there is a ledger of that name."""
+        if self.place.file is not None and not self.place.file.exists():
+            return False
+        with self._connected() as connection:
+            if revision_of(connection) is None:
+                return False
+            return _head(connection, self.place.name) is not None
+
+    def prepare(self) -> None:
+        """Check that a ledger is there, and bring an older schema up to date.
+
+        Raises
+        ------
+        LedgerError
+            If there is none, or a newer version wrote it.
+        """
+        if self.place.file is not None and not self.place.file.exists():
+            raise _absent(self.place)
+        with self._connected() as connection:
+            found = revision_of(connection)
+        if found is None:
+            raise _absent(self.place)
+        if found != HEAD:
+            with self._connected(writing=True) as connection:
+                migrate(connection, self.place.shown)
+        if not self.exists():
+            raise _absent(self.place)
+
+    def rows(self) -> tuple[list[Row], Head]:
+        """All entries and the head, as they stood at one moment."""
+        with self._connected() as connection:
+            return _rows(connection, self.place)
+
+    def kept(self, digest: str) -> str | None:
+        """A confidential table that is kept here, as JSON text."""
+        with self._connected() as connection:
+            query = select(kept_tables.c.body).where(
+                kept_tables.c.ledger == self.place.name, kept_tables.c.digest == digest
+            )
+            found: str | None = connection.execute(query).scalar_one_or_none()
+            return found
+
+    @contextmanager
+    def creating(self) -> Iterator[Writer]:
+        """A writer for a new ledger; the database is made, or brought up to date, as needed."""
+        if self.place.file is not None and not self.place.file.parent.is_dir():
+            raise InvalidInput(
+                f"the ledger {self.place.shown}: its folder is not there; create it first"
+            )
+        if self.place.file is not None and not self.place.file.exists():
+            _make_private(self.place, self.place.file)
+        with self._connected(writing=True, new=True) as connection:
+            migrate(connection, self.place.shown)
+            if _head(connection, self.place.name) is not None:
+                raise LedgerError(
+                    f"there is a ledger already at {self.place.shown}; choose another place (or "
+                    "?ledger=NAME in a URL)"
+                )
+            row = {"name": self.place.name, "entries": 0, "head": ""}
+            connection.execute(insert(ledgers).values(row))
+            yield Writer(connection, self.place)
+
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """A writer that nobody comes before; what it writes is there whole or not at all."""
+        with self._connected(writing=True) as connection:
+            if revision_of(connection) != HEAD:
+                raise LedgerError(
+                    f"the schema of the ledger {self.place.shown} was changed meanwhile; open the "
+                    "ledger again. Nothing was written"
+                )
+            yield Writer(connection, self.place)
+
+    @contextmanager
+    def _connected(self, *, writing: bool = False, new: bool = False) -> Iterator[Connection]:
+        with explained(self.place), _engine(self.place, self.wait).connect() as opened:
+            how = {"ledger_writes": writing, **self._isolation(writing)}
+            connection = opened.execution_options(**how)
+            with connection.begin():
+                if writing and self.place.file is None:
+                    self._lock(connection, new)
+                yield connection
+
+    def _isolation(self, writing: bool) -> dict[str, Any]:
+        if self.place.file is not None:
+            return {}
+        # A writer sees what was committed while it waited; a reader sees one moment.
+        return {"isolation_level": "READ COMMITTED" if writing else "REPEATABLE READ"}
+
+    def _lock(self, connection: Connection, new: bool) -> None:
+        """PostgreSQL: hold this ledger's head, or everything while its tables may be made."""
+        milliseconds = max(1, int(self.wait * 1000))
+        connection.execute(text(f"SET LOCAL lock_timeout = {milliseconds}"))
+        connection.execute(text("SET LOCAL synchronous_commit = on"))
+        if new or revision_of(connection) != HEAD:
+            connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('cellbounds-ledger'))"))
+            return
+        query = select(ledgers.c.name).where(ledgers.c.name == self.place.name).with_for_update()
+        connection.execute(query)
+
+
+@cache
+def _engine(place: Place, wait: float) -> Engine:
+    """How to connect. Nothing stays open between uses, so that processes may be forked."""
+    if place.url is not None:
+        library("psycopg", needed_for="ledgers on PostgreSQL", extra="postgres")
+        return create_engine(
+            place.url,
+            poolclass=NullPool,
+            hide_parameters=True,
+            use_native_hstore=False,
+            connect_args={"connect_timeout": CONNECT_SECONDS},
+        )
+    assert place.file is not None  # a place is a file or a URL
+    address = f"{place.file.as_uri()}?mode=rw"  # never makes a file by itself
+
+    def connect() -> sqlite3.Connection:
+        made = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
+        try:
+            made.execute("PRAGMA synchronous = EXTRA")
+        except UnicodeDecodeError:  # from a damaged schema, whose text is in SQLite's message
+            made.close()
+            raise damaged(place) from None
+        except sqlite3.Error:
+            made.close()
+            raise
+        return made
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+class Writer:
+    """Reads and adds entries inside one transaction."""
+
+    def __init__(self, connection: Connection, place: Place) -> None:
+        self._connection, self._place = connection, place
+
+    def rows(self) -> tuple[list[Row], Head]:
+        """All entries and the head; they stay the last ones until the transaction ends."""
+        return _rows(self._connection, self._place)
+
+    def append(self, row: Row) -> None:
+        """Add an entry and move the head."""
+        name = self._place.name
+        values = {"ledger": name, "number": row.number, "body": row.body, "hash": row.hash}
+        self._connection.execute(insert(entries).values(values))
+        moved = updating(ledgers).where(ledgers.c.name == name)
+        self._connection.execute(moved.values(entries=row.number, head=row.hash))
+
+    def keep(self, digest: str, body: str) -> None:
+        """Keep a confidential table, once."""
+        name = self._place.name
+        query = select(kept_tables.c.digest).where(
+            kept_tables.c.ledger == name, kept_tables.c.digest == digest
+        )
+        if self._connection.execute(query).first() is None:
+            row = {"ledger": name, "digest": digest, "body": body}
+            self._connection.execute(insert(kept_tables).values(row))
+
+
+def _make_private(place: Place, file: Path) -> None:
+    """An empty file that only its maker can read, until they give others the right."""
+    try:
+        file.touch(mode=0o600)
+    except OSError as problem:
+        raise LedgerError(
+            f"the ledger {place.shown} cannot be made: {problem.strerror}; check its folder"
+        ) from None
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("ledger_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _head(connection: Connection, name: str) -> Head | None:
+    query = select(ledgers.c.entries, ledgers.c.head).where(ledgers.c.name == name)
+    found = connection.execute(query).one_or_none()
+    return None if found is None else Head(found.entries, found.head)
+
+
+def _rows(connection: Connection, place: Place) -> tuple[list[Row], Head]:
+    head = _head(connection, place.name)
+    if head is None:
+        raise _absent(place)
+    query = select(entries.c.number, entries.c.body, entries.c.hash)
+    query = query.where(entries.c.ledger == place.name).order_by(entries.c.number)
+    return [Row(*one) for one in connection.execute(query)], head
+
+
+def _absent(place: Place) -> LedgerError:
+    return LedgerError(
+        f"there is no ledger at {place.shown}; check the name, or make one (`cellbounds ledger "
+        "init`, Ledger.create)"
+    )

@@ -1,0 +1,246 @@
+"""Records and variables that are added: differencing is caught, nothing is forgotten."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cellbounds as cb
+from bruteforce import consistent_tables
+from cellbounds.ledger import Ledger, NotSafe
+from cellbounds.ledger.lifting import Piece, joined, stacked, targets_of
+from cellbounds.ledger.state import State
+from cellbounds.risk.policies import GroupDisclosure, Outcome, Policy, SmallCounts
+
+DOMAIN = cb.Domain({"a": ["x", "y"], "b": ["u", "v"]})
+BEFORE = cb.Table(DOMAIN, [[12, 9], [14, 10]])
+AFTER = cb.Table(DOMAIN, [[12, 9], [14, 11]])  # one record more, in (y, v)
+
+
+def state_for(*tables, policy="small-counts", protected=()):
+    domain = tables[0].domain
+    return State(
+        domain,
+        tables[0].structural,
+        tuple(one.digest for one in tables),
+        False,
+        cb.read_policy(policy) if isinstance(policy, str) else policy,
+        False,
+        (domain.names, *protected),
+    )
+
+
+def test_a_subtotal_before_and_after_one_record_more_is_caught(place):
+    ledger = Ledger.create(place, BEFORE, who="ann")
+    first = ledger.commit("[a]", table=BEFORE, why="spring")
+    grown = ledger.grow(AFTER, earlier=BEFORE, why="a late form")
+    assert grown.verdict is Outcome.SAFE
+    both = [BEFORE, AFTER]
+    answer = ledger.ask("[a]", table=both)
+    assert answer.verdict is Outcome.UNSAFE
+    assert answer.harmful == (first,)
+    unsafe = [target.said for target, one in answer.judged if one.verdict is Outcome.UNSAFE]
+    assert unsafe == ["the cells of the table in the records added from version 1 to version 2"]
+    # Each alone is harmless, and so are figures about other things.
+    alone = Ledger.create(f"{place}-2" if "://" not in place else f"{place}2", AFTER, who="ann")
+    assert alone.ask("[a]", table=AFTER).verdict is Outcome.SAFE
+    assert ledger.ask("[b]", table=both).verdict is Outcome.SAFE
+    assert ledger.ask("[a]~5", table=both).verdict is Outcome.SAFE
+    with pytest.raises(NotSafe):
+        ledger.commit("[a]", table=both, why="autumn")
+    ledger.commit("[b]", table=[AFTER, BEFORE], why="autumn, in any order")
+    assert ledger.history()[-1].content["version"] == 2
+    # The other way round: the old version may not be told of later either.
+    assert ledger.ask("[b]", version=1, table=both).verdict is Outcome.UNSAFE
+    with pytest.raises(cb.InvalidInput, match="versions 1 to 2"):
+        ledger.ask("[b]", version=3, table=both)
+
+
+def test_many_records_may_be_added_without_harm(place):
+    more = cb.Table(DOMAIN, BEFORE.counts + 5)
+    ledger = Ledger.create(place, BEFORE, keep_table=True, who="ann")
+    ledger.commit("[a]", why="spring")
+    ledger.grow(more, why="another county")
+    assert ledger.ask("[a]").verdict is Outcome.SAFE
+    assert ledger.ask("[a,b]").verdict is Outcome.SAFE
+
+
+def test_versions_two_steps_apart_are_compared_too(place):
+    last = cb.Table(DOMAIN, AFTER.counts + np.array([[1, 0], [0, 0]]))
+    ledger = Ledger.create(place, BEFORE, keep_table=True, who="ann")
+    ledger.commit("[a,b]", why="1")
+    ledger.grow(AFTER, why="2")
+    ledger.grow(last, why="3")
+    answer = ledger.ask("[a,b]")
+    unsafe = {target.over for target, one in answer.judged if one.verdict is Outcome.UNSAFE}
+    assert ("added_2_to_3", "a", "b") in unsafe
+    assert ledger.verify().intact
+
+
+def test_three_versions_are_one_table_of_three_layers():
+    last = cb.Table(DOMAIN, AFTER.counts + np.array([[2, 0], [1, 0]]))
+    tables = [BEFORE, AFTER, last]
+    state = state_for(*tables)
+    overs = [target.over for target in targets_of(state)]
+    parts = ["as_of_1", "as_of_2", None, "added_2", "added_2_to_3", "added_3"]
+    assert overs == [("a", "b") if one is None else (one, "a", "b") for one in parts]
+    pieces = [Piece.of(cb.publish(one, "[a,b]"), place) for place, one in enumerate(tables, 1)]
+    both = joined(state, pieces)
+    assert not cb.violations(both, stacked(state, tables))
+    middle = cb.bounds(both, over=["as_of_2", "a", "b"])
+    assert np.array_equal(middle.lower[0], AFTER.counts)
+    assert np.array_equal(middle.upper[0], AFTER.counts)
+
+
+def test_growth_is_checked(place):
+    ledger = Ledger.create(place, BEFORE, who="ann")
+    wrong = {
+        "holds fewer": cb.Table(DOMAIN, [[11, 9], [14, 11]]),
+        "nothing was added": BEFORE,
+        "same variables": AFTER.margin("a"),
+        "other levels": cb.Table(cb.Domain({"a": ["x", "z"], "b": ["u", "v"]}), AFTER.counts),
+        "other structural zeros": cb.Table(
+            DOMAIN, [[0, 9], [14, 11]], structural=[[True, False], [False, False]]
+        ),
+    }
+    for problem, later in wrong.items():
+        with pytest.raises(cb.InvalidInput, match=problem):
+            ledger.grow(later, earlier=BEFORE, why="x")
+    with pytest.raises(cb.InvalidInput, match="keeps the digest"):
+        ledger.grow(AFTER, why="x")
+    assert len(ledger.history()) == 1
+
+
+KOCH = cb.example_table("koch4")
+COARSE = ("center", "status", "treatment")
+
+
+def test_a_finer_table_is_accepted_if_its_margin_matches(place):
+    coarse = KOCH.margin(*COARSE)
+    ledger = Ledger.create(place, coarse, who="ann")
+    first = ledger.commit("[center,status]", table=coarse, why="x")
+    with pytest.raises(cb.InvalidInput, match="no other"):
+        ledger.refine(coarse, why="nothing new")
+    other = KOCH.counts.copy()
+    other[0, 0, 0, 0] += 1
+    with pytest.raises(cb.InvalidInput, match="does not match"):
+        ledger.refine(cb.Table(KOCH.domain, other), why="wrong")
+    with pytest.raises(cb.InvalidInput, match="refine the ledger first"):
+        ledger.ask(cb.publish(KOCH, "[recovery]"), table=coarse)
+    assert ledger.refine(KOCH, why="recovery is known now").verdict is Outcome.SAFE
+    assert ledger.state().domain == KOCH.domain
+    with pytest.raises(cb.InvalidInput, match="no variable 'recovery'"):
+        ledger.ask("[recovery]", table=coarse)
+    second = ledger.commit("[center,treatment,recovery]", table=KOCH, why="y")
+    assert ledger.state().released == (first, second)
+    both = cb.publish(KOCH, *(one.statements[0] for one in (first, second)))
+    assert ledger.together().digest == both.digest
+
+
+def test_cells_of_the_table_as_it_was_stay_protected(place):
+    table = cb.Table(cb.Domain({"a": ["x", "y"]}), [2, 30])
+    finer = cb.Table(cb.Domain({"b": ["u", "v"], "a": ["x", "y"]}), [[1, 14], [1, 16]])
+    ledger = Ledger.create(place, table, keep_table=True, who="ann")
+    assert ledger.ask("[a]").verdict is Outcome.UNSAFE
+    refined = ledger.refine(finer, why="b")
+    assert [target.over for target, _ in refined.judged] == [None, ("a",)]
+    assert cb.judge(cb.publish(finer, "[a]"), finer).verdict is Outcome.SAFE
+    assert ledger.ask("[a]").verdict is Outcome.UNSAFE
+    assert ledger.verify().intact
+
+
+def test_versions_are_refined_together():
+    state = state_for(BEFORE, AFTER)
+    whole = stacked(state, [BEFORE, AFTER])
+    assert whole.domain.names == ("version", "a", "b")
+    assert whole.margin("a", "b") == AFTER
+    assert whole.total == AFTER.total
+
+
+def test_refining_a_ledger_that_grew(tmp_path):
+    coarse = [BEFORE.margin("a"), AFTER.margin("a")]
+    ledger = Ledger.create(tmp_path / "l", coarse[0], keep_table=True, who="ann")
+    ledger.commit("[a]~5", why="x")
+    ledger.grow(coarse[1], why="late")
+    with pytest.raises(cb.InvalidInput, match="2 versions"):
+        ledger.refine(AFTER, why="b")
+    ledger.refine([AFTER, BEFORE], why="b")
+    assert ledger.table(version=1) == BEFORE
+    assert ledger.ask("[b]").verdict is Outcome.SAFE
+    ledger.commit("[b]", version=1, why="y")
+    assert ledger.ask("[b]").verdict is Outcome.UNSAFE
+
+
+def test_names_give_way_to_those_of_the_table():
+    domain = cb.Domain({"version": ["1", "2"], "as_of_1": ["u", "v"]})
+    tables = [cb.Table(domain, [[5, 6], [7, 8]]), cb.Table(domain, [[5, 6], [7, 9]])]
+    state = state_for(*tables)
+    release = joined(state, [Piece.of(cb.publish(tables[0], "[as_of_1]"), 1)])
+    assert "version_" in release.domain.names
+    assert "as_of_1_" in release.domain.groupings
+    assert not cb.violations(release, stacked(state, tables))
+
+
+def test_group_rules_are_about_the_records_of_a_part():
+    rule = GroupDisclosure(given=("a",))
+    policy = Policy("both", rules=[SmallCounts(at_most=3, values=2), rule])
+    found = targets_of(state_for(BEFORE, AFTER, policy=policy, protected=[("b",)]))
+    rules = {target.over: target.policy.rules for target in found}
+    assert rules["a", "b"][1] == rule
+    assert rules["added_2", "a", "b"][1] == GroupDisclosure(
+        responses=("b",), given=("added_2", "a")
+    )
+    assert len(rules["b",]) == 1
+    only = Policy("group", rules=[rule])
+    protected = targets_of(state_for(BEFORE, policy=only, protected=[("b",)]))
+    assert [target.over for target in protected] == [None]
+
+
+# Against brute force: pairs of tables, each with its own release, the later holding the earlier.
+
+STATEMENTS = ["[a]", "[b]", "[a,b]", "[a]~3", "[a,b]<3", "[b|a]@1", "[a|b]", "[a,b|]@1", "N"]
+
+
+@st.composite
+def pairs(draw):
+    before = np.zeros((2, 2), dtype=int)
+    for _ in range(draw(st.integers(0, 4))):
+        before[draw(st.integers(0, 1)), draw(st.integers(0, 1))] += 1
+    after = before.copy()
+    for _ in range(draw(st.integers(1, 2))):
+        after[draw(st.integers(0, 1)), draw(st.integers(0, 1))] += 1
+    said = [draw(st.lists(st.sampled_from(STATEMENTS), max_size=2, unique=True)) for _ in "12"]
+    return cb.Table(DOMAIN, before), cb.Table(DOMAIN, after), said, draw(st.booleans())
+
+
+@settings(max_examples=settings().max_examples // 5)
+@given(pairs())
+def test_two_versions_are_what_pairs_of_tables_are(case):
+    before, after, said, prior = case
+    state = state_for(before, after)
+    releases = []
+    for table, statements in zip((before, after), said, strict=True):
+        made = list(cb.publish(table, *(statements or ["N"])).statements)
+        if prior:
+            made.append(cb.Prior(["a"], upper={"x": 6}))
+            made.append(cb.Linear(["a", "b"], {("x", "u"): 1, ("y", "v"): -1}, lower=-6))
+        releases.append(cb.Release(DOMAIN, made))
+    both = joined(state, [Piece.of(releases[0], 1), Piece.of(releases[1], 2)])
+    first, second = (list(consistent_tables(one, 6)) for one in releases)
+    found = [(one, two) for one, two in itertools.product(first, second) if (two >= one).all()]
+    expected = {
+        "as_of_1": [one for one, _ in found],
+        "added_2": [two - one for one, two in found],
+        None: [two for _, two in found],
+    }
+    for part, tables in expected.items():
+        over = ["a", "b"] if part is None else [part, "a", "b"]
+        answer = cb.attainable(both, over=over)
+        for index in np.ndindex(2, 2):
+            labels = DOMAIN.labels(index)
+            cell = answer[labels if part is None else (part[-1], *labels)]
+            assert set(cell) == {int(one[index]) for one in tables}
