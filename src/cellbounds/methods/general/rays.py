@@ -18,6 +18,8 @@ def grows_without_end(problem: Problem, cells: IntArray) -> bool:
     a table; so the whole numbers have no bound exactly if the relaxation has none. Sums that must
     be in a list of values are bounded by rows as well.
     """
+    if any(problem.grows_alone(cell) for cell in cells.tolist()):
+        return True  # the commonest direction, without a program
     weights = np.zeros(len(problem.lower), dtype=np.int64)
     weights[cells] = -1
     return ExactProgram(problem).least(weights) is None
