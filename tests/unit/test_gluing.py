@@ -417,3 +417,23 @@ def test_what_a_bound_rests_on():
     assert worked.proof((0, 0, 0), 0) == "closed form"
     mixed = cb.Release(domain_of((2, 2, 2)), [cb.Margin(["a", "b"], [[3, 1], [2, 4]]), HOLES[1]])
     assert cb.bounds(mixed)._source.proof((0, 0, 0), 1).startswith("closed form over ")
+
+
+@pytest.mark.parametrize("over", [("a", "b", "c", "d"), ("d", "a"), ("c",), ("d",)])
+def test_one_part_without_exact_margins_beside_a_free_variable(over):
+    domain = cb.Domain({name: ["0", "1"] for name in "abcd"})
+    counts = np.arange(16).reshape(2, 2, 2, 2) % 5
+    table = cb.Table(domain, counts)
+    release = cb.publish(table, "[a,b]~3", "[c|a]@1")
+    answer = cb.bounds(release, over=over)
+    assert answer.method == "parts glued at exact margins"
+    assert answer.evidence is cb.Evidence.EXACT
+    searched = GeneralSharp().work(gather(release), Question("sharp", over, Effort()))
+    for ours, theirs in zip((answer.lower, answer.upper), searched.bounds(), strict=True):
+        assert np.array_equal(ours, theirs)
+    labels = answer.domain.labels((1,) * len(over))
+    values = cb.attainable(release, over=over)[labels]
+    assert {0, values.largest} <= set(values) if "d" in over else values.smallest > 0
+    for count in (values.smallest, values.largest):
+        held = answer.witness(*labels, at="lower" if count == values.smallest else "upper")
+        assert held.margin(*over)[labels] == count

@@ -42,7 +42,9 @@ class Gluing:
         if any(facts.release.domain.grouping(name) for name in question.over):
             return "the question merges levels"
         tree = facts.tree
-        if isinstance(tree, Leaf) and tree.known is None:
+        # A single part is of use if some variables are left out of it, but not all of them.
+        useless = not tree.variables or tree.variables == set(facts.release.domain.names)
+        if isinstance(tree, Leaf) and tree.known is None and useless:
             return "no exact margin splits the release"
         if _hides_border(tree, frozenset(question.over)):
             return "the question sums over variables that the parts share"
