@@ -304,3 +304,21 @@ def test_the_public_chain_depends_on_nothing_that_is_left_out(tmp_path, clock):
         ledger.commit("[a]~5", table=LEAKY, who=name, why=name)
         told.append(ledger.export(public=True))
     assert told[0] == told[1]
+
+
+def test_the_history_as_a_page(run, opened, table, tmp_path):
+    run("ledger", "commit", opened, RATES, "--table", table, "--why", "yearbook 1847")
+    page = tmp_path / "history.html"
+    code, _, err = run("ledger", "history", opened, "--format", "html", "-o", page)
+    assert (code, err) == (0, "")
+    assert "yearbook 1847" in page.read_text("utf-8")
+    code, out, _ = run("ledger", "history", opened, "--format", "html", "--public")
+    assert code == 0
+    assert "<html" in out
+    assert "1847" not in out
+    code, out, _ = run("ledger", "history", opened, "--format", "html", "--table", table)
+    assert code == 0
+    for wrong in (["--public"], ["--format", "html", "--public", "--table", table]):
+        code, out, err = run("ledger", "history", opened, *wrong)
+        assert (code, out) == (2, "")
+        assert "--public" in err or "public" in err

@@ -255,15 +255,45 @@ def grow(
 @ledger.command(epilog=EPILOG)
 @place_argument
 @wait_option
-@style_option("table", "json", "csv")
+@click.option("--public", is_flag=True, help="For html: only what outsiders may see.")
+@click.option(
+    "--seconds",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="For html: budget for what could be worked out after each release.",
+)
+@owned_options
+@style_option("table", "json", "csv", "html")
 @output_option
-def history(place: str, wait: float, style: str, output: str | None) -> int:
-    """Show every entry, for the owner; `export` makes the history that outsiders may see."""
+def history(
+    place: str,
+    wait: float,
+    public: bool,
+    seconds: float,
+    tables: tuple[str, ...],
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Show every entry, for the owner; `export` makes the history that outsiders may see.
+
+    As html it is a page with what could be worked out after each release; --table adds the counts.
+    """
     from cellbounds.ledger import Ledger
     from cellbounds.ledger.history import history_csv, history_text
+    from cellbounds.report.ledgers import ledger_page
 
+    if style != "html" and (public or tables):
+        raise InvalidInput(
+            f"--format {style} with --public or --table; they are for --format html (`export` "
+            "writes the public history as JSON)"
+        )
     book = Ledger.open(place, wait=wait)
-    if style == "json":
+    if style == "html":
+        owned = [read_owned(path, options) for path in tables] or None
+        text = ledger_page(book, table=owned, public=public, seconds=seconds)
+    elif style == "json":
         text = json_text(book.export(public=False))
     else:
         entries = book.history()

@@ -22,7 +22,7 @@ from cellbounds.report.pages.plain import (
     values_text,
 )
 
-__all__ = ["page"]
+__all__ = ["BANDS", "hash_of", "page", "shown_cell", "surroundings"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -79,7 +79,7 @@ def page(content: Mapping[str, Any]) -> str:
     if public["policy"] is None:
         word = "NOT JUDGED"
     return str(
-        _surroundings()
+        surroundings()
         .get_template("report.html.j2")
         .render(
             content=content,
@@ -100,7 +100,7 @@ def page(content: Mapping[str, Any]) -> str:
 
 
 @cache
-def _surroundings() -> Any:
+def surroundings() -> Any:
     """The templates, compiled once, with what they all use."""
     import jinja2
     from markupsafe import Markup
@@ -130,12 +130,12 @@ def _surroundings() -> Any:
         style=Markup(style),
         script=Markup(script),
         # Nothing else may run or be fetched, whatever a label says.
-        allowed=f"style-src '{_hash(style)}'; script-src '{_hash(script)}'",
+        allowed=f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'",
     )
     return made
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     """What a browser compares inline styles and scripts with: nothing else may run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -155,10 +155,10 @@ def _chosen(cells: Sequence[Mapping[str, Any]], mapped: bool) -> list[dict[str, 
         ranks = {mark: rank for rank, mark in enumerate(RISKS)}
         order = sorted(cells, key=lambda cell: (ranks[cell["mark"]], cell["size"] or math.inf))
         cells = order[:LISTED]
-    return [_cell(cell) for cell in cells]
+    return [shown_cell(cell) for cell in cells]
 
 
-def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+def shown_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     """A cell as the map shows it: colour, sign, interval, details."""
     mark = cell["mark"]
     details = [values_text(read_values(cell))]

@@ -1,0 +1,176 @@
+"""The page of a ledger in a real browser: contrast, keyboard, narrow screens, and no network."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import cellbounds as cb
+from cellbounds.ledger import Ledger, NotSafe
+from cellbounds.report.ledgers import ledger_page
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+SCRIPT = "<script>document.title='!'</script>"
+LONG = "a label that goes on and on until itBecomesOneWordWithoutAnyPlaceToBreakItIntoTwoLines"
+
+
+def noon():
+    return datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def koch4(folder):
+    """Two releases and a refusal."""
+    table = cb.example_table("koch4")
+    ledger = Ledger.create(folder / "koch4.ledger", table, who="ann", clock=noon)
+    for statement in ("[center,status]", "[recovery|center,status]@1"):
+        ledger.commit(statement, table=table, who="ann", why="a request")
+    with pytest.raises(NotSafe):
+        ledger.commit(
+            "[center|status,recovery]@1", table=table, who="bob", why="another", record=True
+        )
+    return ledger, table
+
+
+def odd(folder):
+    """Labels that are long, or look like a script; a later version of the table."""
+    domain = cb.Domain({"<b>odd</b>": [SCRIPT, LONG, "é, è"], "y": ["+", "-"]})
+    table = cb.Table(domain, [[11, 19], [10, 24], [33, 13]])
+    ledger = Ledger.create(folder / "odd.ledger", table, who="<i>eve</i>", clock=noon)
+    ledger.commit('["<b>odd</b>"]~10', table=table, who="<i>eve</i>", why="<img src='x'>")
+    later = cb.Table(domain, table.counts + 1)
+    ledger.grow(later, earlier=table, who="eve", why=LONG)
+    both = [table, later]
+    ledger.commit("[y]~5", table=both, who="eve", why="again", already_out=True)
+    return ledger, both
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> dict[str, Path]:
+    """Every page as a file."""
+    folder = tmp_path_factory.mktemp("ledgers")
+    made = {}
+    for story in (koch4, odd):
+        ledger, table = story(folder)
+        said = {"": ledger_page(ledger, table=table), "-public": ledger_page(ledger, public=True)}
+        for which, text in said.items():
+            path = folder / f"{story.__name__}{which}.html"
+            path.write_text(text, "utf-8")
+            made[f"{story.__name__}{which}"] = path
+    return made
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def visit(browser, pages):
+    """Open a page; at the end, nothing may have gone wrong or left the file."""
+    contexts, troubles = [], []
+
+    def opens(name, viewport=DESKTOP, scheme="light"):
+        context = browser.new_context(viewport=viewport, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        address = pages[name].as_uri()
+        page.on("console", lambda said: troubles.append(said.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on(
+            "request",
+            lambda asked: (
+                troubles.append(asked.url) if asked.url.split("#")[0] != address else None
+            ),
+        )
+        page.goto(address)
+        return page
+
+    yield opens
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+NAMES = ["koch4", "koch4-public", "odd", "odd-public"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_phone_shows_the_history_without_scrolling_sideways(visit, name):
+    page = visit(name, PHONE)
+    assert page.title().startswith("Ledger: ")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["koch4", "koch4-public", "odd"])
+def test_the_history_bars_nobody(visit, name, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(visit(name, scheme=scheme))
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_strips_are_walked_with_the_keyboard(visit):
+    page = visit("koch4")
+    page.locator("table.strips [tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    told = page.locator("#v1-detail").inner_text()
+    start = "center: 1; status: 1; treatment: 1; recovery: poor; after: entry 3, "
+    assert told.startswith(f"{start}[recovery|center,status]@1, N – 16 attainable counts: 0-15")
+    page.keyboard.press("ArrowDown")
+    assert "recovery: modest; after: entry 3" in page.locator("#v1-detail").inner_text()
+
+
+def test_no_label_runs_over_the_next_column(visit):
+    page = visit("odd")
+    for head in page.locator("table.strips tbody th").all():
+        assert head.evaluate("one => one.scrollWidth <= one.clientWidth + 1")
+
+
+def test_labels_and_reasons_in_the_history_stay_text(visit):
+    page = visit("odd")
+    assert page.title() == "Ledger: <b>odd</b>, y"
+    assert page.locator("table.strips tbody th").first.inner_text().startswith(SCRIPT)
+    assert page.get_by_text("By <i>eve</i>: <img src='x'>").count() == 1
+
+
+def test_the_chart_has_a_column_of_colour_for_each_release(visit):
+    page = visit("koch4")
+    bars = page.locator(".chart rect")
+    assert {one.get_attribute("x") for one in bars.all()} == {"0.0", "90.0"}
+    colours = {one.evaluate("one => getComputedStyle(one).fill") for one in bars.all()}
+    assert len(colours) == 3  # 2 or 3, 4 to 9, 10 to 99 attainable
+    assert "rgb(0, 0, 0)" not in colours
+
+
+def test_paper_has_every_row_of_the_history(visit):
+    page = visit("koch4", scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    box = page.locator(".scroll.tall").first
+    assert box.evaluate("one => one.scrollHeight <= one.clientHeight + 1")
+    assert not page.locator("nav").is_visible()
