@@ -54,6 +54,7 @@ def check_values(case, tables, margins, values):
         expected = set(margins[:, place].tolist())
         assert values[labels] == expected, described(case)
         assert list(values[labels]) == sorted(expected)
+        assert values[labels].size == len(expected), described(case)
     last = domain.size - 1
     for value in values[labels]:
         table = values.witness(*labels, value=value).counts.astype(np.int64).ravel()

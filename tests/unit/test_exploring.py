@@ -17,7 +17,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.risk.exploring import Frontier, explore, measuring
-from cellbounds.risk.exploring.carrying import carries_over, policy_for
+from cellbounds.risk.exploring.carrying import carries_over
 from cellbounds.risk.exploring.designs import Design, Way
 from cellbounds.risk.exploring.judged import Judged
 from cellbounds.risk.exploring.measuring import Settings
@@ -343,6 +343,10 @@ def test_a_unique_person_of_the_published_table_counts_though_parts_are_hidden()
     assert cb.judge(one.release, table, over=["a", "b"]).verdict is Outcome.UNSAFE
 
 
+def _published(design):
+    return dict(zip(design.variables, design.names, strict=True))
+
+
 def test_rules_about_groups_speak_of_variables_as_they_are_published():
     design = explore(
         CHILDREN, response="education", givens=[("county",)], digits=[1], merges="adjacent"
@@ -350,14 +354,11 @@ def test_rules_about_groups_speak_of_variables_as_they_are_published():
     rule = GroupDisclosure(responses=["education"], given=["county"])
     policy = Policy("groups", rules=[rule, MinimumCount(at_least=3)], respondent=True)
     merged = design[1].design
-    renamed = policy_for(policy, merged).rules[0]
+    renamed = policy.within(_published(merged)).rules[0]
     assert renamed.responses == ("education (merged)",)
     assert renamed.given == ("county",)
     alone = Design(("education",), (), Way(1, "nearest"))
-    left = policy_for(policy, alone)
-    assert left.rules == (MinimumCount(at_least=3),)
-    assert not left.respondent
-    assert policy_for(Policy("groups", rules=[rule]), alone) is None
+    assert policy.within(_published(alone)) is None
 
 
 @pytest.mark.parametrize(
@@ -375,7 +376,7 @@ def test_other_rules_are_judged_on_the_whole_table_too(rule):
     assert found.complete
     for one in found.designs:
         whole = cb.judge(one.release, KOCH, policy).verdict
-        narrowed = policy_for(policy, one.design)
+        narrowed = policy.within(_published(one.design))
         both = {whole}
         if narrowed is not None:
             both.add(cb.judge(one.release, KOCH, narrowed, over=one.design.names).verdict)

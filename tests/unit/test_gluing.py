@@ -437,3 +437,9 @@ def test_one_part_without_exact_margins_beside_a_free_variable(over):
     for count in (values.smallest, values.largest):
         held = answer.witness(*labels, at="lower" if count == values.smallest else "upper")
         assert held.margin(*over)[labels] == count
+
+
+def test_a_release_that_says_nothing():
+    domain = cb.Domain({"a": ["0", "1"], "b": ["0", "1"]})
+    assert cb.bounds(cb.Release(domain, []))["0", "0"] == (0, cb.UNBOUNDED)
+    assert cb.bounds(cb.Release(domain, [cb.Total(lower=2, upper=3)]))["0", "0"] == (0, 3)

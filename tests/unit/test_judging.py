@@ -6,6 +6,7 @@ import json
 from importlib import resources
 
 import jsonschema
+import numpy as np
 import pytest
 
 import cellbounds as cb
@@ -537,3 +538,25 @@ def test_respondents_that_no_time_is_left_for_are_undecided():
     late = [one for one in hurried.cells if "budget was spent" in one.evidence]
     assert late
     assert all(one.respondent and one.outcome is cb.Outcome.UNDECIDED for one in late)
+
+
+@pytest.mark.parametrize(
+    ("given", "over"), [(["county", "education"], None), (["county"], ["county"])]
+)
+def test_a_group_rule_without_a_response_is_refused(given, over):
+    table = cb.example_table("delinquent")
+    policy = cb.Policy("p", rules=[GroupDisclosure(given=given)])
+    with pytest.raises(cb.InvalidInput, match="could never fail"):
+        cb.judge(cb.publish(table, "[county,education]"), table, policy, over=over)
+
+
+def test_values_that_are_found_twice_count_once():
+    domain = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"]})
+    impossible = np.zeros((2, 3), dtype=bool)
+    impossible[1, 2] = True
+    table = cb.Table(domain, [[2, 2, 2], [8, 0, 0]], structural=impossible)
+    release = cb.publish(table, "[a]~5")
+    knows = [cb.Prior(["b"], lower={"b2": 0})]
+    policy = cb.Policy("p", rules=[SmallCounts(at_most=0, values=13)])
+    verdict = cb.judge(release, table, policy, knows=knows)
+    assert verdict.at("a1", "b1") is cb.Outcome.UNSAFE  # 0 to 11: twelve values

@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 
 from cellbounds import InvalidInput
-from cellbounds.risk import RULE, SMALL
 from cellbounds.risk.policies import (
     DEFAULT,
     RULES,
@@ -116,7 +115,7 @@ def test_the_size_of_a_respondents_cell():
     chance = PosteriorChance(at_most=7, probability="0.9")
     assert Policy("p", rules=[SMALL_RULE], respondent=True).small == 3
     assert Policy("p", rules=[SMALL_RULE, chance], respondent=True).small == 7
-    assert Policy("p", rules=[ExactDisclosure()], respondent=True).small == SMALL
+    assert Policy("p", rules=[ExactDisclosure()], respondent=True).small == 3
     most = Policy("p", rules=[chance], respondent=True, respondent_at_most=2)
     assert most.small == 2
     assert "1 to 2 (<= 2)" in str(most)
@@ -150,8 +149,7 @@ def test_the_shipped_profiles():
 
 def test_the_default_is_the_rule_of_the_audit():
     assert DEFAULT == "small-counts"
-    assert read_policy(DEFAULT).rules == (SmallCounts(at_most=SMALL, values=2, zeros=True),)
-    assert f"{SMALL} or less has a single attainable value (sampling zeros count" in RULE
+    assert read_policy(DEFAULT).rules == (SmallCounts(at_most=3, values=2, zeros=True),)
 
 
 FILE = """
@@ -286,3 +284,20 @@ if importlib.util.find_spec("yaml") is not None:
         file.write_text(text)
         with pytest.raises(InvalidInput, match=said):
             read_policy(file)
+
+
+def test_rules_within_a_margin():
+    rows = GroupDisclosure(responses=["education"])
+    both = Policy("both", rules=[SMALL_RULE, rows], respondent=True)
+    same = {"education": "education", "county": "county"}
+    assert both.within(same) == both
+    assert both.within({"education": "merged"}).rules[1].responses == ("merged",)
+    fewer = both.within({"county": "county"})
+    assert fewer.rules == (SMALL_RULE,)
+    assert fewer.respondent
+    given = Policy("given", rules=[SMALL_RULE, GroupDisclosure(given=["county"])])
+    assert given.within(same) == given
+    assert given.within({"county": "county"}).rules == (SMALL_RULE,)  # no response is left
+    assert Policy("rows", rules=[rows]).within({"county": "county"}) is None
+    shown = Policy("shown", rules=[MinimumCount(at_least=3)])
+    assert shown.within(same) is None

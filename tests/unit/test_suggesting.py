@@ -14,7 +14,7 @@ import pytest
 import cellbounds as cb
 from cellbounds import cli
 from cellbounds.cli.suggesting import suggest as command
-from cellbounds.risk.policies import ExactDisclosure, GroupDisclosure, MinimumCount, SmallCounts
+from cellbounds.risk.policies import GroupDisclosure, MinimumCount, SmallCounts
 from cellbounds.risk.suggesting import (
     CoarserCounts,
     DropVariable,
@@ -30,7 +30,7 @@ from cellbounds.risk.suggesting import (
 from cellbounds.risk.suggesting.hiding import hidden_in, with_hidden
 from cellbounds.risk.suggesting.planning import Drafts
 from cellbounds.risk.suggesting.proposing import proposals
-from cellbounds.risk.suggesting.scopes import policy_within, scopes_of
+from cellbounds.risk.suggesting.scopes import scopes_of
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
@@ -501,18 +501,6 @@ def test_margins_that_changed_are_judged(children):
         ("center", "status", "treatment", "recovery"),
         ("status", "treatment", "recovery"),
     ]
-
-
-def test_rules_about_variables_that_a_margin_does_not_have():
-    rows = GroupDisclosure(responses=["education"])
-    small = SmallCounts(at_most=3, values=2)
-    policy = cb.Policy("both", rules=[small, rows], respondent=True)
-    assert policy_within(policy, ("education", "county")) is policy
-    within = policy_within(policy, ("county",))
-    assert within.rules == (small,)
-    assert within.respondent
-    assert policy_within(cb.Policy("rows", rules=[rows]), ("county",)) is None
-    assert policy_within(cb.Policy("exact", rules=[ExactDisclosure()]), ("county",)) is not None
 
 
 @pytest.mark.parametrize(

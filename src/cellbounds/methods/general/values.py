@@ -251,7 +251,9 @@ class _Gaps:
         first, last, by = run.first, run.last, max(run.by, 1)
         self._known.append((first, last, by))
         above = gap.part(last + 1, gap.high)
-        outside = [gap.part(gap.low, first - 1), replace(above, next_first=by == 1)]
+        # Beside a gap of some residues the next value may be known already.
+        plain = by == 1 and gap.by == 1
+        outside = [gap.part(gap.low, first - 1), replace(above, next_first=plain)]
         if by == 1 or first == last:
             return outside
         inside = _Gap(first, last, by, frozenset(range(by))) if gap.by == 1 else gap

@@ -20,13 +20,9 @@ both. Every table is as good as the true one here, so this holds without the tru
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cellbounds.results import ValueSet
-from cellbounds.risk.exploring.designs import Design
 from cellbounds.risk.policies import (
     ExactDisclosure,
-    GroupDisclosure,
     MinimumCount,
     Policy,
     Rule,
@@ -34,7 +30,7 @@ from cellbounds.risk.policies import (
 )
 from cellbounds.risk.policies.deciding import broken_small
 
-__all__ = ["carries_over", "policy_for"]
+__all__ = ["carries_over"]
 
 
 def carries_over(policy: Policy) -> bool:
@@ -54,33 +50,3 @@ def _carries_over(rule: Rule) -> bool:
         part = ValueSet([(0, rule.small + 1, 1)])
         return broken_small(rule, part, ValueSet.from_values([rule.small])) is False
     return isinstance(rule, ExactDisclosure | MinimumCount)
-
-
-def policy_for(policy: Policy, design: Design) -> Policy | None:
-    """The policy for the published table; None if no rule speaks of it.
-
-    Rules that name variables speak of them as they are published. A rule about a variable that is
-    not published has nothing to say here: it is left to the whole table.
-    """
-    published = dict(zip(design.variables, design.names, strict=True))
-    rules: list[Rule] = []
-    for rule in policy.rules:
-        if isinstance(rule, GroupDisclosure):
-            named = (*(rule.responses or ()), *(rule.given or ()))
-            if not set(named) <= set(published):
-                continue
-            rules.append(_renamed(rule, published))
-        else:
-            rules.append(rule)
-    if not rules:
-        return None
-    respondent = policy.respondent and not all(isinstance(one, MinimumCount) for one in rules)
-    most = policy.respondent_at_most if respondent else None
-    return replace(policy, rules=tuple(rules), respondent=respondent, respondent_at_most=most)
-
-
-def _renamed(rule: GroupDisclosure, published: dict[str, str]) -> GroupDisclosure:
-    def renamed(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if names is None else tuple(published[name] for name in names)
-
-    return replace(rule, responses=renamed(rule.responses), given=renamed(rule.given))

@@ -10,7 +10,7 @@ from numbers import Real
 
 from cellbounds.errors import InvalidInput
 from cellbounds.releases import Release
-from cellbounds.risk.exploring.carrying import carries_over, policy_for
+from cellbounds.risk.exploring.carrying import carries_over
 from cellbounds.risk.exploring.designs import Design
 from cellbounds.risk.exploring.guessing import Guessing, guessing
 from cellbounds.risk.exploring.judged import Judged
@@ -111,7 +111,7 @@ def _judged(design: Design, release: Release, table: Table, settings: Settings) 
 def _verdict(design: Design, release: Release, table: Table, settings: Settings) -> Verdict:
     """The worse verdict: of the published table, or of all cells of the table behind it."""
     policy, independent = settings.policy, settings.independent
-    narrowed = policy_for(policy, design)
+    narrowed = policy.within(dict(zip(design.variables, design.names, strict=True)))
     verdict = None
     if narrowed is not None:
         verdict = judge(

@@ -137,7 +137,14 @@ def _check_rows(domain: Domain, over: tuple[str, ...], policy: Policy) -> None:
     for rule in policy.rules:
         if not isinstance(rule, GroupDisclosure):
             continue
-        for response, given in asked_rows(rule, over):
+        rows = asked_rows(rule, over)
+        if not rows:
+            raise InvalidInput(
+                f"the rule {rule.name} takes every variable judged ({', '.join(over)}) as given, "
+                "so that there is nothing to learn about a row and the rule could never fail; "
+                "leave one of them out of its given variables"
+            )
+        for response, given in rows:
             for name in domain.distinct((response, *given)):
                 if name not in over:
                     raise InvalidInput(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cellbounds.errors import InvalidInput
-from cellbounds.risk.policies.rules import MinimumCount, PosteriorChance, Rule, SmallCounts
+from cellbounds.risk.policies.rules import (
+    GroupDisclosure,
+    MinimumCount,
+    PosteriorChance,
+    Rule,
+    SmallCounts,
+)
 
 __all__ = ["DEFAULT", "FORMAT", "Policy"]
 
@@ -124,6 +131,29 @@ class Policy:
                 f"{self.small} (<= {self.small})"
             )
         return tuple(said)
+
+    def within(self, names: Mapping[str, str]) -> Policy | None:
+        """The rules that can be asked about a margin; None if none looks further than the figures.
+
+        `names` are the variables of the margin, by the variables that rules may name: derived ones
+        stand for what they are made of. A rule about rows of variables that the margin does not
+        have, or that leaves no response among them, is left to the whole table.
+        """
+        rules: list[Rule] = []
+        for rule in self.rules:
+            if isinstance(rule, GroupDisclosure):
+                asked = {*(rule.responses or ()), *(rule.given or ())}
+                if not asked <= set(names) or set(rule.given or ()) == set(names):
+                    continue
+                rule = replace(
+                    rule,
+                    responses=rule.responses and tuple(names[name] for name in rule.responses),
+                    given=rule.given and tuple(names[name] for name in rule.given),
+                )
+            rules.append(rule)
+        if all(isinstance(rule, MinimumCount) for rule in rules):
+            return None  # figures that are shown are the same, whatever margin is asked about
+        return replace(self, rules=tuple(rules))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned, as they stand in a policy file; and each rule in words."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from cellbounds.releases import Prior, Release
 from cellbounds.risk.policies import Outcome, Policy, Verdict, judge
-from cellbounds.risk.suggesting.scopes import Scope, policy_within, scopes_of
+from cellbounds.risk.suggesting.scopes import Scope, scopes_of
+from cellbounds.risk.utility.keeping import levels_behind
 from cellbounds.table import Table
 
 __all__ = ["Court"]
@@ -88,7 +89,8 @@ class Court:
         """The verdict over a margin; None if no rule can be asked about it."""
         policy: Policy | None = self.policy
         if scope is not None and scope != self.over:
-            policy = policy_within(self.policy, scope)
+            behind = (levels_behind(release.domain, name)[0] for name in scope)
+            policy = self.policy.within(dict(zip(behind, scope, strict=True)))
         if policy is None:
             return None
         left = self.left

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from cellbounds.domain import Domain
 from cellbounds.releases import Conditional, Margin, Release
-from cellbounds.risk.policies.policy import Policy
-from cellbounds.risk.policies.rules import GroupDisclosure, MinimumCount
 from cellbounds.risk.utility.keeping import levels_behind
 
-__all__ = ["Scope", "policy_within", "scopes_of"]
+__all__ = ["Scope", "scopes_of"]
 
 Scope = tuple[str, ...] | None
 """The variables of a margin; None for the cells of the table."""
@@ -62,30 +60,3 @@ def _named(domain: Domain, statements: Sequence[Margin | Conditional]) -> tuple[
             base = levels_behind(domain, name)[0]
             behind[base] = name if behind.get(base, name) == name else base
     return tuple(behind[name] for name in domain.names if name in behind)
-
-
-def policy_within(policy: Policy, names: tuple[str, ...]) -> Policy | None:
-    """The rules of a policy that can be asked about a margin; None if none can.
-
-    A rule about rows of variables that the margin does not have is asked about the whole table.
-    """
-    rules = []
-    for rule in policy.rules:
-        if isinstance(rule, GroupDisclosure):
-            asked = {*(rule.responses or ()), *(rule.given or ())}
-            if not asked <= set(names):
-                continue
-        rules.append(rule)
-    if all(isinstance(rule, MinimumCount) for rule in rules):
-        return None  # figures that are shown are the same, whatever margin is asked about
-    if len(rules) == len(policy.rules):
-        return policy
-    return Policy(
-        policy.name,
-        policy.title,
-        policy.description,
-        tuple(rules),
-        policy.modelled_on,
-        policy.respondent,
-        policy.respondent_at_most,
-    )
