@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,23 +12,7 @@ import cellbounds as cb
 from cellbounds.report.filing import build_report
 from cellbounds.risk.auditing import audit
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+PHONE = {"width": 390, "height": 844}
 
 
 def audits() -> Iterator[tuple[str, cb.Table, list[str], dict[str, object]]]:
@@ -65,45 +48,6 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     made["public"] = folder / "public.html"
     build_report(found, public=True).write(made["public"])
     return made
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def visit(browser, pages):
-    """Open a report; at the end, nothing may have gone wrong or left the file."""
-    contexts, troubles = [], []
-
-    def opens(name, viewport=DESKTOP, scheme="light", scripts=True):
-        context = browser.new_context(
-            viewport=viewport, color_scheme=scheme, java_script_enabled=scripts
-        )
-        contexts.append(context)
-        page = context.new_page()
-        address = pages[name].as_uri()
-        page.on("console", lambda said: troubles.append(said.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on(
-            "request",
-            lambda asked: (
-                troubles.append(asked.url) if asked.url.split("#")[0] != address else None
-            ),
-        )
-        page.goto(address)
-        return page
-
-    yield opens
-    for context in contexts:
-        context.close()
-    assert not troubles
 
 
 @pytest.mark.parametrize("name", ["two-by-two", "unsafe", "odd", "twelve", "eight", "public"])
