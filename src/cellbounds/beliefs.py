@@ -21,7 +21,7 @@ import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.domain import Domain
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.releases.numbers import exact_number
 from cellbounds.wide import FloatArray, Wide, wide_of, widened
 
@@ -34,10 +34,21 @@ __all__ = [
     "Uniform",
     "Weights",
     "belief_of",
+    "check_weights",
+    "weight_steps",
 ]
 
 PRECISION = 128
 """Bits in which weights are computed before they are rounded to doubles."""
+
+MOST_WEIGHTS = 10_000_000
+"""Weights that are held at once: some hundred megabytes with what sums make of them."""
+
+DIGITS = 50
+"""Elementary steps that one weight in many digits costs; those of a uniform prior cost one."""
+
+CHUNK = 1 << 16
+"""Weights in many digits at a time: they take ten times the room of doubles."""
 
 Kind = tuple[Fraction | None, Fraction]
 """The shape (None: no shape, the second kind) and the factor of one cell."""
@@ -52,52 +63,81 @@ class Weights:
 
     kinds: tuple[Kind, ...]
     needs_total: bool = False
-    _made: dict[tuple[Kind, int], Wide] = field(default_factory=dict, repr=False)
+    _made: dict[tuple[Kind, int, int], Wide] = field(default_factory=dict, repr=False)
 
     @property
     def uniform(self) -> bool:
         """Whether every table has the same weight."""
         return all(shape == 1 and factor == 1 for shape, factor in self.kinds)
 
-    def sequence(self, cell: int, most: int) -> Wide:
+    def sequence(self, cell: int, most: int, effort: float = math.inf) -> Wide:
         """The weights of the counts 0 to `most` of one cell, each to one rounding."""
-        return self.sequence_of(self.kinds[cell], most)
+        return self.sequence_of(self.kinds[cell], most, effort)
 
-    def sequence_of(self, kind: Kind, most: int) -> Wide:
-        """The weights of the counts 0 to `most` of a kind of cell."""
-        key = (kind, most)
+    def sequence_of(self, kind: Kind, most: int, effort: float = math.inf) -> Wide:
+        """The weights of the counts 0 to `most` of a kind of cell.
+
+        Raises
+        ------
+        TooMuchWork
+            If they are too many for the memory, or would take more steps than the effort.
+        """
+        return self.between(kind, 0, most, effort)
+
+    def between(self, kind: Kind, low: int, high: int, effort: float = math.inf) -> Wide:
+        """The weights of the counts from `low` to `high`, as multiples of the weight of `low`.
+
+        All are zero if that is zero. Raises as `sequence_of` does.
+        """
+        key = (kind, low, high)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = _sequence(kind, most)
+            size = high - low + 1
+            check_weights(size, weight_steps(kind, size), effort)
+            if size + sum(len(one.mantissa) for one in self._made.values()) > MOST_WEIGHTS:
+                self._made.clear()
+            found = self._made[key] = _sequence(kind, low, high)
         return found
 
-    def exact(self, cell: int, count: int) -> Fraction:
-        """One weight as a fraction."""
+    def scattered(self, kind: Kind, counts: Sequence[int]) -> Wide:
+        """The weights of some counts of any size, as multiples of the weight of the first."""
+        from flint import ctx
+
+        first = counts[0]
+        if kind[1] == 0:
+            return widened(np.array([float(count == 0) for count in counts]))
+        before, ctx.prec = ctx.prec, PRECISION
+        try:
+            start = _logarithm(kind, first)
+            return wide_of([(_logarithm(kind, count) - start).exp() for count in counts])
+        finally:
+            ctx.prec = before
+
+    def exact(self, cell: int, count: int, low: int = 0) -> Fraction:
+        """The weight of a count as a fraction of the weight of `low`, which is no larger."""
         shape, factor = self.kinds[cell]
-        weight = factor**count / math.factorial(count)
+        weight = factor ** (count - low) / math.perm(count, count - low)
         if shape is None:
             return weight
         top, bottom = shape.numerator, shape.denominator
-        rising = math.prod(range(top, top + count * bottom, bottom))
-        return weight * Fraction(rising, bottom**count)
+        rising = math.prod(range(top + low * bottom, top + count * bottom, bottom))
+        return weight * Fraction(rising, bottom ** (count - low))
 
     def log_weight(self, cell: int, count: int) -> float:
         """The logarithm of one weight, for counts of any size; minus infinity for zero."""
-        from flint import arb, ctx, fmpq
+        return self.log_weight_of(self.kinds[cell], count)
 
-        shape, factor = self.kinds[cell]
+    def log_weight_of(self, kind: Kind, count: int) -> float:
+        """The same for a kind of cell."""
+        from flint import ctx
+
         if count == 0:
             return 0.0
-        if factor == 0:
+        if kind[1] == 0:
             return -math.inf
         before, ctx.prec = ctx.prec, PRECISION
         try:
-            found = count * arb(fmpq(factor.numerator, factor.denominator)).log()
-            found -= arb(count + 1).lgamma()
-            if shape is not None:
-                start = arb(fmpq(shape.numerator, shape.denominator))
-                found += (start + count).lgamma() - start.lgamma()
-            return float(found)
+            return float(_logarithm(kind, count))
         finally:
             ctx.prec = before
 
@@ -125,21 +165,66 @@ class Weights:
         return None
 
 
-def _sequence(kind: Kind, most: int) -> Wide:
+def weight_steps(kind: Kind, size: int) -> float:
+    """What it costs to make so many weights of a kind, in elementary steps."""
+    return float(size) if kind == (1, 1) else DIGITS * float(size)
+
+
+def check_weights(size: int, steps: float, effort: float) -> None:
+    """Refuse to make weights before room is taken for them.
+
+    Raises
+    ------
+    TooMuchWork
+        Saying how many they are, the limit and the remedy.
+    """
+    if size > MOST_WEIGHTS:
+        raise TooMuchWork(
+            f"the cells may hold about {float(size):.1e} different counts, each with a weight of "
+            f"its own, and {MOST_WEIGHTS:.0e} weights are held at most; publish more, or draw a "
+            "sample instead"
+        )
+    if steps > effort:
+        raise TooMuchWork(
+            f"the weights of about {float(size):.1e} counts would take {steps:.1e} steps, and the "
+            f"limit is {effort:.1e}; raise effort=, or draw a sample instead"
+        )
+
+
+def _logarithm(kind: Kind, count: int) -> Any:
+    """The logarithm of a positive weight, in the digits that are set."""
+    from flint import arb, fmpq
+
+    shape, factor = kind
+    found = count * arb(fmpq(factor.numerator, factor.denominator)).log()
+    found -= arb(count + 1).lgamma()
+    if shape is None:
+        return found
+    start = arb(fmpq(shape.numerator, shape.denominator))
+    return found + (start + count).lgamma() - start.lgamma()
+
+
+def _sequence(kind: Kind, low: int, high: int) -> Wide:
     shape, factor = kind
     if shape == 1 and factor == 1:
-        return widened(np.ones(most + 1))
+        return widened(np.ones(high - low + 1))
+    if factor == 0:
+        return widened(np.arange(low, high + 1) == 0)
     from flint import arb, ctx, fmpq
 
     before, ctx.prec = ctx.prec, PRECISION
     try:
         ratio = arb(fmpq(factor.numerator, factor.denominator))
         grows = None if shape is None else arb(fmpq(shape.numerator, shape.denominator))
-        made = [arb(1)]
-        for n in range(most):
-            step = ratio if grows is None else ratio * (grows + n)
-            made.append(made[-1] * step / (n + 1))
-        return wide_of(made)
+        last, pieces = arb(1), []
+        for begin in range(low, high + 1, CHUNK):
+            made = [last]
+            for n in range(begin, min(begin + CHUNK, high + 1)):
+                step = ratio if grows is None else ratio * (grows + n)
+                made.append(made[-1] * step / (n + 1))
+            last = made.pop()
+            pieces.append(wide_of(made))
+        return Wide(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     finally:
         ctx.prec = before
 

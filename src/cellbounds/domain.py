@@ -322,8 +322,12 @@ class Domain:
             raise InvalidInput(
                 f"variables are given as the text {names!r}; give a list, such as [{names!r}]"
             )
+        if not isinstance(names, Iterable):
+            raise InvalidInput(f"variables are given as {names!r}; give a list of their names")
         chosen = tuple(names)
         for name in chosen:
+            if not isinstance(name, str):
+                raise InvalidInput(f"a variable is given as {name!r}; names of variables are text")
             self._check_known(name)
             if chosen.count(name) > 1:
                 raise InvalidInput(f"variable {name!r} is named twice; name it once")

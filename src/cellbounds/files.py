@@ -10,7 +10,7 @@ from typing import Any
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["library", "write_whole"]
+__all__ = ["is_stream", "library", "write_whole"]
 
 
 def library(name: str, *, needed_for: str, extra: str) -> Any:
@@ -24,6 +24,19 @@ def library(name: str, *, needed_for: str, extra: str) -> Any:
         ) from None
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a path is written to as it is: a terminal, a pipe, a device, an open stream.
+
+    Examples
+    --------
+    >>> is_stream(Path("/dev/null")), is_stream(Path("table.csv"))
+    (True, False)
+    """
+    # An open stream may lead to an ordinary file that already holds what others wrote to it.
+    opened = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/self/fd/"))
+    return path.exists() and (opened or not (path.is_file() or path.is_dir()))
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file at once: readers see the old content or the new, never a part.
 
@@ -35,8 +48,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
     raw = content.encode("utf-8") if isinstance(content, str) else content
     temporary: str | None = None
     try:
-        if target.exists() and not target.is_file():
-            with target.open("wb") as stream:
+        if is_stream(path):
+            # By its own name: what a pipe's link leads to is no path.
+            with path.open("ab") as stream:
                 stream.write(raw)
             return
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

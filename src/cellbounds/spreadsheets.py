@@ -6,10 +6,12 @@ even if it stands in quotes. Whoever chooses a label would run formulas on the r
 
 from __future__ import annotations
 
+import datetime
 import io
 import math
 import numbers
 import re
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -50,6 +52,9 @@ EXACT_DIGITS = 10**15
 """Spreadsheets keep 15 digits of a number; larger whole numbers are written as text."""
 
 _WIDEST = 60
+
+DATE = datetime.datetime(1980, 1, 1)
+"""When a workbook says it was made: the first day that its archive can name."""
 
 
 _QUOTED = re.compile(r"[\s\"',;\ufeff]")
@@ -131,7 +136,8 @@ def write_excel(sheets: Mapping[str, Mapping[str, Sequence[object]]], path: str 
     -----
     Texts are written as texts, never as formulas, exactly as they are. Numbers are numbers, but
     whole numbers of more than 15 digits, fractions and what is not finite become text; None is an
-    empty cell. The header is bold and stays in sight.
+    empty cell. The header is bold and stays in sight. The same sheets give the same bytes, so the
+    file names no time but the first of 1980.
     """
     openpyxl = library("openpyxl", needed_for="Excel files", extra="excel")
     if not sheets:
@@ -143,7 +149,20 @@ def write_excel(sheets: Mapping[str, Mapping[str, Sequence[object]]], path: str 
         _fill(openpyxl, book.create_sheet(name), columns)
     stream = io.BytesIO()
     book.save(stream)
-    write_whole(Path(path), stream.getvalue())
+    write_whole(Path(path), _undated(openpyxl, book, stream))
+
+
+def _undated(openpyxl: Any, book: Any, saved: io.BytesIO) -> bytes:
+    """A saved workbook without the clock: saving sets its date and that of each part to now."""
+    book.properties.created = book.properties.modified = DATE
+    origin = openpyxl.xml.functions.tostring(book.properties.to_tree())
+    stream = io.BytesIO()
+    with zipfile.ZipFile(saved) as dated, zipfile.ZipFile(stream, "w") as plain:
+        for name in dated.namelist():
+            content = origin if name == "docProps/core.xml" else dated.read(name)
+            part = zipfile.ZipInfo(name, DATE.timetuple()[:6])
+            plain.writestr(part, content, zipfile.ZIP_DEFLATED)
+    return stream.getvalue()
 
 
 def _check(title: str, columns: Mapping[str, Sequence[object]]) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import html
+import unicodedata
 from collections.abc import Collection, Sequence
 
 __all__ = ["aligned", "html_table", "label_keys"]
+
+WIDEST = 160
+"""Longer cells of aligned text are cut: one long label would widen every line."""
 
 
 def aligned(
@@ -13,22 +17,41 @@ def aligned(
 ) -> str:
     """Lay rows out in columns; columns named in `numbers` are flush right.
 
+    What would break a line is shown as an escape, and very long texts are cut.
+
     Examples
     --------
     >>> print(aligned(["cell", "lower"], [["Alpha", "3"], ["Beta", "12"]], {"lower"}))
     cell   lower
     Alpha      3
     Beta      12
+    >>> print(aligned(["cell"], [["two\\nlines"]]))
+    cell
+    two\\nlines
     """
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    shown = [[_on_one_line(text) for text in row] for row in [header, *rows]]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
-    for row in [header, *rows]:
+    for row in shown:
         fields = [
             text.rjust(width) if name in numbers else text.ljust(width)
             for name, text, width in zip(header, row, widths, strict=True)
         ]
         lines.append("  ".join(fields).rstrip())
     return "\n".join(lines)
+
+
+def _on_one_line(text: str) -> str:
+    """A text as a cell: control characters as escapes such as \\n, and not too wide."""
+    cut = text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    if cut.isprintable():
+        return cut
+    return "".join(
+        one.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp")
+        else one
+        for one in cut
+    )
 
 
 def html_table(

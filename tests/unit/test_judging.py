@@ -422,6 +422,10 @@ def test_verdicts_fit_their_schema(independent, public):
     found = judge(release, table, "strict", independent=independent, over=["education", "county"])
     said = found.to_dict(public=public)
     schema().validate(said)
+    told = independent or not public
+    assert said["verdict"] == (found.verdict.value if told else None)
+    with pytest.raises(jsonschema.ValidationError):
+        schema().validate({**said, "verdict": None if told else "safe"})
     if public:
         with pytest.raises(jsonschema.ValidationError):
             schema().validate({**said, "cells": [{**found.cells[0].to_dict(), "count": 3}]})
@@ -437,7 +441,8 @@ def test_the_owner_sees_counts_the_public_does_not():
     assert owner["format"] == public["format"] == "cellbounds-verdict/1"
     assert {one["count"] for one in owner["cells"]} == {1, 2, 777, 888}
     assert public["view"] == "public"
-    assert public["verdict"] == "unsafe"
+    assert owner["verdict"] == "unsafe"
+    assert public["verdict"] is None
     assert public["policy"]["name"] == "house"
     assert public["warning"]
     assert "cells" not in public
@@ -446,9 +451,12 @@ def test_the_owner_sees_counts_the_public_does_not():
     free = judge(release, table, "small-counts", independent=True)
     said = free.to_dict(public=True)
     assert said["cells"]
+    assert said["verdict"] == free.verdict.value
     assert not any("count" in one for one in said["cells"])
     known = judge(release, table, knows=[cb.Prior(["row"], lower={"a": 3})], independent=True)
     assert "cells" not in known.to_dict(public=True)
+    assert known.to_dict(public=True)["verdict"] is None
+    schema().validate(known.to_dict(public=True))
     json.dumps(owner)
 
 

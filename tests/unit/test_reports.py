@@ -30,6 +30,7 @@ from cellbounds.report.pages.published import published
 from cellbounds.results import ValueSet
 from cellbounds.risk.auditing import audit
 from cellbounds.risk.policies import Policy, SmallCounts
+from cellbounds.risk.policies.scenarios import informed
 
 SCHEMA = json.loads(
     (Path(filing.__file__).parent / "schemas" / "report-1.schema.json").read_text("utf-8")
@@ -59,6 +60,10 @@ def cases():
     zeros = [[True, False, False], [False, False, False]]
     told = table_of(wards, [[0, 12, 0], [7, 3, 0]], zeros)
     yield "zeros", told, ["[ward]", "[sex|ward]@1"], {}
+    squares = {"a": ["x", "y"], "b": ["p", "q"]}
+    blocked = table_of(squares, [[0, 4], [6, 3]], [[True, False], [False, False]])
+    yield "blocked", blocked, ["[a]", "[b]"], {}
+    yield "blocked, independent", blocked, ["[a]", "[b]"], {"independent": True}
     yield "over a margin", cb.example_table("koch4"), ["[center,status]"], {"over": ("center",)}
 
 
@@ -79,8 +84,7 @@ def texts_of(report, folder):
         report.write(folder / f"report{suffix}")
     found["json"] = (folder / "report.json").read_text("utf-8")
     with zipfile.ZipFile(folder / "report.xlsx") as book:
-        names = [name for name in book.namelist() if not name.startswith("docProps")]
-        found["xlsx"] = "\n".join(book.read(name).decode("utf-8") for name in names)
+        found["xlsx"] = "\n".join(book.read(name).decode("utf-8") for name in book.namelist())
     return found
 
 
@@ -138,7 +142,8 @@ def test_an_unsafe_release_is_told_to_its_owner_with_reasons():
     assert counts == found.table.counts.ravel().tolist()
     assert [one["finding"] for one in said["blame"]["findings"]] == list(range(6))
     assert said["blame"]["findings"][0]["statements"] == ["[education|county]@2", "N=135"]
-    assert said["input"] == {"digest": found.table.digest, "source": "children.csv"}
+    digest = found.table.digest
+    assert said["input"] == {"digest": digest, "source": "children.csv", "seed": None}
     assert 0.9 < said["utility"]["figures"]["share"] <= 1
     assert said["utility"]["posterior_mean_hellinger"] == pytest.approx(0, abs=1e-9)
 
@@ -259,7 +264,7 @@ def test_no_confidential_count_is_in_a_public_report(tmp_path):
 
 @st.composite
 def twins(draw):
-    """Two tables with the same release, as different as chance has it."""
+    """Two tables with the same release and structural zeros, as different as chance has it."""
     shape = draw(st.sampled_from([(2, 2), (2, 3), (3, 2)]))
     counts = draw(st.lists(st.integers(0, 6), min_size=math.prod(shape), max_size=math.prod(shape)))
     table = table_of(
@@ -267,22 +272,71 @@ def twins(draw):
         np.reshape(counts, shape),
     )
     assume(table.total > 0)
+    zeros = draw(st.lists(st.booleans(), min_size=math.prod(shape), max_size=math.prod(shape)))
+    zeros = np.reshape(zeros, shape) & (table.counts == 0)
+    table = cb.Table(table.domain, table.counts, structural=zeros)
     said = draw(st.sampled_from([["[b|a]@1"], ["[a]", "[b]"], ["[a]~3", "[b|a]@1"]]))
     release = cb.publish(table, *said)
-    others = list(itertools.islice(cb.tables(release), 6))
+    others = list(itertools.islice(cb.tables(informed(release, table, ())), 6))
     other = draw(st.sampled_from(others))
-    return release, table, cb.Table(table.domain, other.counts)
+    return release, table, cb.Table(table.domain, other.counts, structural=zeros)
 
 
 @settings(max_examples=60)
 @given(twins(), st.booleans(), st.sampled_from(["small-counts", "strict"]))
-def test_a_public_report_depends_on_the_release_alone(pair, independent, policy):
+def test_a_public_report_depends_on_the_release_and_structural_zeros_alone(
+    pair, independent, policy
+):
     release, one, other = pair
     first, second = (
         build_report(audit(table, release, policy, independent=independent), public=True)
         for table in (one, other)
     )
     assert first.to_dict() == second.to_dict()
+
+
+def sets_of(cells):
+    """What is attainable in cells or findings of a report, by their labels."""
+    names = ("lower", "upper", "size", "runs", "unknown")
+    return {tuple(one["labels"]): [one.get(name) for name in names] for one in cells}
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "knows"])
+def test_the_public_map_agrees_with_the_audit_if_nothing_private_is_known(name):
+    said = build_report(audited(name)).to_dict()
+    public, internal = said["public"], said["internal"]
+    assert sets_of(public["cells"]) == sets_of(internal["cells"])
+
+
+def test_structural_zeros_are_known_to_the_public():
+    for name in ("blocked", "blocked, independent"):
+        public = build_report(audited(name), public=True).to_dict()["public"]
+        cells = {tuple(cell["labels"]): cell for cell in public["cells"]}
+        ends = [(cell["lower"], cell["upper"]) for cell in cells.values()]
+        assert ends == [(0, 0), (4, 4), (6, 6), (3, 3)]
+        assert cells["x", "p"]["mark"] == "structural zero"
+        assert public["summary"]["exact"] == 3
+        assert public["summary"]["known_empty"] == 1
+        assert not public["posteriors"]["cells"]
+        assert "structural zeros" in public["method"]["said"]
+    found = sets_of(public["verdict"]["findings"])
+    assert found
+    assert found.items() <= sets_of(public["cells"]).items()
+
+
+def test_twins_with_structural_zeros_and_private_knowledge(tmp_path):
+    levels = {"a": ["x", "y"], "b": ["p", "q", "r"]}
+    zeros = [[True, False, False], [False, False, False]]
+    one = table_of(levels, [[0, 4, 2], [6, 3, 1]], zeros)
+    other = table_of(levels, [[0, 3, 3], [6, 4, 0]], zeros)
+    release = cb.publish(one, "[a]", "[b]")
+    knows = [cb.Prior(["a", "b"], lower={("x", "r"): 2})]
+    reports = []
+    for number, (table, more) in enumerate([(one, {}), (other, {}), (one, {"knows": knows})]):
+        (tmp_path / str(number)).mkdir()
+        found = build_report(audit(table, release, **more), public=True)
+        reports.append(texts_of(found, tmp_path / str(number)))
+    assert reports[0] == reports[1] == reports[2]
 
 
 def test_twins_have_the_same_public_report_in_every_form(tmp_path):
@@ -386,6 +440,17 @@ def test_the_same_audit_gives_the_same_bytes():
     pages = {build_report(audited.__wrapped__("respondents")).to_html() for _ in range(2)}
     assert len(pages) == 1
     assert "clock" not in build_report(audited("unsafe")).to_dict()["internal"]
+
+
+def test_every_file_is_the_same_on_every_run(tmp_path, monkeypatch):
+    files = []
+    for day in (1_000_000_000, 1_700_000_000):
+        monkeypatch.setattr("time.time", lambda day=day: float(day))
+        report = build_report(audited("unsafe"))
+        for suffix in SUFFIXES:
+            report.write(tmp_path / f"report{suffix}")
+        files.append({suffix: (tmp_path / f"report{suffix}").read_bytes() for suffix in SUFFIXES})
+    assert files[0] == files[1]
 
 
 def test_a_clock_is_said_if_asked_for(monkeypatch):
@@ -537,6 +602,36 @@ def test_posteriors_that_are_too_much_are_estimated_with_a_seed(monkeypatch):
     assert first == second
     assert first["posteriors"]["said"].startswith("estimated from 40 tables, seed 5: not exact")
     assert first["posteriors"]["cells"]
+
+
+def test_a_seed_that_may_have_rounded_the_counts_is_not_told(monkeypatch, tmp_path):
+    for name in ("EFFORT", "ROW_EFFORT"):
+        monkeypatch.setattr(posteriors, name, 1.0)
+    monkeypatch.setattr(posteriors, "DRAWS", 40)
+    table, seeds = cb.example_table("mp3"), (987_654_321, 123_456_789)
+    release = cb.publish(table, "[gender,mp3]~5", count_rounding="random", rng=seeds[0])
+    found = audit(table, release)
+    texts = [texts_of(build_report(found, public=True, seed=seed), tmp_path) for seed in seeds]
+    assert texts[0] == texts[1]
+    assert not [form for form, text in texts[0].items() if str(seeds[0]) in text]
+    report = build_report(found, seed=seeds[0])
+    said = report.to_dict()
+    jsonschema.validate(json.loads(json.dumps(said)), SCHEMA)
+    shown = int(release.digest[:8], 16)
+    assert said["public"]["provenance"]["seed"] == shown
+    assert f"estimated from 40 tables, seed {shown}" in said["public"]["posteriors"]["said"]
+    assert said["public"]["posteriors"]["cells"]
+    assert said["internal"]["input"]["seed"] == seeds[0]
+    owner = texts_of(report, tmp_path)
+    assert all(str(seeds[0]) in owner[form] for form in ("html", "json", "xlsx"))
+    assert build_report(found).to_dict()["public"]["provenance"]["seed"] is None
+
+
+def test_a_seed_is_told_if_nothing_was_rounded_at_random():
+    table = cb.example_table("mp3")
+    for said in ("[gender,mp3]~5", "[mp3|gender]@1"):
+        report = build_report(audit(table, cb.publish(table, said)), seed=11).to_dict()
+        assert report["public"]["provenance"]["seed"] == report["internal"]["input"]["seed"] == 11
 
 
 def test_posteriors_are_of_the_cells_of_the_table():

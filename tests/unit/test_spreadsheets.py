@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import zipfile
 from fractions import Fraction
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.spreadsheets import (
+    DATE,
     csv_text,
     excel_escaped,
     excel_restored,
@@ -167,6 +169,27 @@ def test_a_workbook_holds_texts_and_numbers_and_no_formula(tmp_path):
     # Editing the cell must not make a formula of it.
     assert rows[1][0].quotePrefix
     assert not rows[4][0].quotePrefix
+
+
+class Later(datetime.datetime):
+    """A clock of another day."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2031, 5, 6, 7, 8, 9, tzinfo=tz)
+
+
+def test_a_workbook_is_the_same_whenever_it_is_written(tmp_path, monkeypatch):
+    write_excel(SHEETS, tmp_path / "now.xlsx")
+    monkeypatch.setattr(datetime, "datetime", Later)
+    monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
+    write_excel(SHEETS, tmp_path / "later.xlsx")
+    assert (tmp_path / "now.xlsx").read_bytes() == (tmp_path / "later.xlsx").read_bytes()
+    with zipfile.ZipFile(tmp_path / "now.xlsx") as archive:
+        assert archive.testzip() is None
+        assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    told = openpyxl.load_workbook(tmp_path / "now.xlsx").properties
+    assert told.created == told.modified == DATE
 
 
 def test_names_of_sheets_are_made_legal_and_distinct(tmp_path):

@@ -14,12 +14,13 @@ from cellbounds.files import write_whole
 from cellbounds.methods.effort import Effort
 from cellbounds.report.pages.internal import internal_part
 from cellbounds.report.pages.posteriors import chances_of
-from cellbounds.report.pages.provenance import made_at, provenance
+from cellbounds.report.pages.provenance import made_at, open_seed, provenance
 from cellbounds.report.pages.public import open_cells, public_part
 from cellbounds.report.pages.rendering import page
 from cellbounds.report.pages.sheets import cells_csv, sheets_of
 from cellbounds.results import Attainable
 from cellbounds.risk.auditing import Audit
+from cellbounds.risk.policies.scenarios import informed
 from cellbounds.spreadsheets import write_excel
 from cellbounds.version import __version__
 
@@ -35,8 +36,8 @@ SUFFIXES = (".html", ".json", ".csv", ".xlsx")
 class Report:
     """What a release gives away, to be read, filed and handed on.
 
-    It has a public part, which rests on the release alone, and an internal part for the owner of
-    the table, unless it was built without it.
+    It has a public part, which rests on the release and the structural zeros alone, and an internal
+    part for the owner of the table, unless it was built without it.
     """
 
     _content: Mapping[str, Any] = field(repr=False)
@@ -110,7 +111,11 @@ def build_report(
     key
         A secret of the owner: the public part then names the table by a digest under this key.
     seed
-        For posteriors that have to be estimated; without one only exact ones are shown.
+        For posteriors that have to be estimated; without one only exact ones are shown. The public
+        part shows it, so it must not be one that a table was rounded with: whoever knows that seed
+        can round every candidate again and see which of them gives the published figures. If the
+        release itself has counts rounded at random, the seed stands in the internal part only,
+        and estimates are made with one that is read off the release's digest.
     source
         The table's file, for the internal part; only its name is kept.
     seconds
@@ -122,9 +127,9 @@ def build_report(
 
     Notes
     -----
-    The public part does not lean on the table: where the owner's search left something open, the
-    attainable counts are worked out once more without it. Structural zeros are shown, because
-    everybody is taken to know them.
+    The public part does not lean on the counts: where the owner's search left something open, the
+    attainable counts are worked out once more without them. Structural zeros are shown and made use
+    of, as in the audit, because everybody is taken to know them.
 
     Examples
     --------
@@ -142,19 +147,22 @@ def build_report(
     release, over = audit.release, (audit.answer if isinstance(audit, Audit) else audit).over
     verdict = audit.verdict if isinstance(audit, Audit) else None
     table = audit.table if isinstance(audit, Audit) else None
-    cells = open_cells(audit, effort)
-    chances = chances_of(release, over, seed=seed, seconds=effort.left)
+    known = informed(release, table, ())
+    cells = open_cells(audit, known, effort)
+    shown = open_seed(release, seed)
+    chances = chances_of(known, over, seed=shown, seconds=effort.left)
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
         "view": "public" if public or table is None else "owner",
         "public": public_part(release, over, cells, chances, verdict)
-        | {"provenance": provenance(table, key=key, seed=seed)},
+        | {"provenance": provenance(table, key=key, seed=shown)},
     }
     if isinstance(audit, Audit) and not public:
         content["internal"] = internal_part(
             audit,
             chances,
+            seed=seed,
             source=None if source is None else PurePath(source).name,
             made=made_at() if clock else None,
             effort=effort,

@@ -148,13 +148,22 @@ class WeighedDiagram:
             self._back.append(here)
         self._back.reverse()
 
+    @property
+    def _lowest(self) -> dict[int, int]:
+        """The lowest count of each cell, by which its weights are divided."""
+        return {
+            cell: low
+            for floor, cells in zip(self._diagram.floors, self._diagram.cells, strict=True)
+            for cell, low in zip(cells.tolist(), floor.lowers.tolist(), strict=True)
+        }
+
     def _layer_weights(self, floor: Floor, cells: list[int]) -> _Weights:
-        """The weights of the cells of a layer, one after the other."""
+        """The weights of the cells of a layer, as multiples of those of their lowest counts."""
         mantissas, exponents = [], []
         for cell, low, span in zip(cells, floor.lowers.tolist(), floor.spans.tolist(), strict=True):
-            made = self._source.sequence_of(self._kinds[cell], low + span - 1)
-            mantissas.append(made.mantissa[low:])
-            exponents.append(made.exponent[low:])
+            made = self._source.between(self._kinds[cell], low, low + span - 1)
+            mantissas.append(made.mantissa)
+            exponents.append(made.exponent)
         pairs = _Pairs.of(Wide(np.concatenate(mantissas), np.concatenate(exponents)))
         starts = np.concatenate([[0], np.cumsum(floor.spans)[:-1]])
         return _Weights(starts, pairs.mantissa, pairs.exponent)
@@ -163,7 +172,11 @@ class WeighedDiagram:
     def log_mass(self) -> float:
         """The logarithm of the sum over all paths; minus infinity if it is zero."""
         total = self._back[0].wide()
-        return log_of(float(total.mantissa[0]), int(total.exponent[0]))
+        lowest = (
+            self._source.log_weight_of(self._kinds[cell], low)
+            for cell, low in self._lowest.items()
+        )
+        return log_of(float(total.mantissa[0]), int(total.exponent[0])) + math.fsum(lowest)
 
     @cached_property
     def _forth(self) -> list[_Pairs]:

@@ -27,7 +27,13 @@ MOST_MEANS = 200
 
 
 def internal_part(
-    audit: Audit, chances: Chances, *, source: str | None, made: str | None, effort: Effort
+    audit: Audit,
+    chances: Chances,
+    *,
+    seed: int | None,
+    source: str | None,
+    made: str | None,
+    effort: Effort,
 ) -> dict[str, Any]:
     """Verdict, findings, counts, blame, posteriors of the cells at risk, utility, the input."""
     verdict = audit.verdict
@@ -38,7 +44,7 @@ def internal_part(
         "blame": blamed(audit, effort),
         "posteriors": _at_risk(audit, chances),
         "utility": _utility(audit, chances),
-        "input": {"digest": audit.table.digest, "source": source},
+        "input": {"digest": audit.table.digest, "source": source, "seed": seed},
         "method": {"name": audit.answer.method, "evidence": audit.answer.evidence.value},
     }
     if made is not None:

@@ -9,10 +9,11 @@ from importlib import metadata
 from typing import Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.releases import Margin, Release
 from cellbounds.table import Table
 from cellbounds.version import __version__
 
-__all__ = ["made_at", "provenance"]
+__all__ = ["made_at", "open_seed", "provenance"]
 
 LIBRARIES = ("numpy", "scipy", "highspy", "ortools", "python-flint", "numba", "jinja2")
 """What may have a hand in an answer, or in the page."""
@@ -26,6 +27,29 @@ def provenance(table: Table | None, *, key: bytes | None, seed: int | None) -> d
     """
     keyed = None if table is None or key is None else table.keyed_digest(key)
     return {"versions": _versions(), "seed": seed, "keyed_digest": keyed}
+
+
+def open_seed(release: Release, seed: int | None) -> int | None:
+    """The seed that everybody may see, and that estimates for everybody are made with.
+
+    If counts were rounded at random, perhaps with this very seed, whoever knows it can round every
+    consistent table again and keep those that give the published figures. Then another seed takes
+    its place: the first 32 bits of the release's digest, which everybody has already.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> table = cb.example_table("delinquent")
+    >>> open_seed(cb.publish(table, "[county]~5"), 7)
+    7
+    >>> release = cb.publish(table, "[county]~5", count_rounding="random", rng=7)
+    >>> open_seed(release, 7) == int(release.digest[:8], 16)
+    True
+    """
+    at_random = any(
+        isinstance(one, Margin) and one.rounding == "random" for one in release.statements
+    )
+    return seed if seed is None or not at_random else int(release.digest[:8], 16)
 
 
 def _versions() -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""The part of a report that anybody may read: what follows from the release alone."""
+"""The part of a report that anybody may read: what follows from the release.
+
+Structural zeros go with it: everybody is taken to know them.
+"""
 
 from __future__ import annotations
 
@@ -37,16 +40,16 @@ class Open:
 
 
 def _tells_nothing(verdict: Verdict) -> bool:
-    """Whether a verdict may be shown to anybody: it rests on the release alone."""
+    """Whether a verdict may be shown to anybody: it rests on what everybody knows."""
     return verdict.independent and not verdict.knows
 
 
-def open_cells(source: Audit | Attainable, effort: Effort) -> Open:
-    """What the release says of each cell.
+def open_cells(source: Audit | Attainable, known: Release, effort: Effort) -> Open:
+    """What everybody knows of each cell: `known` is the release with the structural zeros.
 
-    A settled set is a fact of the release, whoever found it and how. Where one is open, what is
-    known of it leans on the table that the owner's search began with; and with private knowledge it
-    is no fact of the release. Then everything is worked out anew, from the release alone.
+    A settled set is a fact of what it was found from, whoever found it and how. Where one is open,
+    what is known of it leans on the table that the owner's search began with; and with private
+    knowledge it is no fact that everybody has. Then everything is worked out anew.
     """
     if isinstance(source, Attainable):
         cells = tuple(CellRisk(labels, values) for labels, values in source.items())
@@ -54,10 +57,10 @@ def open_cells(source: Audit | Attainable, effort: Effort) -> Open:
     answer = source.answer
     sets = [cell.values for cell in source.cells]
     leans = source.start_used and not all(values.settled for values in sets)
-    if leans or answer.digest != source.release.digest:
+    if leans or answer.digest != known.digest:
         left = AGAIN_SECONDS if effort.left is None else max(effort.left, 1.0)
         try:
-            answer = attainable(source.release, over=answer.over, seconds=left)
+            answer = attainable(known, over=answer.over, seconds=left)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             return Open((), "none", "none", f"not worked out: {problem}")
         sets = [values for _, values in answer.items()]
@@ -77,6 +80,8 @@ def _opened(answer: Attainable, cells: tuple[CellRisk, ...]) -> Open:
             f"{open_ones} of {len(cells)} cells are not settled: what is attainable includes the "
             "counts shown and perhaps more"
         )
+    if any(cell.structural for cell in cells):
+        said += "; structural zeros are taken to be known to everybody"
     return Open(cells, answer.method, answer.evidence.value, said)
 
 
@@ -148,7 +153,7 @@ def _summary(cells: tuple[CellRisk, ...]) -> dict[str, int]:
 
 
 def _few_counts(cells: tuple[CellRisk, ...], chances: Chances) -> dict[str, Any]:
-    """Posteriors of the cells with the fewest attainable counts: a choice by the release alone."""
+    """Posteriors of the cells with the fewest attainable counts: a choice without the counts."""
     several = [
         (size, cell)
         for cell in cells

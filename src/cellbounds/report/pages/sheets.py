@@ -135,6 +135,7 @@ def _method_lines(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
         lines += [
             ("table digest (SHA-256)", internal["input"]["digest"]),
             ("source", internal["input"]["source"]),
+            ("seed given", internal["input"]["seed"]),
             *internal.get("clock", {}).items(),
         ]
     return lines

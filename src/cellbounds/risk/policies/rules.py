@@ -223,7 +223,7 @@ class PosteriorChance:
                     f"{_of(self, what)} is {given}; give a number above {least} and below 1"
                 )
             object.__setattr__(self, what, number)
-        if self.prior not in NAMED:
+        if not isinstance(self.prior, str) or self.prior not in NAMED:
             raise InvalidInput(
                 f"{_of(self, 'prior')} is {self.prior!r}; choose one of {', '.join(NAMED)}"
             )

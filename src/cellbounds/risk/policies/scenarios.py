@@ -26,7 +26,8 @@ __all__ = [
 
 def checked_knowledge(knows: Iterable[Prior] | Prior) -> tuple[Prior, ...]:
     """Check a list of what an intruder knows beforehand."""
-    listed = (knows,) if isinstance(knows, Prior) else tuple(knows)
+    single = isinstance(knows, Prior) or not isinstance(knows, Iterable)
+    listed: tuple[Prior, ...] = (knows,) if single else tuple(knows)
     for one in listed:
         if not isinstance(one, Prior):
             raise InvalidInput(

@@ -249,15 +249,16 @@ class Verdict:
     def to_dict(self, *, public: bool = False) -> dict[str, Any]:
         """Plain values, versioned.
 
-        The public view has no confidential count. Findings are in it only if they were made
-        without the counts and without private knowledge: which cells a rule speaks of says that
-        they are small.
+        The public view has no confidential count. The verdict (else None) and the findings are in
+        it only if they were made without the counts and without private knowledge: that a release
+        is unsafe, and which cells a rule speaks of, says that counts are small.
         """
+        withheld = public and bool(self.knows or not self.independent)
         said: dict[str, Any] = {
             "format": FORMAT,
             "version": __version__,
             "view": "public" if public else "owner",
-            "verdict": self.verdict.value,
+            "verdict": None if withheld else self.verdict.value,
             "independent": self.independent,
             "warning": self.warning,
             "policy": self.policy.to_dict(),
@@ -265,7 +266,7 @@ class Verdict:
             "over": list(self.over),
             "knows": [one.notation for one in self.knows],
         }
-        if public and (self.knows or not self.independent):
+        if withheld:
             return said
         said |= {"notes": list(self.notes), "seconds": round(self.seconds, 6)}
         return said | {
