@@ -167,7 +167,8 @@ class Weights:
 
 def weight_steps(kind: Kind, size: int) -> float:
     """What it costs to make so many weights of a kind, in elementary steps."""
-    return float(size) if kind == (1, 1) else DIGITS * float(size)
+    uniform = kind[0] == 1 and kind[1] == 1
+    return float(size) if uniform else DIGITS * float(size)
 
 
 def check_weights(size: int, steps: float, effort: float) -> None:

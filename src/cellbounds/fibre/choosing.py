@@ -85,7 +85,7 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refu
     elif release.total.upper is None:
         return Refusal("nothing limits the tables; give Total(upper=...)")
     else:
-        sums = TotalFibre(release.total)
+        sums = TotalFibre(release.total, effort)
     if isinstance(sums, Refusal):
         return sums
     return SummedFibre(release, names, sums, partial(_diagrams, facts, effort), effort)
@@ -106,7 +106,7 @@ def _diagrams(facts: Facts, effort: float) -> Fibre | Refusal:
 def exact_sums(release: Release, weights: Weights, effort: float) -> Chosen | Refusal:
     """Sums of the weights of all tables, if a method can make them within the effort."""
     facts = gather(release)
-    matched = matched_tables(facts, weights)
+    matched = matched_tables(facts, weights, effort)
     if not isinstance(matched, Refusal):
         return Chosen(matched.name, matched, partial(_compared, facts, weights, effort))
     fibre = _fibre(facts, effort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -49,25 +50,30 @@ class ListedFibre:
         """Sum their weights (see `Fibre`)."""
         if not len(self._tables):
             raise InconsistentRelease("no table of counts fits all the published figures")
-        return WeighedList(self._tables, _masses(self._tables, weights))
+        return WeighedList(self._tables, *_masses(self._tables, weights))
 
 
-def _masses(tables: IntArray, weights: Weights) -> Wide:
-    found = widened(np.ones(len(tables)))
+def _masses(tables: IntArray, weights: Weights) -> tuple[Wide, float]:
+    """The weights of all tables as multiples of one, and the logarithm of that.
+
+    Few tables may hold counts of any size: only the weights of those that occur are made.
+    """
+    found, logs = widened(np.ones(len(tables))), []
     for cell in range(tables.shape[1]):
-        counts = tables[:, cell]
-        one = weights.sequence(cell, int(counts.max()))
-        nothing = (found.mantissa == 0) | (one.mantissa[counts] == 0)
-        product = found.mantissa * one.mantissa[counts]
-        exponent = np.where(nothing, 0, found.exponent + one.exponent[counts])
-        found = widened(product, exponent)
-    return found
+        counts, places = np.unique(tables[:, cell], return_inverse=True)
+        made = weights.scattered(weights.kinds[cell], counts.tolist())
+        one = Wide(made.mantissa[places], made.exponent[places])
+        logs.append(weights.log_weight(cell, int(counts[0])) if made.mantissa[0] else 0.0)
+        nothing = (found.mantissa == 0) | (one.mantissa == 0)
+        exponent = np.where(nothing, 0, found.exponent + one.exponent)
+        found = widened(found.mantissa * one.mantissa, exponent)
+    return found, math.fsum(logs)
 
 
 class WeighedList:
     """Sums of the weights of listed tables."""
 
-    def __init__(self, tables: IntArray, masses: Wide) -> None:
+    def __init__(self, tables: IntArray, masses: Wide, log_unit: float) -> None:
         if not masses.mantissa.any():
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "
@@ -76,7 +82,7 @@ class WeighedList:
         self._tables = tables
         self._chances: FloatArray = probabilities(masses)
         total = total_of([masses])
-        self.log_mass = log_of(float(total.mantissa), int(total.exponent))
+        self.log_mass = log_unit + log_of(float(total.mantissa), int(total.exponent))
         self.error = 2 * (2 * tables.shape[1] + len(tables)) * UNIT
 
     def distribution(self, cell: int) -> Distribution:

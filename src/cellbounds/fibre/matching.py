@@ -15,10 +15,10 @@ from functools import lru_cache
 import numpy as np
 
 from cellbounds.arrays import IntArray
-from cellbounds.beliefs import Weights
+from cellbounds.beliefs import MOST_WEIGHTS, Weights
 from cellbounds.domain import Domain
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
-from cellbounds.fibre.protocol import Refusal
+from cellbounds.fibre.protocol import DEFAULT_EFFORT, Refusal
 from cellbounds.releases import Margin, Release, Total
 from cellbounds.results.distribution import Distribution
 from cellbounds.structure import Facts
@@ -31,7 +31,9 @@ LARGEST = 10**9
 """numpy draws hypergeometric counts from fewer records than this."""
 
 
-def matched_tables(facts: Facts, weights: Weights) -> Matching | Refusal:
+def matched_tables(
+    facts: Facts, weights: Weights, effort: float = DEFAULT_EFFORT
+) -> Matching | Refusal:
     """The hypergeometric law over the tables of a release, if it has this shape.
 
     Raises
@@ -56,7 +58,39 @@ def matched_tables(facts: Facts, weights: Weights) -> Matching | Refusal:
     if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
         return Refusal("matching needs exact margins that make a decomposable model of all cells")
     factor = weights.kinds[0][1]
-    return Matching(release.domain, _laid_out(release, tree), float(factor))
+    steps = _laid_out(release, tree)
+    work, longest = _cost(release.domain, steps)
+    if longest > MOST_WEIGHTS or work > effort:
+        return Refusal(
+            f"matching gives some cell about {longest:.1e} counts in {work:.1e} steps; the limits "
+            f"are {MOST_WEIGHTS:.0e} counts and {effort:.1e} steps",
+            work,
+        )
+    return Matching(release.domain, steps, float(factor))
+
+
+def _cost(domain: Domain, steps: list[_Step]) -> tuple[float, float]:
+    """What the distribution of the widest cell takes, and how many counts it goes through."""
+    first = _spread(domain, steps[0].clique)
+    low, high = first, first
+    work, longest = np.zeros(domain.shape), 1.0
+    for step in steps[1:]:
+        count, records = _spread(domain, step.clique), _spread(domain, step.shared)
+        held = high - low + 1
+        low, high = np.maximum(0, low + count - records), np.minimum(high, count)
+        made = high - low + 1
+        work = work + held * made
+        longest = max(longest, float(made.max(initial=0)))
+    return float(work.max(initial=0)), longest
+
+
+def _spread(domain: Domain, clique: _Clique) -> FloatArray:
+    """Counts over some variables beside all cells of a domain."""
+    shape = [
+        size if name in clique.names else 1
+        for name, size in zip(domain.names, domain.shape, strict=True)
+    ]
+    return clique.counts.astype(np.float64).reshape(shape)
 
 
 def _known(tree: Tree) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Kind, Weights
+from cellbounds.errors import TooMuchWork
 from cellbounds.wide import FloatArray, Wide, probabilities, widened
 
 __all__ = ["best_split", "drawn_parts", "part_chances"]
@@ -51,16 +52,26 @@ def _shares(kinds: Sequence[Kind], size: int, rng: np.random.Generator) -> Float
     return rng.beta(float(shape), float(others), size=size)
 
 
-def best_split(kinds: Sequence[Kind], count: int) -> tuple[int, ...] | None:
+def best_split(kinds: Sequence[Kind], count: int, most: float) -> tuple[int, ...] | None:
     """The first split of largest weight, or None if no closed form tells.
 
     That is where parts with shapes below and above 1 meet, or below 1 with different factors.
+
+    Raises
+    ------
+    TooMuchWork
+        If more than `most` records would be shared out one by one.
     """
     shapes = [shape for shape, _ in kinds]
     alike = len({factor for _, factor in kinds}) == 1
     if count == 0 or (alike and all(shape == 1 for shape in shapes)):
         return (*(0 for _ in kinds[1:]), count)
     if all(shape is None or shape >= 1 for shape in shapes):
+        if count > most:
+            raise TooMuchWork(
+                f"the most probable table shares out about {float(count):.1e} records one by one, "
+                f"and the effort allows {most:.1e}; raise effort=, or draw a sample instead"
+            )
         return _one_by_one(kinds, count)
     if alike and all(shape is not None and shape <= 1 for shape in shapes):
         # Weights curve the other way: everything goes to the part with the largest shape.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.arrays import IntArray
-from cellbounds.beliefs import Weights
+from cellbounds.beliefs import Kind, Weights, check_weights, weight_steps
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.fibre.components import Part, Parts, parts_of
 from cellbounds.fibre.diagram.growing import TooLarge, grow
@@ -170,7 +170,9 @@ class ProductFibre:
                 f"the tables can be counted, but a sum of their weights takes {edges:.3g} steps, "
                 f"above the effort of {self._effort:.3g}; allow more, or ask for a sample"
             )
-        return WeighedProduct(self._parts, self._diagrams(), weights)
+        diagrams = self._diagrams()
+        _check_weights(diagrams, self._parts, weights, self._effort)
+        return WeighedProduct(self._parts, diagrams, weights)
 
     def _diagrams(self) -> list[Diagram]:
         found = []
@@ -182,6 +184,23 @@ class ProductFibre:
                 )
             found.append(factor.diagram)
         return found
+
+
+def _check_weights(diagrams: list[Diagram], parts: Parts, weights: Weights, effort: float) -> None:
+    """Refuse weights that are too many: there may be few tables of very large counts."""
+    made: set[tuple[Kind, int, int]] = set()
+    held = 0
+    for diagram, kinds in {
+        (diagram, tuple(weights.kinds[cell] for cell in part.cells.tolist()))
+        for diagram, part in zip(diagrams, parts.parts, strict=True)
+    }:
+        for floor, cells in zip(diagram.floors, diagram.cells, strict=True):
+            for cell, low, span in zip(
+                cells.tolist(), floor.lowers.tolist(), floor.spans.tolist(), strict=True
+            ):
+                made.add((kinds[cell], low, span))
+                held += span
+    check_weights(held, sum(weight_steps(kind, span) for kind, _, span in made), effort)
 
 
 class WeighedProduct:

@@ -55,8 +55,9 @@ class TotalFibre:
 
     name = "N"
 
-    def __init__(self, total: Total) -> None:
+    def __init__(self, total: Total, effort: float) -> None:
         assert total.upper is not None
+        self._effort = effort
         self._values = range(total.lower, total.upper + 1)
 
     def count(self) -> int:
@@ -69,20 +70,17 @@ class TotalFibre:
 
     def weighed(self, weights: Weights) -> WeighedTotal:
         """Sum their weights."""
-        made = weights.sequence(0, self._values[-1])
-        inside = slice(self._values[0], self._values[-1] + 1)
-        return WeighedTotal(
-            np.arange(inside.start, inside.stop),
-            Wide(made.mantissa[inside], made.exponent[inside]),
-        )
+        low, high = self._values[0], self._values[-1]
+        masses = weights.between(weights.kinds[0], low, high, self._effort)
+        return WeighedTotal(np.arange(low, high + 1), masses, weights.log_weight(0, low))
 
 
 class WeighedTotal:
-    """Sums of the weights of all totals."""
+    """Sums of the weights of all totals; `masses` are multiples of one with a logarithm."""
 
     error = 4 * UNIT
 
-    def __init__(self, values: IntArray, masses: Wide) -> None:
+    def __init__(self, values: IntArray, masses: Wide, log_first: float) -> None:
         if not masses.mantissa.any():
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "
@@ -91,7 +89,8 @@ class WeighedTotal:
         self._values, self._chances = values, probabilities(masses)
         self._best = int(np.argmax(self._chances))
         mantissa, exponent = masses.mantissa[self._best], masses.exponent[self._best]
-        self.log_mass = log_of(float(mantissa), int(exponent)) - math.log(self._chances[self._best])
+        self.log_mass = log_first + log_of(float(mantissa), int(exponent))
+        self.log_mass -= math.log(self._chances[self._best])
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the total, which is the only cell."""
@@ -235,7 +234,8 @@ class WeighedSums:
             return self._compared()
         counts = np.zeros(self._grid.size, dtype=np.int64)
         for count, cells in zip(self._sums.mode().tolist(), self._grid.tolist(), strict=True):
-            split = best_split([self._weights.kinds[cell] for cell in cells], count)
+            kinds = [self._weights.kinds[cell] for cell in cells]
+            split = best_split(kinds, count, self._effort / STEPS)
             if split is None:
                 return self._compared()
             counts[cells] = split

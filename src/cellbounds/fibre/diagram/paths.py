@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Kind, Weights
+from cellbounds.errors import TooMuchWork
 from cellbounds.fibre.diagram.floors import Floor
 from cellbounds.results.distribution import Distribution
 from cellbounds.wide import UNIT, FloatArray, Wide, log_of, probabilities, widened
@@ -21,6 +23,9 @@ __all__ = ["Diagram", "WeighedDiagram"]
 
 MOST_TIES = 100
 """Tables that look equally likely are compared in fractions up to this number."""
+
+MOST_FACTORS = 20_000
+"""Factors of one fraction: as many as the counts of a cell above its lowest one."""
 
 TIE = 1e-9
 """Logarithms of weights closer than this may belong to equal weights."""
@@ -173,8 +178,7 @@ class WeighedDiagram:
         """The logarithm of the sum over all paths; minus infinity if it is zero."""
         total = self._back[0].wide()
         lowest = (
-            self._source.log_weight_of(self._kinds[cell], low)
-            for cell, low in self._lowest.items()
+            self._source.log_weight_of(self._kinds[cell], low) for cell, low in self._lowest.items()
         )
         return log_of(float(total.mantissa[0]), int(total.exponent[0])) + math.fsum(lowest)
 
@@ -265,31 +269,44 @@ class WeighedDiagram:
         Logarithms propose; those that look the same are compared in fractions (the first
         `MOST_TIES` of them).
         """
-        chosen: IntArray | None = None
-        weight = Fraction(-1)
-        seen: dict[tuple[Kind, int], Fraction] = {}
-        for tried, counts in enumerate(self._near_best()):
-            if chosen is None and self._even:
-                return counts
-            exact = math.prod(
-                (self._exact(cell, count, seen) for cell, count in enumerate(counts.tolist())),
+        near = self._near_best()
+        if self._even:
+            return next(near)
+        tied = list(itertools.islice(near, MOST_TIES))
+        return tied[0] if len(tied) == 1 else self._heaviest(tied)
+
+    def _heaviest(self, tied: Sequence[IntArray]) -> IntArray:
+        """The first of largest weight."""
+        # Against the first, cell by cell, so that only counts that differ are multiplied out.
+        base = np.min(tied, axis=0).tolist()
+        if int((np.max(tied, axis=0) - base).max()) > MOST_FACTORS:
+            raise TooMuchWork(
+                f"tables that look equally likely differ by more than {MOST_FACTORS:,} in a cell, "
+                "too much to compare them in fractions; the cells' own modes are known"
+            )
+        seen: dict[tuple[Kind, int, int], Fraction] = {}
+        weights = [
+            math.prod(
+                (
+                    self._exact(cell, count, low, seen)
+                    for cell, (count, low) in enumerate(zip(counts.tolist(), base, strict=True))
+                ),
                 start=Fraction(1),
             )
-            if exact > weight:
-                chosen, weight = counts, exact
-            if tried + 1 == MOST_TIES:
-                break
-        assert chosen is not None
-        return chosen
+            for counts in tied
+        ]
+        return tied[weights.index(max(weights))]
 
     @property
     def _even(self) -> bool:
         return Weights(self._kinds).uniform
 
-    def _exact(self, cell: int, count: int, seen: dict[tuple[Kind, int], Fraction]) -> Fraction:
-        key = (self._kinds[cell], count)
+    def _exact(
+        self, cell: int, count: int, low: int, seen: dict[tuple[Kind, int, int], Fraction]
+    ) -> Fraction:
+        key = (self._kinds[cell], count, low)
         if key not in seen:
-            seen[key] = Weights((self._kinds[cell],)).exact(0, count)
+            seen[key] = Weights((self._kinds[cell],)).exact(0, count, low)
         return seen[key]
 
     def _near_best(self) -> Iterator[IntArray]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from cellbounds.arrays import SAFE, IntArray
 from cellbounds.fibre.rows.lines import Ground, Line, PartRange
-from cellbounds.fibre.rows.work import check_work
+from cellbounds.fibre.rows.work import check_room, check_work
 
 __all__ = ["count_of", "row_counts"]
 
@@ -92,6 +92,7 @@ def row_counts(line: Line, effort: float) -> list[int]:
         return [1] * len(line.sums)
     if line.width == 2:
         return [int(n) + 1 for n in widths.min(axis=0)]
+    check_room(float(rest.max()), "counting the ways to fill the rows")
     most = math.comb(int(rest.max()) + line.width - 1, line.width - 1)
     if 1 << line.width <= SUBSETS and most << line.width < SAFE:
         return _all_at_once(widths, rest)
@@ -120,7 +121,7 @@ def _one_by_one(widths: IntArray, rest: IntArray, effort: float) -> list[int]:
         for group, left in zip(groups, rest.tolist(), strict=True)
     ]
     running = (columns * (rest + 1)).tolist()
-    steps = sum(map(min, terms, running))
+    steps = sum(map(min, terms, running)) + int(rest.max())
     check_work(INTERPRETED * float(steps), effort, "counting the ways to fill the rows")
     fillings = [1]
     for n in range(1, int(rest.max()) + 1):
@@ -165,6 +166,7 @@ def _by_products(line: Line, lower: IntArray, upper: IntArray, effort: float) ->
     """Rows whose cells have lists of values, or parts."""
     widths = upper - lower + 1
     steps = float(widths.min(axis=0).sum() if line.width == 2 else 8.0 * widths.sum())
+    steps += float(upper.max(axis=1).sum(dtype=float))
     check_work(INTERPRETED * steps, effort, "counting the ways to fill the rows and their parts")
     ways = [_ways(line, column, int(upper[column].max())) for column in range(line.width)]
     counts = []

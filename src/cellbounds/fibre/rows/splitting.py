@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cellbounds.beliefs import Kind, Weights
+from cellbounds.beliefs import MOST_WEIGHTS, Kind, Weights
 from cellbounds.fibre.rows.lines import PartRange
 from cellbounds.fibre.rows.magnitudes import kernel_ready, masked, one_alone
 from cellbounds.fibre.rows.products import ROUNDINGS, product, product_steps
@@ -41,6 +41,12 @@ class SummedCell:
         return all(one == (Fraction(1), Fraction(1)) for one in self.key[0])
 
     @property
+    def sequences(self) -> int:
+        """How many sequences its own is made of."""
+        closed = len(self.cells) == 1 or self._kind(self.cells) is not None
+        return 1 if closed else 2 * len(self.cells)
+
+    @property
     def roundings(self) -> int:
         """The relative error of its sequences, in units."""
         if len(self.cells) == 1 or self._kind(self.cells) is not None:
@@ -53,7 +59,7 @@ class SummedCell:
 
     def _closed(self, kind: Kind, most: int) -> Wide:
         """The weights of one kind; rounding lengths up makes cells share their sequences."""
-        found = self.weights.sequence_of(kind, (1 << most.bit_length()) - 1)
+        found = self.weights.sequence_of(kind, _rounded_up(most))
         return kernel_ready(Wide(found.mantissa[: most + 1], found.exponent[: most + 1]))
 
     def sequence(self, most: int) -> Wide:
@@ -102,6 +108,11 @@ class SummedCell:
                 self._made[key] = one
             found = self._made[key]
         return found
+
+
+def _rounded_up(most: int) -> int:
+    """The next length that cells share, unless there is no room for it."""
+    return max(most, min((1 << most.bit_length()) - 1, MOST_WEIGHTS - 1))
 
 
 def _convolved(left: Wide, right: Wide, effort: float) -> Wide:

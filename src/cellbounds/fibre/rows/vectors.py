@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.beliefs import DIGITS
 from cellbounds.fibre.rows.counting import row_counts
 from cellbounds.fibre.rows.lines import Line
 from cellbounds.fibre.rows.magnitudes import kernel_ready, masked
@@ -131,6 +132,19 @@ class WeighedRow:
     @cached_property
     def _ranges(self) -> tuple[IntArray, IntArray]:
         return self.line.ranges(self.line.sums)
+
+    @property
+    def numbers(self) -> float:
+        """How many weights its columns and their parts have in all, before any is made."""
+        most = self._ranges[1].max(axis=1).tolist()
+        return float(
+            sum((top + 1) * cell.sequences for cell, top in zip(self.cells, most, strict=True))
+        )
+
+    @property
+    def making(self) -> float:
+        """Steps that it takes to make them."""
+        return self.numbers * (1 if all(cell.uniform for cell in self.cells) else DIGITS)
 
     @cached_property
     def vectors(self) -> Vectors:

@@ -20,7 +20,7 @@ from cellbounds.fibre.rows.modes import likeliest_table
 from cellbounds.fibre.rows.products import ROUNDINGS, coefficient, dense, product, product_steps
 from cellbounds.fibre.rows.splitting import SummedCell
 from cellbounds.fibre.rows.vectors import WeighedRow
-from cellbounds.fibre.rows.work import check_work
+from cellbounds.fibre.rows.work import check_room, check_work
 from cellbounds.results.distribution import Distribution
 from cellbounds.wide import UNIT, Wide, log_of, probabilities
 
@@ -63,6 +63,9 @@ def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
         if key not in seen:
             seen[key] = WeighedRow(line, cells, ground.offsets(line), effort)
         rows.append(seen[key])
+    check_room(sum(row.numbers for row in seen.values()), DOING)
+    check_work(sum(row.making for row in seen.values()), effort, DOING)
+    check_room(len(rows) * (ground.spare + 1.0), DOING)
     products = len(rows) * product_steps(ground.spare + 1)
     check_work(sum(row.steps for row in seen.values()) + products, effort, DOING)
     return RowsWeighed(ground, rows, weights, effort)

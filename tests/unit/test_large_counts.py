@@ -1,0 +1,238 @@
+"""Counts of any size: exact where few counts are possible, refused before room is taken if not."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import cellbounds as cb
+from cellbounds.beliefs import MOST_WEIGHTS, Weights
+from cellbounds.errors import TooMuchWork, UnsupportedRelease
+from cellbounds.fibre.choosing import Chosen, exact_sums
+from cellbounds.fibre.few import ListedFibre
+from cellbounds.fibre.parts import best_split
+from cellbounds.fibre.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.report.filing import build_report
+from cellbounds.risk.policies import Outcome, Policy, PosteriorChance
+
+SIZES = [10**8, 10**12, 10**15]
+
+PRIORS = [
+    cb.Uniform(),
+    cb.Multinomial(),
+    cb.Multinomial([["1/2", "1/4"], ["1/8", "1/8"]]),
+    cb.Poisson([[1, 2], [3, 4]]),
+    cb.GammaPoisson(2, "1/4"),
+]
+
+KINDS = [(Fraction(1), Fraction(1)), (None, Fraction(3, 2)), (Fraction(5, 2), Fraction(1, 3))]
+
+
+def table_of(counts):
+    return cb.Table(cb.Domain({"a": ["0", "1"], "b": ["0", "1"]}), counts)
+
+
+def narrow(size):
+    """Four tables fit its margins."""
+    return table_of([[size, 3], [size - 1, 0]])
+
+
+def wide(size):
+    """About as many tables as it has records fit its margins."""
+    return table_of([[size, 1], [2, size]])
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("size", SIZES)
+def test_few_tables_of_large_counts_are_summed_exactly(size, prior):
+    found = cb.posterior(cb.publish(narrow(size), "[a]", "[b]"), prior)
+    assert found.exact
+    weights = prior.weights(found.release.domain)
+    lowest = [size, 0, size - 4, 0]
+    masses = [
+        math.prod(
+            weights.exact(cell, count, low)
+            for cell, (count, low) in enumerate(
+                zip([size + k, 3 - k, size - 1 - k, k], lowest, strict=True)
+            )
+        )
+        for k in range(4)
+    ]
+    asked = [float(one / sum(masses)) for one in masses]
+    assert found.at(3).probabilities.tolist() == pytest.approx(asked, rel=1e-12)
+    assert found.at(3).values.tolist() == [0, 1, 2, 3]
+    assert found.at(0).values.tolist() == [size, size + 1, size + 2, size + 3]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_uniform_posterior_of_large_counts_is_even(size):
+    found = cb.posterior(cb.publish(narrow(size), "[a]", "[b]"))
+    assert found.at(1).probabilities.tolist() == pytest.approx([0.25] * 4)
+    assert cb.violations(found.release, found.joint_mode) == []
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("said", [["[a]", "[b]"], ["[a]~5", "[b]"], ["[a]", "[b]<5"]])
+def test_wide_margins_are_refused(size, prior, said):
+    release = cb.publish(wide(size), *said)
+    found = exact_sums(release, prior.weights(release.domain), DEFAULT_EFFORT)
+    if isinstance(found, Chosen):  # sums over one variable are few, its parts are not
+        with pytest.raises(TooMuchWork, match="effort="):
+            found.sums.distribution(0)
+    else:
+        assert found.steps is not None
+        assert found.reason
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("make", [narrow, wide])
+def test_one_conditional_is_refused(size, prior, make):
+    release = cb.publish(make(size), "[a|b]")
+    weights = prior.weights(release.domain)
+    found = exact_sums(release, weights, DEFAULT_EFFORT)
+    assert isinstance(found, Refusal)
+    assert found.steps is not None
+    assert f"{MOST_WEIGHTS:.0e}" in found.reason or "steps" in found.reason
+
+
+@pytest.mark.parametrize("said", [["[a]", "[b|a]"], ["[a,b]~5"], ["[a]~1000000000"]])
+@pytest.mark.parametrize("size", SIZES)
+def test_other_releases_answer_or_refuse(size, said):
+    release = cb.publish(wide(size), *said)
+    try:
+        found = exact_sums(release, cb.Uniform().weights(release.domain), DEFAULT_EFFORT)
+        if isinstance(found, Chosen):
+            assert found.sums.distribution(0).probabilities.sum() == pytest.approx(1)
+        else:
+            assert found.reason
+    except (TooMuchWork, UnsupportedRelease) as problem:
+        assert str(problem)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("size", SIZES)
+def test_a_total_alone(size, prior):
+    domain = wide(size).domain
+    release = cb.Release(domain, [cb.Total(size)])
+    found = exact_sums(release, prior.weights(domain), DEFAULT_EFFORT)
+    if isinstance(found, Chosen):
+        with pytest.raises(TooMuchWork, match="effort="):
+            found.sums.distribution(0)
+        if not prior.weights(domain).uniform:
+            with pytest.raises(TooMuchWork, match="effort="):
+                found.mode()
+    else:
+        assert found.steps is not None
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("said", [["[a|b]"], ["[a]", "[b]"], ["[a]~5"]])
+@pytest.mark.parametrize("prior", ["uniform", "multinomial"])
+def test_the_posterior_rule_is_undecided(size, said, prior):
+    table = wide(size)
+    policy = Policy("p", rules=[PosteriorChance(at_most=2, probability="1/10", prior=prior)])
+    found = cb.judge(cb.publish(table, *said), table, policy, seconds=1)
+    assert found.verdict is Outcome.UNDECIDED
+
+
+def test_the_posterior_rule_decides_where_few_counts_are_possible():
+    table = narrow(10**12)
+    policy = Policy("p", rules=[PosteriorChance(at_most=2, probability="1/10")])
+    found = cb.judge(cb.publish(table, "[a]", "[b]"), table, policy, seconds=5)
+    assert found.verdict is Outcome.UNSAFE
+
+
+@pytest.mark.parametrize("said", [["[a|b]"], ["[a]", "[b]"], ["[a]~5"]])
+def test_a_report_says_what_was_not_worked_out(said):
+    table = wide(10**8)
+    report = build_report(cb.audit(table, cb.publish(table, *said)), seconds=1)
+    assert "not worked out" in str(report.to_dict())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_between_two_counts_are_those_from_zero_on(kind):
+    weights = Weights((kind,))
+    part, whole = weights.between(kind, 7, 20), weights.sequence_of(kind, 20)
+    for count in range(7, 21):
+        asked = math.ldexp(part.mantissa[count - 7], int(part.exponent[count - 7]))
+        ratio = weights.exact(0, count) / weights.exact(0, 7)
+        assert asked == pytest.approx(float(ratio), rel=1e-15)
+        assert weights.exact(0, count, 7) == ratio
+        full = math.ldexp(whole.mantissa[count], int(whole.exponent[count]))
+        assert full == pytest.approx(float(weights.exact(0, count)), rel=1e-15)
+
+
+def test_weights_in_many_pieces_go_on_where_the_last_piece_ended(monkeypatch):
+    kind = KINDS[2]
+    whole = Weights((kind,)).sequence_of(kind, 50)
+    monkeypatch.setattr("cellbounds.beliefs.CHUNK", 7)
+    for one, other in zip(whole, Weights((kind,)).sequence_of(kind, 50), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_that_cannot_be_held_are_refused(kind):
+    weights = Weights((kind,))
+    with pytest.raises(TooMuchWork, match=r"1\.0e\+15 different counts.*draw a sample"):
+        weights.sequence(0, 10**15)
+    with pytest.raises(TooMuchWork, match="raise effort="):
+        weights.sequence(0, 1000, effort=10)
+
+
+def test_weights_are_forgotten_when_there_is_no_room_for_more(monkeypatch):
+    monkeypatch.setattr("cellbounds.beliefs.MOST_WEIGHTS", 100)
+    weights = Weights((KINDS[0],))
+    for most in range(60, 70):
+        weights.sequence(0, most)
+    assert sum(len(one.mantissa) for one in weights._made.values()) <= 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_of_listed_tables_of_large_counts(kind):
+    weights = Weights((kind, kind))
+    tables = np.array([[10**15, 2], [10**15 + 1, 1], [10**15 + 2, 0]])
+    found = ListedFibre(tables).weighed(weights)
+    ratios = [
+        weights.exact(0, large, 10**15) * weights.exact(1, small)
+        for large, small in tables.tolist()
+    ]
+    asked = [float(one / sum(ratios)) for one in ratios]
+    assert found.distribution(0).probabilities.tolist() == pytest.approx(asked, rel=1e-12)
+
+
+def test_sharing_out_one_by_one_has_a_limit():
+    kinds = [(None, Fraction(1)), (None, Fraction(3))]
+    assert best_split(kinds, 8, 10) == max(
+        ((k, 8 - k) for k in range(9)),
+        key=lambda one: math.prod(Weights(tuple(kinds)).exact(*pair) for pair in enumerate(one)),
+    )
+    with pytest.raises(TooMuchWork, match="effort="):
+        best_split(kinds, 10**12, 10)
+
+
+def test_matching_that_takes_too_long_is_refused():
+    release = cb.publish(wide(10**4), "[a]", "[b]")
+    weights = cb.Multinomial().weights(release.domain)
+    names = [
+        found.name if isinstance(found, Chosen) else ""
+        for found in (exact_sums(release, weights, effort) for effort in (10**7, 10**3))
+    ]
+    assert names[0].startswith("matching")
+    assert not names[1].startswith("matching")
+
+
+def test_ties_are_compared_in_fractions():
+    release = cb.publish(table_of([[30, 20], [20, 30]]), "[a]", "[b]")
+    found = cb.posterior(release, cb.Poisson([[2, 3], [3, 2]])).joint_mode
+    weights = cb.Poisson([[2, 3], [3, 2]]).weights(release.domain)
+    every = [np.ravel(one.counts).tolist() for one in cb.tables(release)]
+    best = max(
+        math.prod(itertools.starmap(weights.exact, enumerate(one)), start=Fraction(1))
+        for one in every
+    )
+    mine = enumerate(np.ravel(found.counts).tolist())
+    assert math.prod(itertools.starmap(weights.exact, mine), start=Fraction(1)) == best
