@@ -33,7 +33,7 @@ def is_stream(path: Path) -> bool:
     (True, False)
     """
     # An open stream may lead to an ordinary file that already holds what others wrote to it.
-    opened = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/self/fd/"))
+    opened = str(path.absolute()).startswith(("/dev/std", "/dev/fd/", "/proc/self/fd/"))
     return path.exists() and (opened or not (path.is_file() or path.is_dir()))
 
 

@@ -9,15 +9,16 @@ from collections.abc import Collection, Sequence
 __all__ = ["aligned", "html_table", "label_keys"]
 
 WIDEST = 160
-"""Longer cells of aligned text are cut: one long label would widen every line."""
+"""Longer cells of aligned text are cut where one of them would widen every line."""
 
 
 def aligned(
     header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str] = ()
 ) -> str:
-    """Lay rows out in columns; columns named in `numbers` are flush right.
+    r"""Lay rows out in columns; columns named in `numbers` are flush right.
 
-    What would break a line is shown as an escape, and very long texts are cut.
+    What would break a line is shown as an escape, and very long texts are cut, but not at the end
+    of a line.
 
     Examples
     --------
@@ -25,11 +26,12 @@ def aligned(
     cell   lower
     Alpha      3
     Beta      12
-    >>> print(aligned(["cell"], [["two\\nlines"]]))
+    >>> print(aligned(["cell"], [["two\nlines"]]))
     cell
-    two\\nlines
+    two\nlines
     """
-    shown = [[_on_one_line(text) for text in row] for row in [header, *rows]]
+    shown = [[*map(_cut, row[:-1]), *row[-1:]] for row in [header, *rows]]
+    shown = [[_on_one_line(text) for text in row] for row in shown]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
     for row in shown:
@@ -41,16 +43,19 @@ def aligned(
     return "\n".join(lines)
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
 def _on_one_line(text: str) -> str:
-    """A text as a cell: control characters as escapes such as \\n, and not too wide."""
-    cut = text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
-    if cut.isprintable():
-        return cut
+    """A text with visible escapes for control characters."""
+    if text.isprintable():
+        return text
     return "".join(
         one.encode("unicode_escape").decode("ascii")
         if unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp")
         else one
-        for one in cut
+        for one in text
     )
 
 

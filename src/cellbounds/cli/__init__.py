@@ -15,8 +15,8 @@ from cellbounds.cli.options import (
     EPILOG,
     INTERNAL,
     INTERRUPTED,
-    SAFE,
     UNDECIDED,
+    drop_output,
 )
 from cellbounds.cli.papers import reproduce
 from cellbounds.cli.suggesting import suggest
@@ -48,10 +48,8 @@ def main() -> None:
         code = BAD_INPUT
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has left; say nothing, not even at shutdown.
-        sys.stderr.close()
-        code = SAFE
+    except OSError as problem:
+        code = _unwritten("a file or standard output cannot be read or written", problem)
     except Exception as problem:  # wide on purpose: no traceback may show confidential counts
         # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
         # errors were caught above.
@@ -61,7 +59,26 @@ def main() -> None:
             err=True,
         )
         code = INTERNAL
-    sys.exit(code)
+    sys.exit(_flushed(code))
+
+
+def _flushed(code: int) -> int:
+    """Write what is left of the output now: at shutdown its errors would be lost."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+    except OSError as problem:
+        return _unwritten("standard output cannot be written", problem)
+    return code
+
+
+def _unwritten(what: str, problem: OSError) -> int:
+    drop_output()
+    why = problem.strerror or type(problem).__name__
+    click.echo(f"error: {what}: {why}", err=True)
+    return BAD_INPUT
 
 
 @click.group(context_settings=_CONTEXT, epilog=EPILOG)

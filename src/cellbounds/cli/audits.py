@@ -14,7 +14,8 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
-    check_writable,
+    check_outputs,
+    check_suffix,
     combine,
     effort_options,
     knows_option,
@@ -91,7 +92,9 @@ def audit(
     from cellbounds.risk.auditing import audit as audit_table
     from cellbounds.risk.policies import read_policy
 
-    secret = _checked_files(reports, key, public, certificate, output, style)
+    asked = names_of(over, "--over")
+    check_outputs([*reports, certificate, output], [table, *release, *knows, key, policy])
+    secret = _checked_secret(reports, key, public, certificate, style)
     rules = read_policy(policy)
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
@@ -103,7 +106,7 @@ def audit(
                 owned,
                 made,
                 rules,
-                over=names_of(over),
+                over=asked,
                 independent=independent,
                 knows=known,
                 seconds=seconds,
@@ -113,7 +116,7 @@ def audit(
             if certificate is not None:
                 progress.say("certifying")
                 start = None if public or independent else owned
-                _certify(made, names_of(over), certificate, seconds, executor, start, progress.step)
+                _certify(made, asked, certificate, seconds, executor, start, progress.step)
         if reports or style == "html":
             from cellbounds.report.filing import build_report
 
@@ -134,25 +137,21 @@ def audit(
     return {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}[outcome]
 
 
-def _checked_files(
+def _checked_secret(
     reports: tuple[str, ...],
     key: str | None,
     public: bool,
     certificate: str | None,
-    output: str | None,
     style: str,
 ) -> bytes | None:
-    """Check every file that will be written, before any work; the secret of the key file."""
+    """Check what goes with reports, before any work; the secret of the key file."""
     reported = bool(reports) or style == "html"
     if public and certificate is None and not reported:
         raise InvalidInput("--public goes with --report FILE, --format html or --certificate FILE")
     if key is not None and not reported:
         raise InvalidInput("--key goes with --report FILE or --format html")
     for path in reports:
-        check_writable(path, (".html", ".json", ".csv", ".xlsx"))
-    for one in (certificate, output):
-        if one is not None:
-            check_writable(one)
+        check_suffix(path, (".html", ".json", ".csv", ".xlsx"))
     if key is None:
         return None
     try:
@@ -203,11 +202,10 @@ def attack(
     from cellbounds.report.progress import Progress
     from cellbounds.solve import attainable
 
-    for path in (certificate, output):
-        if path is not None:
-            check_writable(path)
+    names = names_of(over, "--over")
+    check_outputs([certificate, output], [release])
     with Progress("working out what is attainable") as progress, workers(jobs) as executor:
-        said, names = read_release(release), names_of(over)
+        said = read_release(release)
         answer = attainable(
             said, over=names, seconds=seconds, executor=executor, progress=progress.step
         )

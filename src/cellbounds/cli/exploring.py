@@ -14,7 +14,8 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
-    check_writable,
+    check_outputs,
+    check_suffix,
     format_options,
     names_of,
     policy_options,
@@ -99,10 +100,9 @@ def explore(
     from cellbounds.report.progress import Progress
 
     if plot is not None:
-        check_writable(plot, (".html", ".svg", ".png"))
-    for path in (best, output):
-        if path is not None:
-            check_writable(path)
+        check_suffix(plot, (".html", ".svg", ".png"))
+    # A state is read as well as written; a file that is none is refused when it is read.
+    check_outputs([plot, best, output], [table, state, options["policy"], options["merge_levels"]])
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         asked = _asked(options)
@@ -120,9 +120,11 @@ def explore(
 
 def _asked(options: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the search, from the options."""
-    givens = [tuple(names_of(text) or ()) if text.strip() else () for text in options["givens"]]
+    givens = [
+        tuple(names_of(text, "--given") or ()) if text.strip() else () for text in options["givens"]
+    ]
     return {
-        "response": names_of(options["response"]),
+        "response": names_of(options["response"], "--response"),
         "givens": givens or None,
         "digits": _digits(options["digits"], bool(options["eps"])),
         "rounding": options["rounding"] or ("nearest",),

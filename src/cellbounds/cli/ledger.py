@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ import click
 from cellbounds.cli.ledger_options import (
     CODES,
     asking,
+    check_written,
     independent_option,
     json_text,
     output_option,
@@ -79,14 +79,14 @@ def init(
         read_owned(tables[0], options),
         policy,
         independent=independent,
-        protect=[names_of(one) or () for one in protect],
+        protect=[names_of(one, "--protect") or () for one in protect],
         keep_table=keep_table,
         who=who,
         why=why,
         wait=wait,
     )
     found = made.verify()
-    click.echo(f"a ledger with 1 entry; head {found.head}")
+    write_text(f"a ledger with 1 entry; head {found.head}\n", None)
     return SAFE
 
 
@@ -108,6 +108,7 @@ def ask(
     **options: Any,
 ) -> int:
     """Judge RELEASE together with everything that was committed; nothing is published."""
+    check_written(output, place, options["tables"], *statements)
     with asking(place, statements, options) as (book, made, how):
         answer = book.ask(made, record=record, who=who, why=why, **how)
     write_answer(answer, style, output)
@@ -140,21 +141,23 @@ def commit(
     from cellbounds.ledger import NotSafe
     from cellbounds.releases.writing import write_release
 
-    if written is not None and not Path(written).absolute().parent.is_dir():
-        raise InvalidInput(f"--write {written}: its folder is not there; create it first")
+    check_written(written, place, options["tables"], *statements)
     try:
         with asking(place, statements, options) as (book, made, how):
             entry = book.commit(
                 made, who=who, why=why, record=record, already_out=already_out, **how
             )
     except NotSafe as refused:
-        click.echo(str(refused.answer))
+        write_text(f"{refused.answer}\n", None)
         return CODES[refused.answer.verdict.value]
     if written is not None and entry.release is not None:
         write_release(entry.release, written)
-    click.echo(f"entry {entry.number} released: {', '.join(entry.statements)}")
-    click.echo(f"verdict on everything that is out: {str(entry.outcome).upper()}")
-    click.echo(f"head {entry.hash}")
+    write_text(
+        f"entry {entry.number} released: {', '.join(entry.statements)}\n"
+        f"verdict on everything that is out: {str(entry.outcome).upper()}\n"
+        f"head {entry.hash}\n",
+        None,
+    )
     return SAFE
 
 
@@ -168,7 +171,8 @@ def refuse(
     with asking(place, statements, options) as (book, made, how):
         entry = book.refuse(made, who=who, why=why, **how)
     said = ", ".join(entry.statements)
-    click.echo(f"entry {entry.number} refused: {said} ({str(entry.outcome).upper()})")
+    outcome = str(entry.outcome).upper()
+    write_text(f"entry {entry.number} refused: {said} ({outcome})\n", None)
     return SAFE
 
 
@@ -195,11 +199,12 @@ def policy(
     **options: Any,
 ) -> int:
     """Show the policy; or change it with --policy, --protect, and judge what is out again."""
+    check_written(output, place, options["tables"], policy)
     with working(place, options) as (book, how):
         if policy is None and independent is None and not protect:
             write_text(f"{book.state().policy}\n", output)
             return SAFE
-        margins = [names_of(one) or () for one in protect]
+        margins = [names_of(one, "--protect") or () for one in protect]
         answer = book.set_policy(
             policy, independent=independent, protect=margins, who=who, why=why, **how
         )
@@ -218,6 +223,7 @@ def refine(
     place: str, who: str | None, why: str, style: str, output: str | None, **options: Any
 ) -> int:
     """Go on with a table of more variables, whose margin is the table of LEDGER."""
+    check_written(output, place, options["tables"])
     with working(place, options) as (book, how):
         answer = book.refine(how.pop("table"), who=who, why=why, **how)
     write_answer(answer, style, output)
@@ -245,6 +251,7 @@ def grow(
 
     --table gives the earlier versions, unless LEDGER keeps them.
     """
+    check_written(output, place, options["tables"], later)
     newer = read_owned(later, options)
     with working(place, options) as (book, how):
         answer = book.grow(newer, earlier=how.pop("table"), who=who, why=why, **how)
@@ -289,6 +296,7 @@ def history(
             f"--format {style} with --public or --table; they are for --format html (`export` "
             "writes the public history as JSON)"
         )
+    check_written(output, place, tables)
     book = Ledger.open(place, wait=wait)
     if style == "html":
         owned = [read_owned(path, options) for path in tables] or None
@@ -311,6 +319,7 @@ def export(place: str, wait: float, internal: bool, output: str | None) -> int:
     """Write the history as JSON: without --internal, what outsiders may see."""
     from cellbounds.ledger import Ledger
 
+    check_written(output, place)
     write_text(json_text(Ledger.open(place, wait=wait).export(public=not internal)), output)
     return SAFE
 
@@ -338,6 +347,7 @@ def frontier(
     **options: Any,
 ) -> int:
     """Show which margins and rates may still be released, one at a time, and which never again."""
+    check_written(output, place, options["tables"], *statements)
     with working(place, options) as (book, how):
         found = book.frontier(
             list(statements) or None,
@@ -362,5 +372,5 @@ def verify(place: str, wait: float, head: str | None, entries: int | None, style
     from cellbounds.ledger import Ledger
 
     found = Ledger.open(place, wait=wait).verify(head=head, entries=entries)
-    click.echo(json_text(found.to_dict()) if style == "json" else f"{found}\n", nl=False)
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None)
     return SAFE if found.intact else UNSAFE

@@ -14,6 +14,7 @@ from cellbounds.cli.options import (
     UNDECIDED,
     UNSAFE,
     Decorated,
+    check_outputs,
     combine,
     decorated,
     publishing_options,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CODES",
     "asking",
+    "check_written",
     "independent_option",
     "json_text",
     "output_option",
@@ -152,6 +154,16 @@ def question_options(function: Decorated) -> Decorated:
             work_options,
         ],
     )
+
+
+def check_written(
+    output: str | None, place: str, tables: tuple[str, ...] = (), *inputs: str | None
+) -> None:
+    """Refuse, before any work, an output that would replace the ledger or another input."""
+    from cellbounds.ledger.places import Place
+
+    file = Place.of(place).file
+    check_outputs([output], [None if file is None else str(file), *tables, *inputs])
 
 
 def json_text(values: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
-    check_writable,
+    check_outputs,
     format_options,
     names_of,
     policy_options,
@@ -84,15 +84,14 @@ def margins(
             "--way, --margin and --statement name the candidates; use one of them (--statement "
             "takes margins too)"
         )
-    if output is not None:
-        check_writable(output)
+    check_outputs([output], [table, *given, policy])
     from cellbounds.releases.combining import combined_release
     from cellbounds.report.progress import Progress
     from cellbounds.risk.together import safe_margins
 
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
-        listed = [names_of(text) or [] for text in chosen]
+        listed = [names_of(text, "--margin") or [] for text in chosen]
         out = combined_release(owned, given, total=False) if given else None
         progress.say("judging sets")
         with workers(jobs) as executor:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cellbounds.errors import InvalidInput
+from cellbounds.files import is_stream, write_whole
 
 if TYPE_CHECKING:
+    from cellbounds.domain import Domain
     from cellbounds.releases import Prior, Release
     from cellbounds.table import Table
 
@@ -25,9 +28,11 @@ __all__ = [
     "SAFE",
     "UNDECIDED",
     "UNSAFE",
-    "check_writable",
+    "check_outputs",
+    "check_suffix",
     "combine",
     "decorated",
+    "drop_output",
     "effort_options",
     "format_options",
     "knows_option",
@@ -115,7 +120,11 @@ def publishing_options(function: Decorated) -> Decorated:
             type=click.Choice(["nearest", "half-even", "down", "up", "random"]),
             help="How margins with ~ are rounded; nearest unless given.",
         ),
-        click.option("--seed", type=int, help="Seed for everything random."),
+        click.option(
+            "--seed",
+            type=int,
+            help="Seed for everything random; keep it secret if it rounds counts.",
+        ),
     ]
     return decorated(function, options)
 
@@ -127,7 +136,7 @@ def read_owned(path: str, options: dict[str, Any]) -> Table:
     table = read_table(
         path,
         count=None if options["records"] else options["count"],
-        variables=names_of(options["variables"]),
+        variables=names_of(options["variables"], "--variables"),
         structural="missing" if options["structural"] else None,
         sheet=options["sheet"],
         encoding=options["encoding"],
@@ -247,8 +256,8 @@ def read_knowledge(paths: Sequence[str], table: Table) -> tuple[Prior, ...]:
         read = read_release(Path(path))
         if read.domain != table.domain:
             raise InvalidInput(
-                f"{path} speaks of {read.domain!r}, the table is over {table.domain!r}; they need "
-                "the same variables and levels in the same order (labels in files are text)"
+                f"{path} speaks of another table: {_difference(read.domain, table.domain)}; they "
+                "need the same variables and levels in the same order (labels in files are text)"
             )
         priors = [one for one in read.statements if isinstance(one, Prior)]
         if len(priors) < len(read.statements) or not priors:
@@ -258,6 +267,18 @@ def read_knowledge(paths: Sequence[str], table: Table) -> tuple[Prior, ...]:
             )
         known += priors
     return tuple(known)
+
+
+def _difference(said: Domain, owned: Domain) -> str:
+    """The first thing in which two domains differ."""
+    if said.names != owned.names:
+        return f"it is over {', '.join(said.names)}, the table over {', '.join(owned.names)}"
+    name = next(one for one in said.names if said.levels(one) != owned.levels(one))
+    there, here = said.levels(name), owned.levels(name)
+    if len(there) != len(here):
+        return f"it has {len(there)} levels of {name!r}, the table {len(here)}"
+    one, other = next(pair for pair in zip(there, here, strict=True) if pair[0] != pair[1])
+    return f"it has the level {one!r} of {name!r} where the table has {other!r}"
 
 
 def format_options(function: Decorated) -> Decorated:
@@ -295,37 +316,83 @@ _output_option = click.option(
 )
 
 
-def check_writable(path: str, suffixes: Sequence[str] = ()) -> None:
-    """Refuse a file that cannot be written, before any work is done."""
-    target = Path(path)
-    if suffixes and target.suffix.lower() not in suffixes:
+def check_suffix(path: str, suffixes: Sequence[str]) -> None:
+    """Refuse the name of a file whose ending says nothing about its kind."""
+    if Path(path).suffix.lower() not in suffixes:
         raise InvalidInput(f"{path} cannot be written; end its name with {' or '.join(suffixes)}")
-    folder = target.parent
+
+
+def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
+    """Refuse, before any work, files that cannot be written or would replace something needed.
+
+    That is an input, or another output. What is not given is None, and inputs need not be files.
+    """
+    needed = [(path, "an input") for path in inputs if path is not None]
+    for path in outputs:
+        if path is None:
+            continue
+        _check_writable(path)
+        if is_stream(Path(path)):
+            continue
+        for other, what in needed:
+            if _is_same_file(path, other):
+                raise InvalidInput(
+                    f"{path} cannot be written: it is {what} ({other}); name another file"
+                )
+        needed.append((path, "another output"))
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    if Path(one).exists() and Path(other).exists():
+        return Path(one).samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _check_writable(path: str) -> None:
+    target = Path(path)
+    written = target if is_stream(target) else Path(os.path.realpath(target)).parent
     why = ""
     if target.is_dir():
         why = "it is a folder"
-    elif not folder.is_dir():
-        why = f"there is no folder {folder}"
-    elif not os.access(folder if target.is_file() or not target.exists() else target, os.W_OK):
+    elif not written.exists():
+        why = f"there is no folder {target.parent}"
+    elif not os.access(written, os.W_OK):
         why = "permission denied"
     if why:
         raise InvalidInput(f"{path} cannot be written: {why}; name another file")
 
 
-def names_of(text: str | None) -> list[str] | None:
+def names_of(text: str | None, option: str) -> list[str] | None:
     """Names separated by commas; the notation's quotes work here too."""
     if text is None:
         return None
     from cellbounds.releases.notation import parse
 
-    return list(parse(f"[{text}]").responses)
+    spoken = parse(f"[{text}]") if text.strip() else None
+    if spoken is None or not spoken.is_margin:
+        raise InvalidInput(f"{option} {text!r}; give names of variables, separated by commas")
+    return list(spoken.responses)
 
 
 def write_text(text: str, output: str | None) -> None:
     """Write to a file, whole or not at all, or to standard output."""
-    if output is None:
-        click.echo(text, nl=False)
+    if output is not None and Path(output).absolute() != Path("/dev/stdout"):
+        write_whole(Path(output), text)
         return
-    from cellbounds.files import write_whole
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        # The reader has left; the verdict is the same, whether or not anybody reads it.
+        drop_output()
+    except OSError as problem:
+        drop_output()
+        raise InvalidInput(
+            f"standard output cannot be written: {problem.strerror}; write to a file with -o"
+        ) from None
 
-    write_whole(Path(output), text)
+
+def drop_output() -> None:
+    """Let what standard output still holds go nowhere, so that shutdown does not fail on it."""
+    # What stands in for standard output in a test or a notebook may have no descriptor.
+    with suppress(OSError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

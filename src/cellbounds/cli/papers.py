@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, format_options, write_text
+from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, check_outputs, format_options, write_text
 
 __all__ = ["reproduce"]
 
@@ -22,6 +22,7 @@ def reproduce(figures: str | None, style: str, output: str | None) -> int:
     from cellbounds.papers.reproduction import render_comparisons, reproduce_papers
     from cellbounds.report.progress import Progress
 
+    check_outputs([output], [])
     with Progress("recomputing the papers' tables"):
         compared = reproduce_papers()
         text = render_comparisons(compared, style)

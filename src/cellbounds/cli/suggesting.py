@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from cellbounds.cli.options import (
     EPILOG,
     SAFE,
     UNSAFE,
+    check_outputs,
     combine,
     format_options,
     knows_option,
@@ -82,8 +84,10 @@ def suggest(
     from cellbounds.report.progress import Progress
     from cellbounds.risk.suggesting import suggest as suggest_releases
 
+    asked = names_of(over, "--over")
     if save is not None:
-        _make_folder(Path(save))
+        _check_folder(Path(save))
+    check_outputs([output], [table, *release, *knows, policy, save])
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         made = combine(owned, release, options)
@@ -93,7 +97,7 @@ def suggest(
                 made,
                 owned,
                 policy,
-                over=names_of(over),
+                over=asked,
                 most=most,
                 changes=changes,
                 seconds=seconds,
@@ -108,15 +112,14 @@ def suggest(
     return SAFE if found.safe_already or len(found) else UNSAFE
 
 
-def _make_folder(folder: Path) -> None:
-    """The folder to write to, checked before long work."""
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as problem:
-        raise InvalidInput(f"--save {folder} cannot be made: {problem.strerror}") from None
-    if not os.access(folder, os.W_OK):
+def _check_folder(folder: Path) -> None:
+    """Check the folder to write to before long work; it is made when there is something for it."""
+    parent = folder.absolute().parent
+    if not folder.exists() and not parent.is_dir():
+        raise InvalidInput(f"--save {folder} cannot be made: there is no folder {parent}")
+    if not os.access(folder if folder.exists() else parent, os.W_OK):
         raise InvalidInput(f"--save {folder} cannot be written to; choose another folder")
-    if any(folder.glob("suggestion-*.toml")):
+    if any(folder.glob("suggestion-*")):
         raise InvalidInput(
             f"--save {folder} holds suggestions already, which may be about something else; choose "
             "another folder or empty it"
@@ -124,10 +127,27 @@ def _make_folder(folder: Path) -> None:
 
 
 def _save(found: Suggestions, folder: Path) -> None:
+    """Write all suggestions or none: first where nobody looks, then they are moved into place."""
     from cellbounds.releases.writing import write_release
 
-    for rank, suggestion in enumerate(found, 1):
-        write_release(suggestion.release, folder / f"suggestion-{rank}.toml")
+    there = folder.is_dir()
+    try:
+        with tempfile.TemporaryDirectory(
+            dir=folder if there else folder.absolute().parent, prefix=".suggestions-"
+        ) as hidden:
+            for rank, suggestion in enumerate(found, 1):
+                write_release(suggestion.release, Path(hidden, f"suggestion-{rank}.toml"))
+            folder.mkdir(exist_ok=True)
+            for file in sorted(Path(hidden).iterdir()):
+                file.replace(folder / file.name)
+    except OSError as problem:
+        for file in folder.glob("suggestion-*"):  # ours: there were none before
+            file.unlink()
+        if not there and folder.is_dir():
+            folder.rmdir()
+        raise InvalidInput(
+            f"--save {folder} cannot be written: {problem.strerror}; nothing was saved"
+        ) from None
 
 
 def _rendered(found: Suggestions, style: str) -> str:

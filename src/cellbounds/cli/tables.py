@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +10,8 @@ import click
 from cellbounds.cli.options import (
     EPILOG,
     SAFE,
+    check_outputs,
+    check_suffix,
     combine,
     decorated,
     format_options,
@@ -78,6 +81,7 @@ def count(
     from cellbounds.report.fibres import render_count
     from cellbounds.report.progress import Progress
 
+    check_outputs([output], [source, *release])
     with Progress("counting tables"):
         made = _release(source, release, options)
         found = count_tables(made, effort=effort)
@@ -114,6 +118,9 @@ def posterior(
     from cellbounds.report.fibres import render_posterior
     from cellbounds.report.progress import Progress
 
+    if plot is not None:
+        check_suffix(plot, (".svg", ".png", ".html"))
+    check_outputs([plot, output], [source, *release])
     with Progress("summing over tables") as progress:
         belief = _belief(prior)
         found = posterior_of(
@@ -190,6 +197,7 @@ def sample(
         "proposal": proposal,
         "moves": moves,
     }
+    check_outputs([output], [source, *release])
     with Progress("drawing tables") as progress:
         found = sample_from(
             _release(source, release, options),
@@ -261,10 +269,13 @@ def synthesize(
         raise InvalidInput("--compare needs the true table: give TABLE and RELEASE")
     if digits is None and total != "same":
         raise InvalidInput("--total nearest goes with --digits")
+    for path in [*Path(output).glob("synthetic-*.csv"), Path(output, "README.md")]:
+        if path.exists():
+            check_outputs([str(path)], [source, *release])
     given: dict[str, Any] = {
         "copies": copies,
         "prior": None if prior is None else _belief(prior),
-        "rng": _seed(options),
+        "rng": _unsaid_seed(options),
         "seconds": seconds,
         "effort": effort,
     }
@@ -303,6 +314,16 @@ def _release(source: str, statements: tuple[str, ...], options: dict[str, Any]) 
 
 def _seed(options: dict[str, Any]) -> int:
     return 0 if options["seed"] is None else int(options["seed"])
+
+
+def _unsaid_seed(options: dict[str, Any]) -> Any:
+    """The seed; or, as who knows the seed of random rounding can replay it, only a generator."""
+    seed = options["seed"]
+    if options["count_rounding"] != "random" or seed is None or seed < 0:
+        return _seed(options)  # a negative one is refused where it is used
+    import numpy as np
+
+    return np.random.default_rng([seed, 1])  # not the numbers that rounded
 
 
 def _belief(text: str) -> Belief | str:

@@ -26,8 +26,7 @@ __all__ = [
 
 def checked_knowledge(knows: Iterable[Prior] | Prior) -> tuple[Prior, ...]:
     """Check a list of what an intruder knows beforehand."""
-    single = isinstance(knows, Prior) or not isinstance(knows, Iterable)
-    listed: tuple[Prior, ...] = (knows,) if single else tuple(knows)
+    listed = tuple(knows) if isinstance(knows, Iterable) else (knows,)
     for one in listed:
         if not isinstance(one, Prior):
             raise InvalidInput(
