@@ -568,3 +568,9 @@ def test_values_that_are_found_twice_count_once():
     policy = cb.Policy("p", rules=[SmallCounts(at_most=0, values=13)])
     verdict = cb.judge(release, table, policy, knows=knows)
     assert verdict.at("a1", "b1") is cb.Outcome.UNSAFE  # 0 to 11: twelve values
+
+
+def test_places_name_the_variables_of_mere_numbers():
+    table = cb.example_table("koch4")
+    verdict = cb.judge(cb.publish(table, "[center,status,recovery]"), table)
+    assert verdict.broken[0].where == "center=2, status=1, treatment=1, excellent"

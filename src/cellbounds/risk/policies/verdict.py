@@ -93,8 +93,10 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The place in words."""
-        place = ", ".join(map(str, self.labels)) or "everybody"
+        """The place in words: labels, and whose they are where they are mere numbers."""
+        pairs = zip(self.variables, map(str, self.labels), strict=True)
+        said = [f"{name}={label}" if label.isdecimal() else label for name, label in pairs]
+        place = ", ".join(said) or "everybody"
         return place if self.response is None else f"{place} ({self.response})"
 
     def to_dict(self) -> dict[str, Any]:
