@@ -340,3 +340,16 @@ def test_importing_the_room_loads_no_database():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_a_rule_that_leaves_no_response_in_a_protected_margin_is_kept_by_the_table(tmp_path):
+    table = cb.example_table("delinquent")
+    rule = GroupDisclosure(given=["county"])
+    policy = cb.Policy("rows", rules=[SmallCounts(at_most=3, values=2), rule])
+    place = tmp_path / "rows.ledger"
+    ledger = Ledger.create(place, table, policy, protect=[["county"]], who="ann")
+    answer = ledger.ask("[county]", table=table)
+    assert answer.safe
+    judged = {target.said: [one.name for one in target.policy.rules] for target, _ in answer.judged}
+    assert judged["[county]"] == ["small-counts"]
+    assert judged["the cells of the table"] == ["small-counts", "group-disclosure"]

@@ -132,10 +132,10 @@ def _target(state: State, names: tuple[str, ...], first: int, last: int) -> Targ
     everybody = (first, last) == (1, state.versions)
     part = None if everybody else _part_name(state, first, last)
     # Rules about other variables are kept by the whole table, where all of them are.
-    rules = [one for one in state.policy.rules if everything or _within(one, names)]
-    if not rules:
+    policy = state.policy if everything else state.policy.within({one: one for one in names})
+    if policy is None:
         return None
-    policy = replace(state.policy, rules=tuple(_of_part(one, names, part) for one in rules))
+    policy = replace(policy, rules=tuple(_of_part(one, names, part) for one in policy.rules))
     over: tuple[str, ...] | None = names if part is None else (part, *names)
     if state.versions == 1 and everything:
         over = None
@@ -144,13 +144,6 @@ def _target(state: State, names: tuple[str, ...], first: int, last: int) -> Targ
         came = f"version {last}" if first == 1 else f"the records added from version {first - 1}"
         said += f" in {came}" if first == 1 else f" in {came} to version {last}"
     return Target(over, policy, said)
-
-
-def _within(rule: Rule, names: tuple[str, ...]) -> bool:
-    """Whether a rule speaks of no other variables."""
-    if not isinstance(rule, GroupDisclosure):
-        return True
-    return {*(rule.responses or ()), *(rule.given or ())} <= set(names)
 
 
 def _of_part(rule: Rule, names: tuple[str, ...], part: str | None) -> Rule:
