@@ -1,4 +1,4 @@
-"""Profiles of the property tests: `default` for every run, `long` for `make test-long`.
+"""Profiles of the property tests: `default` for every run, `long` for `make test-long`; `run`.
 
 ``CELLBOUNDS_NEEDS="Chromium PostgreSQL"`` lets tests fail that would be skipped for want of these.
 """
@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from cellbounds import cli
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -29,3 +32,17 @@ def pytest_runtest_makereport(item, call):
     if report.skipped and any(word in str(report.longrepr) for word in _NEEDED):
         report.outcome = "failed"
     return report
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command in this process; returns exit status, standard output, standard error."""
+
+    def runs(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        caught = capsys.readouterr()
+        return left.value.code, caught.out, caught.err
+
+    return runs

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from servers import Server, binaries
-
-from cellbounds import cli
-from cellbounds.cli.ledger import ledger as ledger_command
 
 
 @pytest.fixture(scope="session")
@@ -49,19 +45,3 @@ def clock():
         return at
 
     return read
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process; returns exit status, standard output, standard error."""
-    if "ledger" not in cli.commands.commands:
-        cli.commands.add_command(ledger_command)
-
-    def runs(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        caught = capsys.readouterr()
-        return left.value.code, caught.out, caught.err
-
-    return runs

@@ -29,8 +29,6 @@ from cellbounds import (
     judge,
     publish,
 )
-from cellbounds.cli import commands
-from cellbounds.cli.margin_sets import margins as margins_command
 from cellbounds.methods.effort import Effort
 from cellbounds.risk.policies import (
     GroupDisclosure,
@@ -529,8 +527,6 @@ def test_two_meanings_of_one_text_are_refused(koch):
 
 @pytest.fixture
 def margins(run):
-    if "margins" not in commands.commands:
-        commands.add_command(margins_command)
     return lambda *arguments: run("margins", *arguments)
 
 

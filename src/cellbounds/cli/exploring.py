@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,6 +191,8 @@ def _say_how_to_resume(state: str | None) -> None:
 def _write(
     found: Frontier, style: str, output: str | None, plot: str | None, best: str | None
 ) -> None:
+    from cellbounds.report.listings import render_listing
+
     if not found.designs and found.left_out:
         first = found.left_out[0]
         raise InvalidInput(f"no design can be published; {first.design.notation}: {first.why}")
@@ -201,7 +202,7 @@ def _write(
         save_chart(found.plot(), plot)
     if best is not None:
         _write_best(found, best)
-    write_text(_rendered(found, style), output)
+    write_text(render_listing(found, style), output)
 
 
 def _write_best(found: Frontier, path: str) -> None:
@@ -211,17 +212,6 @@ def _write_best(found: Frontier, path: str) -> None:
     from cellbounds.releases.writing import write_release
 
     write_release(found.best_release(), path)
-
-
-def _rendered(found: Frontier, style: str) -> str:
-    if style == "json":
-        return json.dumps(found.to_dict(), ensure_ascii=False, indent=1, default=str) + "\n"
-    if style == "csv":
-        from cellbounds.spreadsheets import csv_text
-
-        columns = found.columns()
-        return csv_text(list(columns), zip(*columns.values(), strict=True))
-    return f"{found}\n"
 
 
 def _status(found: Frontier) -> int:

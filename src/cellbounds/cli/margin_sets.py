@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -79,6 +78,8 @@ def margins(
     --statement names others. Exit status 0 if some of them may be released, 1 if none, 3 if that
     is not known.
     """
+    from cellbounds.report.listings import render_listing
+
     if sum(map(bool, (way is not None, chosen, statements))) > 1:
         raise InvalidInput(
             "--way, --margin and --statement name the candidates; use one of them (--statement "
@@ -107,19 +108,8 @@ def margins(
                 executor=executor,
                 progress=progress.step,
             )
-    write_text(_rendered(found, style), output)
+    write_text(render_listing(found, style), output)
     return _status(found)
-
-
-def _rendered(found: SafeSets, style: str) -> str:
-    if style == "json":
-        return json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n"
-    if style == "csv":
-        from cellbounds.spreadsheets import csv_text
-
-        columns = found.columns()
-        return csv_text(list(columns), zip(*columns.values(), strict=True))
-    return f"{found}\n"
 
 
 def _status(found: SafeSets) -> int:

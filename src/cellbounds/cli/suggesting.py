@@ -81,6 +81,7 @@ def suggest(
     withheld: every suggestion is judged before it is shown, and they are ranked by what they keep.
     Leaves with 0 if RELEASE is safe or a safe release was found, with 1 if none was found.
     """
+    from cellbounds.report.listings import render_listing
     from cellbounds.report.progress import Progress
     from cellbounds.risk.suggesting import suggest as suggest_releases
 
@@ -108,7 +109,7 @@ def suggest(
             )
     if save is not None:
         _save(found, Path(save))
-    write_text(_rendered(found, style), output)
+    write_text(render_listing(found, style), output)
     return SAFE if found.safe_already or len(found) else UNSAFE
 
 
@@ -148,16 +149,3 @@ def _save(found: Suggestions, folder: Path) -> None:
         raise InvalidInput(
             f"--save {folder} cannot be written: {problem.strerror}; nothing was saved"
         ) from None
-
-
-def _rendered(found: Suggestions, style: str) -> str:
-    if style == "json":
-        import json
-
-        return json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n"
-    if style == "csv":
-        from cellbounds.spreadsheets import csv_text
-
-        columns = found.columns()
-        return csv_text(list(columns), zip(*columns.values(), strict=True))
-    return f"{found}\n"
