@@ -297,6 +297,7 @@ def test_rules_within_a_margin():
     assert fewer.respondent
     given = Policy("given", rules=[SMALL_RULE, GroupDisclosure(given=["county"])])
     assert given.within(same) == given
+    assert given.within({**same, "county": "merged"}).rules[1].given == ("merged",)
     assert given.within({"county": "county"}).rules == (SMALL_RULE,)  # no response is left
     assert Policy("rows", rules=[rows]).within({"county": "county"}) is None
     shown = Policy("shown", rules=[MinimumCount(at_least=3)])
