@@ -34,6 +34,17 @@ def binaries() -> Path | None:
     return None if system is None else Path(os.path.realpath(system)).parent
 
 
+def _copied(folder: Path, home: Path) -> Path:
+    """The programs in another place; a wheel's libraries stand beside its package, and still do."""
+    package = folder.parents[1]
+    programs = home / package.name / folder.parent.name
+    shutil.copytree(folder.parent, programs, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, home / libraries.name, symlinks=True)
+    return programs / folder.name
+
+
 class Server:
     """A running server."""
 
@@ -49,8 +60,7 @@ class Server:
             os.chown(self.home, nobody.pw_uid, nobody.pw_gid)
             self._as |= {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
             if not self._runs():  # an environment that nobody may read: a copy that all may
-                shutil.copytree(folder.parent, self.home / "pg", symlinks=True)
-                self._bin = self.home / "pg" / folder.name
+                self._bin = _copied(folder, self.home)
         self._run(
             "initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "--no-sync", "-U", USER
         )
