@@ -26,6 +26,7 @@ DESKTOP = {"width": 1280, "height": 900}
 @pytest.fixture(scope="session")
 def browser():
     if CHROMIUM is None:
+        # A system package, which `make test` may not always install; CI does not let this pass.
         pytest.skip("no Chromium is installed")
     from playwright.sync_api import sync_playwright
 

@@ -12,6 +12,7 @@ from servers import Server, binaries
 def server():
     folder = binaries()
     if folder is None:
+        # The wheel is not made for every system; CI does not let this pass.
         pytest.skip("no PostgreSQL here: neither the wheel of pgserver nor one of the system")
     made = Server(folder)
     yield made
