@@ -10,14 +10,8 @@ from cellbounds.cli.audits import attack, audit
 from cellbounds.cli.exploring import explore
 from cellbounds.cli.ledger import ledger
 from cellbounds.cli.margin_sets import margins
-from cellbounds.cli.options import (
-    BAD_INPUT,
-    EPILOG,
-    INTERNAL,
-    INTERRUPTED,
-    UNDECIDED,
-    drop_output,
-)
+from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, INTERRUPTED, UNDECIDED
+from cellbounds.cli.outputs import drop_output
 from cellbounds.cli.papers import reproduce
 from cellbounds.cli.suggesting import suggest
 from cellbounds.cli.tables import count, posterior, sample, synthesize

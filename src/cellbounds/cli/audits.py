@@ -14,21 +14,17 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
-    check_outputs,
-    check_suffix,
     combine,
-    effort_options,
     knows_option,
     names_of,
     output_options,
     policy_options,
     publishing_options,
     read_knowledge,
-    read_owned,
-    table_options,
-    workers,
-    write_text,
 )
+from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
+from cellbounds.cli.reading import read_owned, table_options
+from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
 
 __all__ = ["attack", "audit"]

@@ -25,16 +25,9 @@ from cellbounds.cli.ledger_options import (
     working,
     write_answer,
 )
-from cellbounds.cli.options import (
-    EPILOG,
-    SAFE,
-    UNDECIDED,
-    UNSAFE,
-    names_of,
-    policy_options,
-    read_owned,
-    write_text,
-)
+from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, names_of, policy_options
+from cellbounds.cli.outputs import write_text
+from cellbounds.cli.reading import read_owned
 from cellbounds.errors import InvalidInput
 
 __all__ = ["ledger"]

@@ -14,15 +14,13 @@ from cellbounds.cli.options import (
     UNDECIDED,
     UNSAFE,
     Decorated,
-    check_outputs,
     combine,
     decorated,
     publishing_options,
-    read_owned,
-    table_options,
-    workers,
-    write_text,
 )
+from cellbounds.cli.outputs import check_outputs, write_text
+from cellbounds.cli.reading import read_owned, table_options
+from cellbounds.cli.working import workers
 
 if TYPE_CHECKING:
     from cellbounds.ledger import Answer, Ledger

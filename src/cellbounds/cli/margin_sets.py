@@ -11,15 +11,13 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
-    check_outputs,
     format_options,
     names_of,
     policy_options,
-    read_owned,
-    table_options,
-    workers,
-    write_text,
 )
+from cellbounds.cli.outputs import check_outputs, write_text
+from cellbounds.cli.reading import read_owned, table_options
+from cellbounds.cli.working import workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, check_outputs, format_options, write_text
+from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, format_options
+from cellbounds.cli.outputs import check_outputs, write_text
 
 __all__ = ["reproduce"]
 

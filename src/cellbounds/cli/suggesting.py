@@ -13,7 +13,6 @@ from cellbounds.cli.options import (
     EPILOG,
     SAFE,
     UNSAFE,
-    check_outputs,
     combine,
     format_options,
     knows_option,
@@ -21,11 +20,10 @@ from cellbounds.cli.options import (
     policy_options,
     publishing_options,
     read_knowledge,
-    read_owned,
-    table_options,
-    workers,
-    write_text,
 )
+from cellbounds.cli.outputs import check_outputs, write_text
+from cellbounds.cli.reading import read_owned, table_options
+from cellbounds.cli.working import workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -10,16 +10,13 @@ import click
 from cellbounds.cli.options import (
     EPILOG,
     SAFE,
-    check_outputs,
-    check_suffix,
     combine,
     decorated,
     format_options,
     publishing_options,
-    read_owned,
-    table_options,
-    write_text,
 )
+from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
+from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -1,0 +1,86 @@
+"""What the commands write, and where."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from cellbounds.errors import InvalidInput
+from cellbounds.files import is_stream, write_whole
+
+__all__ = ["check_outputs", "check_suffix", "drop_output", "write_text"]
+
+
+def check_suffix(path: str, suffixes: Sequence[str]) -> None:
+    """Refuse the name of a file whose ending says nothing about its kind."""
+    if Path(path).suffix.lower() not in suffixes:
+        raise InvalidInput(f"{path} cannot be written; end its name with {' or '.join(suffixes)}")
+
+
+def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
+    """Refuse, before any work, files that cannot be written or would replace something needed.
+
+    That is an input, or another output. What is not given is None, and inputs need not be files.
+    """
+    needed = [(path, "an input") for path in inputs if path is not None]
+    for path in outputs:
+        if path is None:
+            continue
+        _check_writable(path)
+        if is_stream(Path(path)):
+            continue
+        for other, what in needed:
+            if _is_same_file(path, other):
+                raise InvalidInput(
+                    f"{path} cannot be written: it is {what} ({other}); name another file"
+                )
+        needed.append((path, "another output"))
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    if Path(one).exists() and Path(other).exists():
+        return Path(one).samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _check_writable(path: str) -> None:
+    target = Path(path)
+    written = target if is_stream(target) else Path(os.path.realpath(target)).parent
+    why = ""
+    if target.is_dir():
+        why = "it is a folder"
+    elif not written.exists():
+        why = f"there is no folder {target.parent}"
+    elif not os.access(written, os.W_OK):
+        why = "permission denied"
+    if why:
+        raise InvalidInput(f"{path} cannot be written: {why}; name another file")
+
+
+def write_text(text: str, output: str | None) -> None:
+    """Write to a file, whole or not at all, or to standard output."""
+    if output is not None and Path(output).absolute() != Path("/dev/stdout"):
+        write_whole(Path(output), text)
+        return
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        # The reader has left; the verdict is the same, whether or not anybody reads it.
+        drop_output()
+    except OSError as problem:
+        drop_output()
+        raise InvalidInput(
+            f"standard output cannot be written: {problem.strerror}; write to a file with -o"
+        ) from None
+
+
+def drop_output() -> None:
+    """Let what standard output still holds go nowhere, so that shutdown does not fail on it."""
+    # What stands in for standard output in a test or a notebook may have no descriptor.
+    with suppress(OSError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
