@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := src/cellbounds/papers/data/delinquent.csv
 
-.PHONY: demo test test-long check lint bench bench-margins bench-tables bench-quick clean
+.PHONY: demo test test-long check lint bench bench-quick clean
 
 demo: .venv/.base
 	@echo '$$ cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent'
@@ -23,18 +23,10 @@ lint: .venv/.test
 check: lint test
 
 bench: .venv/.bench
-	$(BIN)/python -m benchmarks.run
-
-bench-margins: .venv/.bench
-	$(BIN)/python -m benchmarks.margins.run
-
-bench-tables: .venv/.bench
-	$(BIN)/python -m benchmarks.tables.run
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 bench-quick: .venv/.bench
-	$(BIN)/python -m benchmarks.run --quick -o build/benchmarks
-	$(BIN)/python -m benchmarks.margins.run --quick -o build/benchmarks
-	$(BIN)/python -m benchmarks.tables.run --quick -o build/benchmarks
+	$(BIN)/python -m benchmarks --quick -o build/benchmarks
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
-"""Benchmarks: this library beside the published algorithm and general solvers, in one run.
+"""Benchmarks: this library beside its peers, in one run and one report.
 
-Run with ``python -m benchmarks.run`` from the root of the repository. Equal answers are
-checked before any ratio is printed: a mismatch stops the run with exit code 1.
+Run with ``python -m benchmarks`` from the root of the repository. Equal answers are checked before
+any ratio is printed. Figures are kept as JSON, one file a section, and the report is written from
+all that is there, so that a run can be taken up again, or one part of it repeated.
 """

@@ -1,5 +1,6 @@
-"""What the library is measured against: document 004's algorithm, HiGHS and CP-SAT.
+"""What the library is measured against.
 
-Every peer takes the same three published figures: rates as integer numerators, their common
-denominator ``scale``, and the total; every rate is within one unit of ``1 / scale``, weak.
+Document 004's algorithm takes the published figures as they are (:mod:`~benchmarks.peers.paper`).
+The general solvers (:mod:`~benchmarks.peers.solvers`) take the same integer program, one
+optimisation per bound. 4ti2 and LattE are programs of their own that list or count all tables.
 """

@@ -1,6 +1,8 @@
 """What published margins and rates reveal about a confidential table of counts."""
 
-from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from cellbounds.constraints import violations
 from cellbounds.domain import Domain, Grouping
 from cellbounds.errors import (
@@ -11,15 +13,7 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
-from cellbounds.fibre.asking import posterior, sample
-from cellbounds.fibre.combined import combine_sets
-from cellbounds.fibre.counting import TooManyTables, count_tables, estimate_tables, tables
-from cellbounds.ledger import Ledger, LedgerError
-from cellbounds.papers import example_path, example_table
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total, publish
-from cellbounds.releases.files import read_release
-from cellbounds.releases.writing import write_release
-from cellbounds.report.filing import Report, build_report
 from cellbounds.results import (
     UNBOUNDED,
     Attainable,
@@ -33,29 +27,48 @@ from cellbounds.results import (
     Rate,
     ValueSet,
 )
-from cellbounds.results.charts import save_chart
-from cellbounds.risk.auditing import Audit, audit
-from cellbounds.risk.exploring import Frontier, explore
-from cellbounds.risk.policies import Outcome, Policy, Verdict, judge, profile_names, read_policy
-from cellbounds.risk.suggesting import Suggestion, Suggestions, suggest
-from cellbounds.risk.together import SafeSets, safe_margins
-from cellbounds.risk.utility import (
-    Kept,
-    compare_loglinear,
-    compare_utility,
-    fit_loglinear,
-    hellinger,
-    independence,
-    kept,
-    odds_ratios,
-    total_variation,
-)
 from cellbounds.solve import attainable, bounds
-from cellbounds.synthetic import Synthetic, synthesize
 from cellbounds.table import Table
-from cellbounds.table_reading import read_table
-from cellbounds.verification import verify_certificate
 from cellbounds.version import __version__
+
+if TYPE_CHECKING:
+    # What loads when it is first used, for type checkers and editors; `_LATER` says the same.
+    from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
+    from cellbounds.fibre.asking import posterior, sample
+    from cellbounds.fibre.combined import combine_sets
+    from cellbounds.fibre.counting import TooManyTables, count_tables, estimate_tables, tables
+    from cellbounds.ledger import Ledger, LedgerError
+    from cellbounds.papers import example_path, example_table
+    from cellbounds.releases.files import read_release
+    from cellbounds.releases.writing import write_release
+    from cellbounds.report.filing import Report, build_report
+    from cellbounds.results.charts import save_chart
+    from cellbounds.risk.auditing import Audit, audit
+    from cellbounds.risk.exploring import Frontier, explore
+    from cellbounds.risk.policies import (
+        Outcome,
+        Policy,
+        Verdict,
+        judge,
+        profile_names,
+        read_policy,
+    )
+    from cellbounds.risk.suggesting import Suggestion, Suggestions, suggest
+    from cellbounds.risk.together import SafeSets, safe_margins
+    from cellbounds.risk.utility import (
+        Kept,
+        compare_loglinear,
+        compare_utility,
+        fit_loglinear,
+        hellinger,
+        independence,
+        kept,
+        odds_ratios,
+        total_variation,
+    )
+    from cellbounds.synthetic import Synthetic, synthesize
+    from cellbounds.table_reading import read_table
+    from cellbounds.verification import verify_certificate
 
 __all__ = [
     "UNBOUNDED",
@@ -138,3 +151,68 @@ __all__ = [
     "violations",
     "write_release",
 ]
+
+_LATER = {
+    name: room
+    for room, names in {
+        "cellbounds.beliefs": ("GammaPoisson", "Multinomial", "Poisson", "Uniform"),
+        "cellbounds.fibre.asking": ("posterior", "sample"),
+        "cellbounds.fibre.combined": ("combine_sets",),
+        "cellbounds.fibre.counting": ("TooManyTables", "count_tables", "estimate_tables", "tables"),
+        "cellbounds.ledger": ("Ledger", "LedgerError"),
+        "cellbounds.papers": ("example_path", "example_table"),
+        "cellbounds.releases.files": ("read_release",),
+        "cellbounds.releases.writing": ("write_release",),
+        "cellbounds.report.filing": ("Report", "build_report"),
+        "cellbounds.results.charts": ("save_chart",),
+        "cellbounds.risk.auditing": ("Audit", "audit"),
+        "cellbounds.risk.exploring": ("Frontier", "explore"),
+        "cellbounds.risk.policies": (
+            "Outcome",
+            "Policy",
+            "Verdict",
+            "judge",
+            "profile_names",
+            "read_policy",
+        ),
+        "cellbounds.risk.suggesting": ("Suggestion", "Suggestions", "suggest"),
+        "cellbounds.risk.together": ("SafeSets", "safe_margins"),
+        "cellbounds.risk.utility": (
+            "Kept",
+            "compare_loglinear",
+            "compare_utility",
+            "fit_loglinear",
+            "hellinger",
+            "independence",
+            "kept",
+            "odds_ratios",
+            "total_variation",
+        ),
+        "cellbounds.synthetic": ("Synthetic", "synthesize"),
+        "cellbounds.table_reading": ("read_table",),
+        "cellbounds.verification": ("verify_certificate",),
+    }.items()
+    for name in names
+}
+"""Where to find what is not needed to ask a question: these rooms load when they are first used."""
+
+if not TYPE_CHECKING:  # a type checker would take every name for granted
+
+    def __getattr__(name: str) -> object:
+        """Load what is asked for first: a public name, or a room (``cellbounds.risk``)."""
+        if name in _LATER:
+            value = getattr(import_module(_LATER[name]), name)
+            globals()[name] = value
+            return value
+        if not name.startswith("_"):
+            room = f"{__name__}.{name}"
+            try:
+                return import_module(room)
+            except ModuleNotFoundError as problem:
+                if problem.name != room:
+                    raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SAFE", "BoolArray", "IntArray", "whole_array"]
+__all__ = ["SAFE", "BoolArray", "IntArray", "summable", "whole_array"]
 
 IntArray = npt.NDArray[Any]
 """An array of int64, or of Python integers (dtype object) where int64 would not do."""
@@ -31,3 +31,12 @@ def whole_array(values: Sequence[int], shape: tuple[int, ...]) -> IntArray:
     except OverflowError:
         packed = np.array(values, dtype=object)
     return packed.reshape(shape)
+
+
+def summable(values: IntArray) -> IntArray:
+    """Numbers of 0 or more in the narrowest type that no sum of them leaves."""
+    if values.dtype.kind in "iu" and float(values.sum(dtype=np.float64)) < SAFE / 2:
+        return values.astype(np.int64, copy=False)
+    if sum(values.ravel().tolist()) < SAFE:
+        return values.astype(np.int64)
+    return values.astype(object)

@@ -19,14 +19,18 @@ from cellbounds.methods.effort import Effort
 from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.problem import Problem, raw_problem
 from cellbounds.methods.general.programs import LinearProgram
-from cellbounds.methods.protocol import Worked
+from cellbounds.methods.protocol import Question, Worked
 from cellbounds.releases import Release
+from cellbounds.releases.reducing import named_variables
 from cellbounds.results import Unbounded
 from cellbounds.version import __version__
 
 __all__ = ["FORMAT", "certify"]
 
 FORMAT = "cellbounds-certificate/1"
+
+MOST_CELLS = 1 << 22
+"""Cells of the largest domain of a certificate."""
 
 DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
 """Denominators of multipliers that are tried in turn."""
@@ -35,13 +39,13 @@ DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
 def certify(
     worked: Worked,
     release: Release,
-    over: tuple[str, ...],
+    question: Question,
     method: str,
     from_table: bool,
     public: bool | None,
     seconds: float | None,
 ) -> dict[str, Any]:
-    """The certificate of all bounds as plain values.
+    """The certificate of all bounds asked for as plain values.
 
     Multipliers are looked for until the budget is spent; then only the method is named.
 
@@ -49,7 +53,16 @@ def certify(
     ------
     InvalidInput
         If it is to be public, but witnesses were found with the help of the owner's table.
+    TooMuchWork
+        If the domain has more cells than a certificate can number.
     """
+    if release.domain.size > MOST_CELLS:
+        raise TooMuchWork(
+            f"a certificate numbers the cells of its domain, and {release.domain.size} are more "
+            f"than {MOST_CELLS}; state the release over the variables that it names "
+            f"({', '.join(named_variables(release)) or 'none'}) and ask about that: "
+            "Release(release.domain.project([...]), release.statements)"
+        )
     if public and from_table:
         raise InvalidInput(
             "a public certificate may not use witnesses that lean on the owner's table; ask "
@@ -57,15 +70,16 @@ def certify(
         )
     lower, upper = worked.bounds()
     attained = worked.attained() or (lower, upper)
-    provers = _Provers(release, over, Effort.of(seconds))
+    over, places = question.over, question.places(release.domain)
+    provers = _Provers(release, question, Effort.of(seconds))
     tables = _Tables(worked)
+    margin = release.domain.project(over)
     cells = []
-    for labels, index in zip(
-        release.domain.project(over).cells(), np.ndindex(lower.shape), strict=True
-    ):
-        entry: dict[str, Any] = {"labels": [_plain(label) for label in labels]}
+    for index in places:
+        spot = places.spot(index)
+        entry: dict[str, Any] = {"labels": [_plain(label) for label in margin.labels(index)]}
         for side, name in ((0, "lower"), (1, "upper")):
-            proven, reached = (lower, upper)[side][index], attained[side][index]
+            proven, reached = (lower, upper)[side][spot], attained[side][spot]
             endless = isinstance(proven, Unbounded)
             missing = reached is None or isinstance(reached, Unbounded)
             entry[name] = {
@@ -116,11 +130,11 @@ class _Tables:
 class _Provers:
     """Finds multipliers of the published inequalities."""
 
-    def __init__(self, release: Release, over: tuple[str, ...], effort: Effort) -> None:
+    def __init__(self, release: Release, question: Question, effort: Effort) -> None:
         self._release = release
         self._effort = effort
-        self._shape = tuple(len(release.domain.levels(name)) for name in over)
-        self._asked = asked_about(release.domain, over)
+        self._places = question.places(release.domain)
+        self._asked = asked_about(release.domain, question.over, question.cells)
         self._system: System = compile_release(release)
         try:
             self._problem: Problem | None = raw_problem(self._system, release.domain.size)
@@ -131,7 +145,7 @@ class _Provers:
     def proof(self, index: tuple[int, ...], side: int, proven: Any, method: Any) -> dict[str, Any]:
         if side == 0 and proven == 0:
             return {"kind": "nonnegative"}
-        place = int(np.ravel_multi_index(index, self._shape)) if self._shape else 0
+        place = self._places.number(index)
         sign = 1 if side == 0 else -1
         weights = np.zeros(self._release.domain.size, dtype=np.int64)
         np.add.at(weights, self._asked.members(place), sign)

@@ -314,7 +314,15 @@ class Domain:
     def project(self, names: Iterable[str]) -> Domain:
         """The domain of some of the variables, in the order given; derived ones become plain."""
         chosen = self.distinct(names)
-        return Domain({name: self.levels(name) for name in chosen})
+        if not chosen:
+            return Domain({})  # which says what is wrong with it
+        # Names and levels were checked when this domain was made; margins are asked for often.
+        made = object.__new__(Domain)
+        made._levels = {name: self.levels(name) for name in chosen}
+        made._positions = {name: self._positions[name] for name in chosen}
+        made._axes = {name: axis for axis, name in enumerate(chosen)}
+        made._groupings = {}
+        return made
 
     def distinct(self, names: Iterable[str]) -> tuple[str, ...]:
         """Check that names are variables of this domain or derived ones, each named once."""

@@ -55,7 +55,7 @@ def frame_columns(frame: Any) -> tuple[dict[str, list[Any]], dict[str, list[Any]
     except TypeError:
         raise InvalidInput(
             f"a {type(frame).__name__} is neither a path nor a data frame; give a CSV file, an "
-            "array, or a pandas, polars or Arrow frame (collect a lazy one first)"
+            "array, a pandas, polars or Arrow frame, a DuckDB relation or an Ibis expression"
         ) from None
     names = [str(name) for name in wrapped.columns]
     if len(set(names)) < len(names) or names != list(wrapped.columns):

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from cellbounds.certifying import certify
+from cellbounds.checkpoints import Checkpoint
 from cellbounds.constraints import violations
 from cellbounds.contradicting import contradiction
+from cellbounds.domain import Label
 from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
 from cellbounds.explaining import explain_bounds
-from cellbounds.methods.effort import Effort
+from cellbounds.methods.effort import Effort, opened
 from cellbounds.methods.protocol import Method, Question, Worked
 from cellbounds.methods.registry import ordered_methods
+from cellbounds.methods.widening import narrowed_question
 from cellbounds.releases import Release
-from cellbounds.results import Attainable, Bounds
+from cellbounds.results import Attainable, Bounds, Explanation
+from cellbounds.results.asked_cells import asked_positions, check_listable
+from cellbounds.results.places import Position
 from cellbounds.structure import gather
 from cellbounds.table import Table
 
@@ -33,10 +40,12 @@ def bounds(
     *,
     kind: str = "sharp",
     over: Iterable[str] | None = None,
+    cells: Iterable[Sequence[Label]] | None = None,
     seconds: float | None = None,
     executor: Executor | None = None,
     start: Table | None = None,
     progress: Callable[[int, int], None] | None = None,
+    state: str | Path | Checkpoint | None = None,
 ) -> Bounds:
     """The smallest and largest count that each cell can have, given a release.
 
@@ -50,6 +59,10 @@ def bounds(
         rates.
     over
         Ask about this margin instead of the cells; axes in the order given.
+    cells
+        Ask about these cells only, each a tuple of labels, one for each variable of `over` (of
+        the domain if that is not given). The answer's arrays then have one axis, in the order
+        asked, and nothing is worked out for the other cells.
     seconds
         A budget. What is not settled by then comes back proven (`lower`, `upper`) and attained
         (`attained_lower`, `attained_upper`), with evidence OUTER.
@@ -59,6 +72,10 @@ def bounds(
         A consistent table that is known already, such as the owner's: the first witness.
     progress
         Called with the steps done and the steps in all.
+    state
+        A file that keeps what was proven and found, made if it is not there: the same question
+        goes on from it after it was stopped, by whatever means. As confidential as the table if
+        there is a `start`; keep it from others in any case, since what it says is believed.
 
     Raises
     ------
@@ -66,6 +83,8 @@ def bounds(
         If no table fits (for ``kind="linear"``: no table of real numbers).
     UnsupportedRelease
         If no method answers this question; the message says why each refused.
+    TooMuchWork
+        If the question is about more cells than can be listed.
 
     Examples
     --------
@@ -82,11 +101,16 @@ def bounds(
     gender  lower  upper
     Male    1      49
     Female  1      49
+    >>> print(cb.bounds(release, cells=[("Female", "no")]))
+    sharp bounds of 1 cell given [mp3|gender], N=50
+    gender  mp3  lower  upper
+    Female  no   4      36
     """
     if kind not in KINDS:
         raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
     begun = time.perf_counter()
-    question = _question(release, kind, over, Effort.of(seconds, executor, start, progress))
+    effort = Effort.of(seconds, executor, start, progress)
+    question = _question(release, kind, over, cells, effort, state)
     method, worked = _answered(release, question)
     lower, upper = worked.bounds()
     lower.flags.writeable = upper.flags.writeable = False
@@ -98,14 +122,13 @@ def bounds(
         worked.evidence,
         time.perf_counter() - begun,
         worked if sharp else None,
+        question.places(release.domain),
         lower,
         upper,
         kind,
-        partial(explain_bounds, _solved, worked, release, question.over, method.name)
-        if sharp
-        else None,
+        partial(_explained, worked, release, question, method.name) if sharp else None,
         worked.attained() if sharp else None,
-        partial(certify, worked, release, question.over, method.name, start is not None)
+        partial(certify, worked, release, question, method.name, start is not None)
         if sharp
         else None,
     )
@@ -115,10 +138,12 @@ def attainable(
     release: Release,
     *,
     over: Iterable[str] | None = None,
+    cells: Iterable[Sequence[Label]] | None = None,
     seconds: float | None = None,
     executor: Executor | None = None,
     start: Table | None = None,
     progress: Callable[[int, int], None] | None = None,
+    state: str | Path | Checkpoint | None = None,
 ) -> Attainable:
     """Every count that each cell can have, gaps included; arguments as for :func:`bounds`.
 
@@ -134,23 +159,30 @@ def attainable(
     9
     """
     begun = time.perf_counter()
-    question = _question(
-        release, "sharp", over, Effort.of(seconds, executor, start, progress, SHARE)
-    )
+    effort = Effort.of(seconds, executor, start, progress, SHARE)
+    question = _question(release, "sharp", over, cells, effort, state)
     method, worked = _answered(release, question)
     took = time.perf_counter() - begun
-    return Attainable(release, question.over, method.name, worked.evidence, took, worked)
+    places = question.places(release.domain)
+    return Attainable(release, question.over, method.name, worked.evidence, took, worked, places)
 
 
-def _question(release: Release, kind: str, over: Iterable[str] | None, effort: Effort) -> Question:
+def _question(
+    release: Release,
+    kind: str,
+    over: Iterable[str] | None,
+    cells: Iterable[Sequence[Label]] | None,
+    effort: Effort,
+    state: str | Path | Checkpoint | None,
+) -> Question:
+    asked = _margin(release, over)
+    margin = release.domain.project(asked)
+    chosen = None if cells is None else asked_positions(margin, cells)
+    if chosen is None:
+        check_listable(release, asked, some="about some of them: cells=[(label, ...), ...]")
     start = effort.start
     if start is not None and not isinstance(start, Table):
         raise InvalidInput(f"start={start!r}; give a Table that the release was made from")
-    if effort.executor is not None and not isinstance(effort.executor, Executor):
-        raise InvalidInput(
-            f"executor={effort.executor!r}; give a concurrent.futures.Executor, such as a "
-            "ProcessPoolExecutor, or None"
-        )
     if effort.progress is not None and not callable(effort.progress):
         raise InvalidInput(
             f"progress={effort.progress!r}; give a function of the steps done and the steps in all"
@@ -162,7 +194,8 @@ def _question(release: Release, kind: str, over: Iterable[str] | None, effort: E
                 f"the table to start from contradicts {', '.join(broken)}; give one that the "
                 "release was made from"
             )
-    return Question(kind, _margin(release, over), effort)
+    kept = opened(state, release, kind, asked, chosen, start=start is not None)
+    return Question(kind, asked, replace(effort, state=kept), chosen)
 
 
 def _answered(release: Release, question: Question) -> tuple[Method, Worked]:
@@ -171,14 +204,28 @@ def _answered(release: Release, question: Question) -> tuple[Method, Worked]:
         method, worked = _set_to_work(release, question)
         worked.settle()
     except InconsistentRelease as problem:
-        if question.kind != "sharp" or gather(release).conditional is not None:
+        facts = gather(narrowed_question(release, question).release)
+        if question.kind != "sharp" or facts.conditional is not None:
             raise
         raise contradiction(_solved, release, problem) from None
     return method, worked
 
 
-def _solved(release: Release, over: tuple[str, ...]) -> Worked:
-    return _set_to_work(release, Question("sharp", over))[1]
+def _explained(
+    worked: Worked, release: Release, question: Question, method: str, labels: tuple[Label, ...]
+) -> Explanation:
+    solver: Callable[[Release, tuple[str, ...]], Worked] = _solved
+    if question.cells is not None:
+        # Nor does the explanation ask about all cells of a margin that may be huge.
+        index = release.domain.project(question.over).index(labels)
+        solver = partial(_solved, cells=(index,))
+    return explain_bounds(solver, worked, release, question.over, method, labels)
+
+
+def _solved(
+    release: Release, over: tuple[str, ...], cells: tuple[Position, ...] | None = None
+) -> Worked:
+    return _set_to_work(release, Question("sharp", over, cells=cells))[1]
 
 
 def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
@@ -198,12 +245,13 @@ METHODS = ordered_methods(_ask)
 
 
 def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:
-    facts = gather(release)
+    narrowed = narrowed_question(release, question)
+    facts = gather(narrowed.release)
     refusals = []
     for method in METHODS:
-        refusal = method.refusal(facts, question)
+        refusal = method.refusal(facts, narrowed.question)
         if refusal is None:
-            return method, method.work(facts, question)
+            return method, narrowed.widened(method.work(facts, narrowed.question))
         refusals.append((method.name, refusal))
     said = "; ".join(f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only"))
     raise UnsupportedRelease(

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import itertools
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -15,13 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.arrays import SAFE, BoolArray, IntArray, whole_array
+from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.domain import Domain, Grouping, Label
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.frames import frame_of
-from cellbounds.table_files import write_counts
+from cellbounds.storage import DENSE_LIMIT, Dense, Sparse
+from cellbounds.storage.canonical import canonical_bytes
+from cellbounds.storage.levels import combined_levels, merged_levels
+from cellbounds.storage.making import dense_of, sparse_of
 
-__all__ = ["Table"]
+__all__ = ["DENSE_LIMIT", "Table"]
+
+
+_MOST_SHOWN = 16
+"""Variables that the short form of a table names."""
 
 
 class Table:
@@ -47,44 +51,132 @@ class Table:
     array([25, 25])
     """
 
-    __slots__ = ("counts", "domain", "structural")
+    __slots__ = ("_dense", "_sparse", "domain")
 
-    counts: IntArray
     domain: Domain
-    structural: BoolArray
+    _dense: Dense | None
+    _sparse: Sparse | None
 
     def __init__(
         self, domain: Domain, counts: npt.ArrayLike, *, structural: npt.ArrayLike | None = None
     ) -> None:
         self.domain = domain
-        self.counts = _whole_counts(counts, domain)
-        if structural is None:
-            self.structural = np.zeros(domain.shape, dtype=bool)
-        else:
-            self.structural = np.array(structural, dtype=bool)
-            if self.structural.shape != domain.shape:
-                raise InvalidInput(
-                    f"structural zeros of shape {self.structural.shape}; they need the shape "
-                    f"{domain.shape} of {domain!r}"
+        self._dense, self._sparse = dense_of(domain, counts, structural), None
+
+    @classmethod
+    def from_cells(
+        cls,
+        domain: Domain,
+        places: npt.ArrayLike,
+        counts: npt.ArrayLike,
+        *,
+        structural: Iterable[Sequence[Label]] = (),
+    ) -> Table:
+        """A table from the cells that hold somebody; nothing of the domain's size is made.
+
+        Parameters
+        ----------
+        domain
+            The variables and their levels: of any number of cells.
+        places
+            Positions of levels: one line for each cell listed, one column for each variable.
+        counts
+            Whole numbers, 0 or more. Cells that are listed twice add up; those that are not
+            listed hold nobody.
+        structural
+            Cells that cannot hold anybody, as tuples of labels.
+
+        Examples
+        --------
+        >>> from cellbounds import Domain, Table
+        >>> domain = Domain({f"v{k}": ["yes", "no"] for k in range(40)})
+        >>> table = Table.from_cells(domain, [[0] * 40, [1] * 40], [3, 4])
+        >>> table, table.total
+        (Table(40 variables, 1099511627776 cells), 7)
+        >>> table.margin("v5", "v7").counts
+        array([[3, 0],
+               [0, 4]])
+        """
+        return cls._holding(domain, sparse_of(domain, places, counts, structural))
+
+    @classmethod
+    def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
+        made = cls.__new__(cls)
+        made.domain = domain
+        made._dense = stored if isinstance(stored, Dense) else None
+        made._sparse = stored if isinstance(stored, Sparse) else None
+        return made
+
+    @property
+    def _stored(self) -> Dense | Sparse:
+        """The table as it is at hand."""
+        return self._dense or self._listed
+
+    @property
+    def _listed(self) -> Sparse:
+        if self._sparse is None:
+            assert self._dense is not None  # one of the two is always there
+            self._sparse = Sparse.of(self._dense)
+        return self._sparse
+
+    @property
+    def _whole(self) -> Dense:
+        if self._dense is None:
+            if self.domain.size > DENSE_LIMIT:
+                raise TooMuchWork(
+                    f"a table of {self.domain.size} cells would have to be listed cell by cell; "
+                    f"that is done up to {DENSE_LIMIT}. Ask about fewer variables: "
+                    "table.margin(...), over=[...]"
                 )
-            occupied = np.argwhere(self.structural & (self.counts != 0))
-            if len(occupied):
-                raise InvalidInput(
-                    f"the cell {domain.labels(occupied[0])} is declared a structural zero but "
-                    "is not empty; correct the declaration or the count"
-                )
-        self.counts.flags.writeable = False
-        self.structural.flags.writeable = False
+            self._dense = self._listed.to_dense()
+        return self._dense
+
+    @property
+    def counts(self) -> IntArray:
+        """Every count, in the domain's shape; made when first asked for, if it can be."""
+        return self._whole.counts
+
+    @property
+    def structural(self) -> BoolArray:
+        """Which cells are structural zeros, in the domain's shape; made when first asked for."""
+        return self._whole.structural
+
+    @property
+    def has_structural(self) -> bool:
+        """Whether there are structural zeros."""
+        return self._stored.has_structural
+
+    def cells(self) -> tuple[IntArray, IntArray]:
+        """The cells that hold somebody, in the order of the domain (last variable fastest).
+
+        Returns
+        -------
+        places, counts
+            Positions of levels, a line for each such cell; and their counts.
+
+        Examples
+        --------
+        >>> from cellbounds import Domain, Table
+        >>> places, counts = Table(Domain({"a": ["x", "y"], "b": ["z"]}), [[0], [5]]).cells()
+        >>> places.tolist(), counts.tolist()
+        ([[1, 0]], [5])
+        """
+        occupied = self._listed.occupied
+        return np.array(occupied.columns()).T, occupied.counts
 
     @property
     def total(self) -> int:
         """The sample size N: the sum of all counts."""
-        return int(self.counts.sum())
+        return self._stored.total
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> int:
         """The count in the cell with these labels."""
         key = labels if isinstance(labels, tuple) else (labels,)
-        return int(self.counts[self.domain.index(key)])
+        return self.at(self.domain.index(key))
+
+    def at(self, index: tuple[int, ...]) -> int:
+        """The count in the cell at an index, such as (0, 2)."""
+        return self._stored.at(index)
 
     def margin(self, *variables: str) -> Table:
         """Sum over all other variables; the axes follow the order given.
@@ -94,11 +186,7 @@ class Table:
         kept = self.domain.distinct(variables)
         if not kept:
             raise InvalidInput("a margin names no variable; `table.total` is the overall sum")
-        return Table(
-            self.domain.project(kept),
-            _sum_to(self.counts, self.domain, kept),
-            structural=_sum_to(~self.structural, self.domain, kept) == 0,
-        )
+        return Table._holding(self.domain.project(kept), self._stored.margin(self.domain, kept))
 
     def conditional(
         self, responses: Iterable[str], given: Iterable[str] = ()
@@ -156,16 +244,13 @@ class Table:
         named = self.domain.distinct((*givens, *responses))
         if not responses:
             raise InvalidInput("no response variable is named; name at least one")
-        counts = _sum_to(self.counts, self.domain, named)
-        structural = _sum_to(~self.structural, self.domain, named) == 0
-        rows = math.prod(counts.shape[: len(givens)])
         levels = {
-            ",".join(givens) or "(all)": _combined_levels(self.domain, givens),
-            ",".join(responses): _combined_levels(self.domain, responses),
+            ",".join(givens) or "(all)": combined_levels(self.domain, givens),
+            ",".join(responses): combined_levels(self.domain, responses),
         }
-        return Table(
-            Domain(levels), counts.reshape(rows, -1), structural=structural.reshape(rows, -1)
-        )
+        laid_out = Domain(levels)
+        stored = self._stored.margin(self.domain, named)
+        return Table._holding(laid_out, stored.reshaped(laid_out.shape))
 
     def grouped(self, name: str, *, of: str, levels: Mapping[Label, Iterable[Label]]) -> Table:
         """The same table, whose domain knows one more derived variable.
@@ -180,8 +265,16 @@ class Table:
         >>> grouped.margin("region").domain
         Domain(region[2])
         """
-        domain = self.domain.with_groupings({name: Grouping(of, levels)})
-        return Table(domain, self.counts, structural=self.structural)
+        return self.with_domain(self.domain.with_groupings({name: Grouping(of, levels)}))
+
+    def with_domain(self, domain: Domain) -> Table:
+        """The same counts over a domain of the same shape: other names, labels or groupings."""
+        if domain.shape != self.domain.shape:
+            raise InvalidInput(
+                f"{domain!r} has the shape {domain.shape}; a table over {self.domain!r} needs "
+                f"{self.domain.shape}"
+            )
+        return Table._holding(domain, self._stored)
 
     def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]]) -> Table:
         """Merge levels of one variable; levels not named stay as they are.
@@ -197,42 +290,17 @@ class Table:
         >>> merged.domain.levels("education")
         ('Low', 'Medium', 'High+')
         """
-        axis = self.domain.axis(variable)
-        target: dict[Label, Label] = {}
-        for new, parts in groups.items():
-            if isinstance(parts, str):
-                raise InvalidInput(
-                    f"the levels merged into {new!r} are given as the text {parts!r}; give a list"
-                )
-            for part in parts:
-                self.domain.position(variable, part)
-                if part in target:
-                    raise InvalidInput(f"level {part!r} of {variable!r} is merged twice")
-                target[part] = new
-        names = [target.get(level, level) for level in self.domain.levels(variable)]
-        for level, name in zip(self.domain.levels(variable), names, strict=True):
-            if level not in target and level in groups:
-                raise InvalidInput(
-                    f"merged level {name!r} of {variable!r} has the name of a level that stays; "
-                    "choose another name or merge that level too"
-                )
-        merged = list(dict.fromkeys(names))
-        places = [merged.index(name) for name in names]
-        moved = np.moveaxis(self.counts, axis, 0)
-        filled = np.moveaxis(~self.structural, axis, 0)
-        counts = np.zeros((len(merged), *moved.shape[1:]), dtype=moved.dtype)
-        possible = np.zeros(counts.shape, dtype=bool)
-        for place, layer, room in zip(places, moved, filled, strict=True):
-            counts[place] += layer
-            possible[place] |= room
-        levels = {name: list(self.domain.levels(name)) for name in self.domain.names}
-        levels[variable] = merged
-        kept = {k: one for k, one in self.domain.groupings.items() if one.of != variable}
-        return Table(
-            Domain(levels, groupings=kept),
-            np.moveaxis(counts, 0, axis),
-            structural=~np.moveaxis(possible, 0, axis),
-        )
+        behind = merged_levels(self.domain, variable, groups)
+        # A merged variable is a derived one that takes the place of what is behind it.
+        derived = variable
+        while derived in self.domain or derived in self.domain.groupings:
+            derived += "+"
+        grown = self.domain.with_groupings({derived: Grouping(variable, behind)})
+        kept = [derived if name == variable else name for name in self.domain.names]
+        levels = self.domain.to_dict()
+        levels[variable] = list(behind)
+        still = {k: one for k, one in self.domain.groupings.items() if one.of != variable}
+        return Table._holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
 
     @property
     def digest(self) -> str:
@@ -241,7 +309,10 @@ class Table:
         Who knows few candidates, such as the tables that fit a release, finds the true one among
         them by its digest. Hand on :meth:`keyed_digest` instead.
         """
-        return hashlib.sha256(self._canonical()).hexdigest()
+        hashed = hashlib.sha256()
+        for piece in canonical_bytes(self.domain, self._listed):
+            hashed.update(piece)
+        return hashed.hexdigest()
 
     def keyed_digest(self, key: bytes) -> str:
         """HMAC-SHA256 of the same under a secret key: it tells nothing to those without the key.
@@ -254,20 +325,26 @@ class Table:
         """
         if not isinstance(key, bytes) or not key:
             raise InvalidInput("the key of a digest is empty or not bytes; give secret bytes")
-        return hmac.new(key, self._canonical(), hashlib.sha256).hexdigest()
+        hashed = hmac.new(key, digestmod=hashlib.sha256)
+        for piece in canonical_bytes(self.domain, self._listed):
+            hashed.update(piece)
+        return hashed.hexdigest()
 
-    def _canonical(self) -> bytes:
-        levels = [[name, list(map(str, self.domain.levels(name)))] for name in self.domain.names]
-        structural = np.flatnonzero(self.structural).tolist()
-        return json.dumps([levels, structural, self.counts.ravel().tolist()]).encode()
+    def to_frame(self, backend: str | None = None, *, zeros: bool = True) -> Any:
+        """A tidy data frame: one row for each cell, the variables and ``count``.
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """A tidy data frame: one row for each cell, the variables and ``count``."""
-        columns: dict[str, list[Any]] = {name: [] for name in self.domain.names}
-        for labels in self.domain.cells():
-            for name, label in zip(columns, labels, strict=True):
-                columns[name].append(label)
-        return frame_of({**columns, "count": [int(n) for n in self.counts.flat]}, backend)
+        With ``zeros=False`` only the cells that hold somebody are listed, of a domain of any size.
+        """
+        if zeros:
+            counts = self.counts.ravel()
+            where = np.indices(self.domain.shape).reshape(len(self.domain.shape), -1).T
+        else:
+            where, counts = self.cells()
+        columns: dict[str, list[Any]] = {}
+        for name, column in zip(self.domain.names, where.T.tolist(), strict=True):
+            levels = self.domain.levels(name)
+            columns[name] = [levels[place] for place in column]
+        return frame_of({**columns, "count": counts.tolist()}, backend)
 
     def write(self, path: str | Path, *, count: str = "count") -> None:
         """Write the table as a CSV, Excel or Parquet file, whole or not at all.
@@ -284,8 +361,11 @@ class Table:
         :func:`~cellbounds.read_table` gives the same table back. CSV and Excel files hold labels
         as text; in CSV an apostrophe stands before those that a spreadsheet would take for a
         formula, and reading takes it away. Structural zeros have an empty count: read them with
-        ``structural="missing"``. Groupings are not written.
+        ``structural="missing"``. Groupings are not written. Every cell is: a table with too many
+        of them to be listed is refused (see ``to_frame(zeros=False)``).
         """
+        from cellbounds.table_files import write_counts
+
         counts = [
             None if empty else int(number)
             for number, empty in zip(self.counts.flat, self.structural.flat, strict=True)
@@ -295,95 +375,24 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        return self.domain == other.domain and bool(
-            np.array_equal(self.counts, other.counts)
-            and np.array_equal(self.structural, other.structural)
-        )
+        if self.domain != other.domain:
+            return False
+        if self._dense is None or other._dense is None:
+            return self._listed.same(other._listed)
+        return self._dense.same(other._dense)
 
     # Tables compare by their counts, in arrays; types have no way to take a hash away.
     __hash__ = None  # type: ignore[assignment]  # Python's own way to say: no hash
 
     def __repr__(self) -> str:
         # Counts are confidential: what is printed by accident must not show them.
-        return f"Table({self.domain!r}, {self.domain.size} cells)"
+        names = len(self.domain.names)
+        domain = repr(self.domain) if names <= _MOST_SHOWN else f"{names} variables"
+        return f"Table({domain}, {self.domain.size} cells)"
 
+    def __getstate__(self) -> tuple[Domain, Dense | Sparse]:
+        return self.domain, self._sparse or self._whole
 
-def _sum_to(counts: npt.NDArray[Any], domain: Domain, kept: Sequence[str]) -> IntArray:
-    groupings = [domain.grouping(name) for name in kept]
-    base = [found[0] if found else name for name, found in zip(kept, groupings, strict=True)]
-    axes = domain.axes(dict.fromkeys(base))
-    dropped = tuple(axis for axis in range(counts.ndim) if axis not in axes)
-    summed = counts.sum(axis=dropped) if dropped else counts
-    remaining = sorted(axes)
-    summed = np.transpose(summed, [remaining.index(axis) for axis in axes])
-    return summed if not any(groupings) else _regrouped(summed, domain, kept, base)
-
-
-def _regrouped(
-    summed: npt.NDArray[Any], domain: Domain, kept: Sequence[str], base: Sequence[str]
-) -> IntArray:
-    """Turn each axis of `summed` (the variables in `base`) into those of the names based on it."""
-    order: list[int] = []
-    shape: list[int] = []
-    for axis, variable in enumerate(dict.fromkeys(base)):
-        places = [place for place, one in enumerate(base) if one == variable]
-        # The people of several groups at once are those behind all of them.
-        behind = [
-            np.array(sorted(frozenset.intersection(*groups)), dtype=np.intp)
-            for groups in itertools.product(*(_behind(domain, kept[place]) for place in places))
-        ]
-        summed = np.stack([summed.take(one, axis=axis).sum(axis=axis) for one in behind], axis=axis)
-        order += places
-        shape += [len(domain.levels(kept[place])) for place in places]
-    apart = summed.reshape(shape)
-    return np.asarray(np.transpose(apart, [order.index(place) for place in range(len(kept))]))
-
-
-def _behind(domain: Domain, name: str) -> list[frozenset[int]]:
-    found = domain.grouping(name)
-    if found is None:
-        return [frozenset((place,)) for place in range(len(domain.levels(name)))]
-    return [frozenset(members) for members in found[1]]
-
-
-def _combined_levels(domain: Domain, names: Sequence[str]) -> list[Label]:
-    if not names:
-        return ["(all)"]
-    if len(names) == 1:
-        return list(domain.levels(names[0]))
-    return list(domain.project(names).cells())
-
-
-def _whole_counts(counts: npt.ArrayLike, domain: Domain) -> IntArray:
-    # Lists go through objects: numpy would round numbers between 63 and 64 bits.
-    given = counts if isinstance(counts, np.ndarray) else np.array(counts, dtype=object)
-    if given.shape != domain.shape:
-        raise InvalidInput(
-            f"counts of shape {given.shape}; {domain!r} needs the shape {domain.shape}"
-        )
-    if given.dtype.kind in "iu":
-        if given.size and given.min() < 0:
-            where = domain.labels(np.argwhere(given < 0)[0])
-            raise InvalidInput(f"the count of cell {where} is negative; counts are 0 or more")
-        return _summable(given.ravel().tolist(), domain)
-    whole = []
-    for labels, value in zip(domain.cells(), given.ravel().tolist(), strict=True):
-        try:
-            exact = Fraction(value)
-        except (TypeError, ValueError, OverflowError):
-            raise InvalidInput(
-                f"the count of cell {labels} is not a number; counts are whole numbers"
-            ) from None
-        if exact.denominator != 1 or exact < 0:
-            raise InvalidInput(
-                f"the count of cell {labels} is negative or not whole; counts are whole numbers, "
-                "0 or more (weighted tables are not counts)"
-            )
-        whole.append(int(exact))
-    return _summable(whole, domain)
-
-
-def _summable(values: list[int], domain: Domain) -> IntArray:
-    """Pack counts so that no sum of them leaves the array's type."""
-    packed = whole_array(values, domain.shape)
-    return packed if sum(values) < SAFE else packed.astype(object)
+    def __setstate__(self, state: tuple[Domain, Dense | Sparse]) -> None:
+        other = Table._holding(*state)
+        self.domain, self._dense, self._sparse = other.domain, other._dense, other._sparse

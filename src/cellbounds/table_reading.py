@@ -1,55 +1,67 @@
-"""Tables of counts from CSV, Excel and Parquet files, data frames and records."""
+"""Tables of counts from files of any size, folders, frames, engines and records."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import whole_array
 from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput
-from cellbounds.frames import frame_columns
-from cellbounds.table import Table
-from cellbounds.table_files import Columns, read_columns, read_csv_rows
+from cellbounds.microdata import Asked, Tally, asked_of, is_paths, source_of, with_levels
+from cellbounds.table import DENSE_LIMIT, Table
+from cellbounds.table_files import read_csv_rows
 
 __all__ = ["read_csv_rows", "read_table"]
 
-DENSE_LIMIT = 2**27
-"""Cells above which a table is refused rather than made dense by accident."""
-
-_WHOLE = re.compile(r"\s*\+?([0-9]{1,1000})(?:\.0*)?\s*")
-
 
 def read_table(
-    source: str | Path | Any,
+    source: str | Path | Sequence[str | Path] | Any,
     *,
     count: str | None = "count",
     variables: Sequence[str] | None = None,
+    levels: Mapping[str, Sequence[Label]] | None = None,
+    weight: str | None = None,
+    round_weight: bool = False,
+    missing: str = "error",
     structural: str | Iterable[Sequence[Label]] | None = None,
     domain: Domain | None = None,
     encoding: str = "utf-8",
     delimiter: str = ",",
     sheet: str | None = None,
+    memory: str | None = None,
 ) -> Table:
-    """Read a table of counts.
+    """Read a table of counts, or count records.
 
     Parameters
     ----------
     source
-        Path of a tidy CSV file (plain or gzip), Excel workbook or Parquet file, or a pandas,
-        polars or Arrow frame: one column for each variable and a column of counts. Or an array
-        of counts, one axis a variable.
+        Path of a tidy CSV file (plain or gzip), Excel workbook or Parquet file; a folder of CSV
+        files or of Parquet files, a pattern such as ``"data/*.parquet"``, or a list of paths, whose
+        files are read one after another as one table; a pandas, polars or Arrow frame; a DuckDB
+        relation, an Ibis expression or a lazy frame, whose engine then does the counting. There is
+        one column for each variable, and a column of counts. Or an array of counts, one axis a
+        variable.
     count
         Name of the column of counts; None if each line is one record, to be tabulated.
     variables
-        The columns to use, in this order; the others are summed over. All, unless given.
+        The columns to use, in this order; the others are summed over, and of records not even
+        read. All, unless given.
+    levels
+        The levels of some variables, in order, whether or not they occur. A label that is not
+        among them is refused.
+    weight
+        Of records: name of the column that says how many persons each stands for. Whole numbers,
+        added up exactly.
+    round_weight
+        Take weights that are fractions, too: decimals are added up exactly, and the sum of each
+        cell is rounded to a whole number, halves up.
+    missing
+        What an empty field, a missing value or a NaN among the labels means: ``"error"`` refuses
+        it, ``"drop"`` leaves out the records that have one in a column that is used, ``"level"``
+        makes ``"(missing)"`` the last level of the variable.
     structural
         Cells that cannot hold anybody: ``"missing"`` if the cells that the file does not list
         or lists without a count are such, or the cells as tuples of labels. Otherwise cells that
@@ -61,15 +73,21 @@ def read_table(
         How to read a CSV file.
     sheet
         The sheet of an Excel workbook; needed if several are not empty.
+    memory
+        Most memory for the tabulation of large files, such as ``"2GiB"``; half of what is free,
+        unless given. What does not fit goes to temporary files, which are removed.
 
     Notes
     -----
     What a file holds decides how it is read; a file whose name says something else is refused.
+    Files larger than memory are read a part at a time, and by DuckDB if it is installed.
 
     Levels stand in the order in which they first appear; a categorical column of a frame or a
-    Parquet file keeps the order of its categories.
+    Parquet file keeps the order of its categories. The files of a folder follow each other in the
+    order of their paths, and names of folders such as ``year=2024`` are no columns. An engine
+    keeps no order of lines: there, levels stand in the order of their values.
 
-    Labels read from CSV are text, exactly as written, but for one case: if no field of the file
+    Labels read from CSV are text, exactly as written, but for one case: if no field of the files
     begins like a formula, an apostrophe before such a beginning (``'=A1``) is taken away. That is
     how :meth:`Table.write <cellbounds.Table.write>` and others make CSV safe for spreadsheets.
 
@@ -79,7 +97,7 @@ def read_table(
     value. The first line that is not empty is the header, empty lines are skipped, hidden ones
     are not.
 
-    Labels of frames and Parquet files keep their types.
+    Labels of frames, engines and Parquet files keep their types.
 
     Examples
     --------
@@ -87,31 +105,41 @@ def read_table(
     >>> table = read_table(example_path("delinquent"))
     >>> table.domain
     Domain(county[4] x education[4])
+
+    Records with weights, from a frame:
+
+    >>> import polars
+    >>> people = polars.DataFrame({"age": ["old", "young", None], "w": [3, 5, 2]})
+    >>> table = read_table(people, count=None, weight="w", missing="level")
+    >>> table.domain.levels("age"), table.counts
+    (('old', 'young', '(missing)'), array([3, 5, 2]))
     """
-    if isinstance(source, np.ndarray | list | tuple):
+    if isinstance(source, np.ndarray | list | tuple) and not is_paths(source):
+        _check_alone(levels=levels, weight=weight, round_weight=round_weight or None)
         return _from_array(source, domain, variables, structural)
     if domain is not None:
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
-    if isinstance(source, str | Path):
-        columns = read_columns(Path(source), encoding=encoding, delimiter=delimiter, sheet=sheet)
-    elif sheet is not None:
-        raise InvalidInput(f"sheet={sheet!r} goes with an Excel workbook; leave it out")
-    else:
-        columns = Columns("the frame", *frame_columns(source))
-    header = list(columns.values)
-    names = _variable_names(columns.where, header, count, variables)
-    counts = None
-    if count is not None:
-        counts = _whole_numbers(columns, count, may_miss=structural == "missing")
-    used = names if variables is None or count is None else [n for n in header if n != count]
-    found = Domain({name: _levels(columns, name) for name in used})
-    if found.size > DENSE_LIMIT:
-        raise InvalidInput(
-            f"{columns.where}: {found.size} cells are more than {DENSE_LIMIT}; choose fewer "
-            "columns with variables=[...] or merge levels"
-        )
-    table = _tabulate(columns, found, counts, structural)
-    return table.margin(*names) if tuple(names) != found.names else table
+    found = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet, memory=memory)
+    asked = asked_of(
+        found.where,
+        found.header,
+        count=count,
+        variables=variables,
+        weight=weight,
+        rounded=round_weight,
+        missing=missing,
+        uncounted=isinstance(structural, str) and structural == "missing",
+    )
+    table = _table(found.tally(asked, memory), asked, levels or {}, structural)
+    return table.margin(*asked.names) if asked.names != table.domain.names else table
+
+
+def _check_alone(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{name}={value!r} with an array of counts; it goes with files, frames and records"
+            )
 
 
 def _from_array(
@@ -145,121 +173,47 @@ def _from_array(
     return Table(domain, source, structural=mask)
 
 
-def _tabulate(
-    columns: Columns,
-    domain: Domain,
-    counts: list[int | None] | None,
+def _table(
+    tally: Tally,
+    asked: Asked,
+    levels: Mapping[str, Sequence[Label]],
     structural: str | Iterable[Sequence[Label]] | None,
 ) -> Table:
-    places = [
-        [domain.position(name, label) for label in columns.values[name]] for name in domain.names
-    ]
-    flat = np.ravel_multi_index(tuple(map(np.array, places)), domain.shape)
-    occurrences = np.bincount(flat, minlength=domain.size)
-    if counts is None:
-        whole = occurrences
-    else:
-        if occurrences.max(initial=0) > 1:
-            twice = np.unravel_index(int(occurrences.argmax()), domain.shape)
-            cell = domain.labels([int(place) for place in twice])
-            raise InvalidInput(
-                f"{columns.where}: the cell {cell} is listed more than once; list each cell once, "
-                "or give count=None (--records) if lines are records"
-            )
-        whole = np.zeros(domain.size, dtype=object)
-        whole[flat] = [number or 0 for number in counts]
-        # A cell that is listed without a count is as good as not listed.
-        occurrences[flat] = [number is not None for number in counts]
-    mask = np.zeros(domain.shape, dtype=bool)
-    if structural == "missing":
-        mask = (occurrences == 0).reshape(domain.shape)
-    elif isinstance(structural, str):
+    """A table from the cells that occur: nothing is made of the size of the domain."""
+    if isinstance(structural, str) and structural != "missing":
         raise InvalidInput(
             f"structural={structural!r}; give 'missing' or a list of cells (tuples of labels)"
         )
-    elif structural is not None:
-        for labels in structural:
-            mask[domain.index(tuple(labels))] = True
-    return Table(domain, whole_array(whole.tolist(), domain.shape), structural=mask)
+    tally = with_levels(tally, asked, levels)
+    domain = Domain(tally.levels)
+    if tally.lines is not None and tally.lines.max(initial=0) > 1:
+        raise _listed_twice(tally, domain)
+    if isinstance(structural, str):
+        return _closed_elsewhere(tally, domain)
+    return Table.from_cells(domain, tally.places, tally.amounts, structural=structural or ())
 
 
-def _variable_names(
-    where: str, header: list[str], count: str | None, variables: Sequence[str] | None
-) -> list[str]:
-    if count is not None and count not in header:
+def _listed_twice(tally: Tally, domain: Domain) -> InvalidInput:
+    assert tally.lines is not None  # cells are listed in files of counts only
+    often = np.flatnonzero(tally.lines == tally.lines.max())
+    first = min(tally.places[often].tolist())
+    return InvalidInput(
+        f"{tally.where}: the cell {domain.labels(first)} is listed more than once; list each cell "
+        "once, or give count=None (--records) if lines are records"
+    )
+
+
+def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:
+    """A table whose cells are structural zeros unless they have a count."""
+    if domain.size > DENSE_LIMIT:
         raise InvalidInput(
-            f"{where}: no column {count!r} among {', '.join(map(repr, header))}; name the column "
-            "of counts with count=... (--count), or count=None (--records) if lines are records"
+            f"{tally.where}: structural='missing' would make structural zeros of most of "
+            f"{domain.size} cells, which is done up to {DENSE_LIMIT}; choose fewer columns with "
+            "variables=[...], or list the structural zeros"
         )
-    names = [name for name in header if name != count]
-    if isinstance(variables, str):
-        raise InvalidInput(
-            f"variables are given as the text {variables!r}; give a list, such as [{variables!r}]"
-        )
-    if variables is None:
-        if not names:
-            raise InvalidInput(f"{where}: there is no column besides the counts; add variables")
-        return names
-    for name in variables:
-        if name not in names:
-            raise InvalidInput(
-                f"{where}: unknown variable {name!r}; the columns are {', '.join(map(repr, names))}"
-            )
-    return list(variables)
-
-
-def _whole_numbers(columns: Columns, name: str, *, may_miss: bool) -> list[int | None]:
-    # The value itself may be confidential: name the line only.
-    whole: list[int | None] = []
-    for line, value in enumerate(columns.values[name]):
-        number: int | None = None
-        missing = _is_missing(value) and not columns.note(name, line)
-        if missing and may_miss:
-            whole.append(None)
-            continue
-        if isinstance(value, str):
-            match = _WHOLE.fullmatch(value)
-            number = int(match[1]) if match else None
-        elif isinstance(value, int | np.integer | float | Fraction | Decimal) and _is_whole(value):
-            number = int(value)
-        if number is None or number < 0:
-            or_else = " or, for structural zeros, give structural='missing' (--structural)"
-            raise InvalidInput(
-                f"{columns.place(name, line)}: the count is not a whole number of 0 or more"
-                f"{columns.note(name, line)}; write plain digits (weighted or rounded figures are "
-                f"not counts){or_else if missing else ''}"
-            )
-        whole.append(number)
-    return whole
-
-
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, bool) or (isinstance(value, float | Decimal) and not math.isfinite(value)):
-        return False
-    return bool(value == int(value))
-
-
-def _levels(columns: Columns, name: str) -> Sequence[Any]:
-    """The levels of a column in order; each of its lines must have a label."""
-    column = columns.values[name]
-    for line, label in enumerate(column):
-        if _is_missing(label):
-            raise InvalidInput(
-                f"{columns.place(name, line)}: no label for {name!r}{columns.note(name, line)}; "
-                "give missing values a label of their own, such as 'unknown'"
-                + (" (and take merged cells apart)" if columns.letters else "")
-            )
-    try:
-        return columns.categories.get(name) or list(dict.fromkeys(column))
-    except TypeError:
-        raise InvalidInput(
-            f"{columns.where}: {name!r} holds lists or other things that are no labels; give "
-            "texts, numbers or dates, or choose other columns with variables=[...]"
-        ) from None
-
-
-def _is_missing(label: Any) -> bool:
-    # pandas has markers of its own; comparing them with anything gives no truth value.
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    return bool(label == "" or (isinstance(label, float) and math.isnan(label)))
+    index = tuple(tally.places.T.astype(np.intp))
+    listed = np.zeros(domain.shape, dtype=bool)
+    listed[index] = True if tally.counted is None else tally.counted
+    counts = np.zeros(domain.shape, dtype=tally.amounts.dtype)
+    counts[index] = tally.amounts
+    return Table(domain, counts, structural=~listed)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from multiprocessing import get_context
 
@@ -548,12 +549,12 @@ def test_what_a_budget_does_not_settle_is_undecided_and_not_kept(tmp_path, monke
     """A design that gets too little time: it is in the answer, but is judged again on resuming."""
     path = tmp_path / "search.jsonl"
     options = {"response": "education", "digits": [1], "state": path}
-    judged_well = measuring.judge
+    judged_well = measuring.judged
 
-    def tired(release, *given, seconds=None, **options):
-        return judged_well(release, *given, seconds=1e-9, **options)
+    def tired(case, effort):
+        return judged_well(case, replace(effort, deadline=0.0))
 
-    monkeypatch.setattr(measuring, "judge", tired)
+    monkeypatch.setattr(measuring, "judged", tired)
     found = explore(CHILDREN, **options, seconds=60)
     assert [one.outcome for one in found.designs] == [Outcome.SAFE, Outcome.UNDECIDED]
     assert not found.complete

@@ -894,11 +894,18 @@ def test_what_is_proven_never_passes_what_is_attained():
 def test_a_search_travels():
     search = Search(RELEASE, RELEASE.domain.names)
     settle_all(search, Effort())
-    copy = pickle.loads(pickle.dumps(search))
+    made = Search(*pickle.loads(pickle.dumps(search.recipe)))
+    excerpt = pickle.loads(pickle.dumps(search.pool.excerpt([3])))
+    copy = made.apart(pickle.loads(pickle.dumps(search.standing())), excerpt, 1)
     assert np.array_equal(copy.low, search.low)
-    assert len(copy.pool) == len(search.pool)
+    assert np.array_equal(copy.pool.most, search.pool.most)
+    assert len(copy.pool) == len(excerpt.packed) <= 3
+    for place, side in itertools.product(range(search.asked.size), (0, 1)):
+        part = search.pool.cut_down(copy.pool.least, copy.pool.most, search.pool.excerpt([place]))
+        assert np.array_equal(part.nearest(place, side), search.pool.nearest(place, side))
     assert copy.settled(3, 1)
     assert copy.program.minimize(np.array([0]), np.array([1])) is not None
+    assert not len(made.pool)
 
 
 def test_the_history_says_what_was_left_open():

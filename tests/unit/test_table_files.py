@@ -468,12 +468,6 @@ def test_parquet_files_that_are_no_tables(tmp_path, columns, said):
     assert str(path) in str(caught.value)
 
 
-def test_a_folder_of_parquet_files_is_refused(tmp_path):
-    pq.write_table(pa.table({"a": ["x"], "count": [1]}), tmp_path / "part-0.parquet")
-    with pytest.raises(cb.InvalidInput, match="directory; give one file"):
-        cb.read_table(tmp_path)
-
-
 # Files that are not what they say
 
 

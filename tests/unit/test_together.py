@@ -312,10 +312,10 @@ def test_workers_find_the_same():
     with Threads(2) as workers:
         threads = safe_margins(table, **options, executor=workers).to_dict()
     assert workers.given
-    for name in ("safe", "best", "unsafe", "undecided", "never", "complete"):
-        assert alone[name] == shared[name] == threads[name]
+    for found in (alone, shared, threads):
+        del found["seconds"]
+    assert alone == shared == threads
     assert len(alone["safe"]) > 1
-    assert shared["judgements"] == threads["judgements"]
 
 
 def test_every_set_is_judged_under_other_rules(cube):

@@ -6,17 +6,11 @@ import sys
 
 import click
 
-from cellbounds.cli.audits import attack, audit
-from cellbounds.cli.exploring import explore
-from cellbounds.cli.ledger import ledger
-from cellbounds.cli.margin_sets import margins
+from cellbounds.cli.later import Later
 from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, INTERRUPTED, UNDECIDED
 from cellbounds.cli.outputs import drop_output
-from cellbounds.cli.papers import reproduce
-from cellbounds.cli.suggesting import suggest
-from cellbounds.cli.tables import count, posterior, sample, synthesize
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
-from cellbounds.verification.command import verify
+from cellbounds.version import __version__
 
 __all__ = ["main"]
 
@@ -75,24 +69,60 @@ def _unwritten(what: str, problem: OSError) -> int:
     return BAD_INPUT
 
 
+COMMANDS = (
+    (
+        "audit",
+        "cellbounds.cli.audits",
+        "Show what publishing RELEASE would reveal about TABLE, and whether a policy allows it.",
+    ),
+    (
+        "attack",
+        "cellbounds.cli.audits",
+        "Show what anybody can work out from the release file RELEASE (.toml), without the table.",
+    ),
+    (
+        "explore",
+        "cellbounds.cli.exploring",
+        "Judge every design of published rates of TABLE, and find the best safe one.",
+    ),
+    (
+        "margins",
+        "cellbounds.cli.margin_sets",
+        "Find the largest sets of margins of TABLE that are safe together.",
+    ),
+    (
+        "suggest",
+        "cellbounds.cli.suggesting",
+        "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
+    ),
+    (
+        "ledger",
+        "cellbounds.cli.ledger",
+        "What was released about a table, and whether something more may follow.",
+    ),
+    ("count", "cellbounds.cli.tables", "Count the tables that fit a release, exactly."),
+    ("posterior", "cellbounds.cli.tables", "Show how likely each count of each cell is."),
+    ("sample", "cellbounds.cli.tables", "Draw tables that fit a release."),
+    ("synthesize", "cellbounds.cli.tables", "Make tables to release instead of the true one."),
+    (
+        "verify",
+        "cellbounds.verification.command",
+        "Check the certificate FILE (.json) with code that shares nothing with the methods.",
+    ),
+    (
+        "reproduce",
+        "cellbounds.cli.papers",
+        "Put every table of documents 000 to 004 beside our figures.",
+    ),
+)
+"""Name, module and first sentence of the help of each command (a test compares the sentences)."""
+
+
 @click.group(context_settings=_CONTEXT, epilog=EPILOG)
-@click.version_option(package_name="cellbounds", prog_name="cellbounds")
+@click.version_option(__version__, prog_name="cellbounds")
 def commands() -> None:
     """What published rates and margins reveal about a confidential table of counts."""
 
 
-for command in (
-    audit,
-    attack,
-    explore,
-    margins,
-    suggest,
-    ledger,
-    count,
-    posterior,
-    sample,
-    synthesize,
-    verify,
-    reproduce,
-):
-    commands.add_command(command)
+for name, place, summary in COMMANDS:
+    commands.add_command(Later(name, place, summary))

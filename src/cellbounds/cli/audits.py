@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cellbounds.cli.cells import cell_option, cells_of
 from cellbounds.cli.options import (
     EPILOG,
     SAFE,
@@ -24,7 +25,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import effort_options, workers
+from cellbounds.cli.working import certificate_option, effort_options, state_option, workers
 from cellbounds.errors import InvalidInput
 
 __all__ = ["attack", "audit"]
@@ -56,7 +57,9 @@ __all__ = ["attack", "audit"]
     is_flag=True,
     help="Leave everything confidential out of reports and certificate, to hand them on.",
 )
-@effort_options
+@effort_options()
+@state_option
+@certificate_option
 @output_options
 def audit(
     table: str,
@@ -68,7 +71,7 @@ def audit(
     key: str | None,
     public: bool,
     seconds: float,
-    jobs: int,
+    state: str | None,
     certificate: str | None,
     style: str,
     output: str | None,
@@ -89,15 +92,15 @@ def audit(
     from cellbounds.risk.policies import read_policy
 
     asked = names_of(over, "--over")
-    check_outputs([*reports, certificate, output], [table, *release, *knows, key, policy])
+    check_outputs([*reports, certificate, output, state], [table, *release, *knows, key, policy])
     secret = _checked_secret(reports, key, public, certificate, style)
     rules = read_policy(policy)
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         made = combine(owned, release, options)
         known = read_knowledge(knows, owned)
-        progress.say("working out what is attainable")
-        with workers(jobs) as executor:
+        progress.say("working out what is attainable", seconds=seconds)
+        with workers(options) as executor:
             found = audit_table(
                 owned,
                 made,
@@ -108,6 +111,7 @@ def audit(
                 seconds=seconds,
                 executor=executor,
                 progress=progress.step,
+                state=state,
             )
             if certificate is not None:
                 progress.say("certifying")
@@ -167,30 +171,44 @@ def _certify(
     executor: Executor | None,
     start: Any,
     progress: Callable[[int, int], None],
+    cells: list[Any] | None = None,
+    state: str | None = None,
 ) -> None:
     import json
 
     from cellbounds.solve import bounds
 
     answer = bounds(
-        release, over=over, seconds=seconds, executor=executor, start=start, progress=progress
+        release,
+        over=over,
+        cells=cells,
+        seconds=seconds,
+        executor=executor,
+        start=start,
+        progress=progress,
+        state=state,
     )
     write_text(json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n", path)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("release", type=click.Path())
-@effort_options
+@cell_option
+@effort_options()
+@state_option
+@certificate_option
 @output_options
 def attack(
     release: str,
+    cells: tuple[str, ...],
     seconds: float,
-    jobs: int,
+    state: str | None,
     certificate: str | None,
     style: str,
     output: str | None,
     everything: bool,
     over: str | None,
+    **options: Any,
 ) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
     from cellbounds.releases.files import read_release
@@ -199,11 +217,23 @@ def attack(
     from cellbounds.solve import attainable
 
     names = names_of(over, "--over")
-    check_outputs([certificate, output], [release])
-    with Progress("working out what is attainable") as progress, workers(jobs) as executor:
+    if cells and style == "html":
+        raise InvalidInput("--cell goes with --format table, json or csv; pages show whole margins")
+    check_outputs([certificate, output, state], [release])
+    with (
+        Progress("working out what is attainable", seconds=seconds) as progress,
+        workers(options) as executor,
+    ):
         said = read_release(release)
+        names, chosen = cells_of(cells, names, said.domain)
         answer = attainable(
-            said, over=names, seconds=seconds, executor=executor, progress=progress.step
+            said,
+            over=names,
+            cells=chosen,
+            seconds=seconds,
+            executor=executor,
+            progress=progress.step,
+            state=state,
         )
         if style == "html":
             from cellbounds.report.filing import build_report
@@ -213,6 +243,8 @@ def attack(
             text = render(answer, style, everything=everything)
         if certificate is not None:
             progress.say("certifying")
-            _certify(said, names, certificate, seconds, executor, None, progress.step)
+            _certify(
+                said, names, certificate, seconds, executor, None, progress.step, chosen, state
+            )
     write_text(text, output)
     return SAFE

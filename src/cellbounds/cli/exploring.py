@@ -19,7 +19,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import workers
+from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ __all__ = ["explore"]
 @click.option("--no-total", is_flag=True, help="N is not published.")
 @policy_options
 @table_options
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
-@click.option("--seconds", type=float, help="Budget; designs not reached by then are left out.")
+@effort_options("designs not reached by then are left out", None)
 @click.option(
     "--state",
     type=click.Path(dir_okay=False),
@@ -75,7 +74,6 @@ __all__ = ["explore"]
 @format_options
 def explore(
     table: str,
-    jobs: int,
     state: str | None,
     plot: str | None,
     best: str | None,
@@ -104,7 +102,7 @@ def explore(
         asked = _asked(options)
         progress.say("judging designs")
         try:
-            with workers(jobs) as executor:
+            with workers(options) as executor:
                 found = _search(owned, asked, executor, state, progress.step)
         except KeyboardInterrupt:
             _say_how_to_resume(state)

@@ -20,7 +20,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import workers
+from cellbounds.cli.working import effort_options, workers
 
 if TYPE_CHECKING:
     from cellbounds.ledger import Answer, Ledger
@@ -104,20 +104,11 @@ def owned_options(function: Decorated) -> Decorated:
 
 
 def work_options(function: Decorated) -> Decorated:
-    """Budget, processes, and patience with others."""
+    """Budget, workers, and patience with others."""
     return decorated(
         function,
         [
-            click.option(
-                "--seconds",
-                type=float,
-                default=600.0,
-                show_default=True,
-                help="Budget for judging; what is not settled by then is undecided.",
-            ),
-            click.option(
-                "--jobs", type=int, default=1, show_default=True, help="Processes for long work."
-            ),
+            effort_options("what is not settled by then is undecided"),
             wait_option,
         ],
     )
@@ -181,7 +172,7 @@ def working(place: str, options: dict[str, Any]) -> Iterator[tuple[Ledger, dict[
     from cellbounds.report.progress import Progress
 
     book = Ledger.open(place, wait=options["wait"])
-    with Progress("reading the table") as progress, workers(options["jobs"]) as executor:
+    with Progress("reading the table") as progress, workers(options) as executor:
         tables = [read_owned(path, options) for path in options["tables"]]
         progress.say("judging")
         how = {

@@ -17,7 +17,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import workers
+from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,14 +46,7 @@ __all__ = ["margins"]
 )
 @click.option("--no-total", is_flag=True, help="N is not published.")
 @policy_options
-@click.option(
-    "--seconds",
-    type=float,
-    default=600.0,
-    show_default=True,
-    help="Budget; what is not settled by then is reported as such.",
-)
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes for long work.")
+@effort_options()
 @format_options
 def margins(
     table: str,
@@ -65,7 +58,6 @@ def margins(
     policy: str,
     independent: bool,
     seconds: float,
-    jobs: int,
     style: str,
     output: str | None,
     **options: Any,
@@ -93,7 +85,7 @@ def margins(
         listed = [names_of(text, "--margin") or [] for text in chosen]
         out = combined_release(owned, given, total=False) if given else None
         progress.say("judging sets")
-        with workers(jobs) as executor:
+        with workers(options) as executor:
             found = safe_margins(
                 owned,
                 margins=listed or way,

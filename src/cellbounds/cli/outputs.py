@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from fnmatch import fnmatch
+from glob import has_magic
 from pathlib import Path
 
 import click
@@ -39,6 +41,11 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -
                 raise InvalidInput(
                     f"{path} cannot be written: it is {what} ({other}); name another file"
                 )
+            if _is_among(path, other):
+                raise InvalidInput(
+                    f"{path} cannot be written: it would be read as a part of {other} next time; "
+                    "name a file elsewhere"
+                )
         needed.append((path, "another output"))
 
 
@@ -46,6 +53,20 @@ def _is_same_file(one: str, other: str) -> bool:
     if Path(one).exists() and Path(other).exists():
         return Path(one).samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_among(path: str, source: str) -> bool:
+    """Whether a file would be one of those that a folder or a pattern stands for."""
+    written = Path(os.path.realpath(path))
+    if Path(source).is_dir():
+        return written.is_relative_to(os.path.realpath(source))
+    if Path(source).exists() or not has_magic(source):
+        return False
+    pattern = str(Path(source).absolute())
+    places = {str(written), str(Path(path).absolute())}
+    if "**" in pattern:
+        return any(fnmatch(place, pattern) for place in places)
+    return any(Path(place).match(pattern) for place in places)
 
 
 def _check_writable(path: str) -> None:

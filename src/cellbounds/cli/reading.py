@@ -16,7 +16,7 @@ __all__ = ["read_owned", "table_options"]
 
 
 def table_options(function: Decorated) -> Decorated:
-    """How to read a table."""
+    """How to read a table: TABLE is a file, a folder of files or a pattern in quotes."""
     options = [
         click.option(
             "--count",
@@ -26,6 +26,23 @@ def table_options(function: Decorated) -> Decorated:
         ),
         click.option(
             "--records", is_flag=True, help="Each line of TABLE is one record; tabulate them."
+        ),
+        click.option(
+            "--weight",
+            metavar="NAME",
+            help="With --records: column that says how many persons each record stands for.",
+        ),
+        click.option(
+            "--round-weight",
+            is_flag=True,
+            help="Add fractional weights up exactly, and round each cell to whole persons.",
+        ),
+        click.option(
+            "--missing",
+            type=click.Choice(["error", "drop", "level"]),
+            default="error",
+            show_default=True,
+            help="Labels that are missing: refuse them, drop the records, or make them a level.",
         ),
         click.option("--sheet", help="Sheet of TABLE, if it is an Excel file with several."),
         click.option(
@@ -57,6 +74,9 @@ def read_owned(path: str, options: dict[str, Any]) -> Table:
         path,
         count=None if options["records"] else options["count"],
         variables=names_of(options["variables"], "--variables"),
+        weight=options["weight"],
+        round_weight=options["round_weight"],
+        missing=options["missing"],
         structural="missing" if options["structural"] else None,
         sheet=options["sheet"],
         encoding=options["encoding"],

@@ -23,7 +23,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import workers
+from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,14 +42,7 @@ __all__ = ["suggest"]
 @click.option("--over", metavar="A,B", help="Judge the cells of this margin.")
 @click.option("--most", type=int, default=10, show_default=True, help="Suggestions at most.")
 @click.option("--changes", type=int, default=2, show_default=True, help="Changes at once at most.")
-@click.option(
-    "--seconds",
-    type=float,
-    default=600.0,
-    show_default=True,
-    help="Budget; what was not tried by then is said.",
-)
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes for long work.")
+@effort_options("what was not tried by then is said")
 @click.option(
     "--save",
     type=click.Path(file_okay=False),
@@ -67,7 +60,6 @@ def suggest(
     most: int,
     changes: int,
     seconds: float,
-    jobs: int,
     save: str | None,
     style: str,
     output: str | None,
@@ -91,7 +83,7 @@ def suggest(
         owned = read_owned(table, options)
         made = combine(owned, release, options)
         progress.say("judging releases")
-        with workers(jobs) as executor:
+        with workers(options) as executor:
             found = suggest_releases(
                 made,
                 owned,

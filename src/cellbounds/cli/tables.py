@@ -17,6 +17,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.cli.reading import read_owned, table_options
+from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -48,13 +49,7 @@ _prior_option = click.option(
     "--prior", default="uniform", show_default=True, metavar="PRIOR", help=f"One of {PRIORS}."
 )
 
-_seconds_option = click.option(
-    "--seconds",
-    type=float,
-    default=600.0,
-    show_default=True,
-    help="Budget for drawing; what was drawn by then is kept.",
-)
+_drawing_options = effort_options("what was drawn by then is kept")
 
 
 @click.command(epilog=EPILOG)
@@ -90,7 +85,7 @@ def count(
 @_question_options
 @_prior_option
 @click.option("--draws", type=int, default=10_000, show_default=True, help="For estimates.")
-@_seconds_option
+@_drawing_options
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw to this .svg or .png file.")
 @format_options
 def posterior(
@@ -118,7 +113,7 @@ def posterior(
     if plot is not None:
         check_suffix(plot, (".svg", ".png", ".html"))
     check_outputs([plot, output], [source, *release])
-    with Progress("summing over tables") as progress:
+    with Progress("summing over tables") as progress, workers(options) as executor:
         belief = _belief(prior)
         found = posterior_of(
             _release(source, release, options),
@@ -127,6 +122,7 @@ def posterior(
             draws=draws,
             rng=_seed(options),
             seconds=seconds,
+            executor=executor,
             progress=progress.step,
         )
         text = render_posterior(found, style)
@@ -158,7 +154,7 @@ def posterior(
     type=click.Choice(["basic", "conditional", "lattice", "4ti2"]),
     help="Moves of a chain; the best that is known unless given.",
 )
-@_seconds_option
+@_drawing_options
 @format_options
 def sample(
     source: str,
@@ -195,7 +191,7 @@ def sample(
         "moves": moves,
     }
     check_outputs([output], [source, *release])
-    with Progress("drawing tables") as progress:
+    with Progress("drawing tables") as progress, workers(options) as executor:
         found = sample_from(
             _release(source, release, options),
             size,
@@ -204,6 +200,7 @@ def sample(
             rng=_seed(options),
             effort=effort,
             seconds=seconds,
+            executor=executor,
             progress=progress.step,
             **{name: value for name, value in given.items() if value is not None},
         )
@@ -232,7 +229,7 @@ def sample(
     "--compare", is_flag=True, help="For the owner: what the tables give away and are good for."
 )
 @click.option("--overwrite", is_flag=True, help="Replace files of the same names.")
-@_seconds_option
+@_drawing_options
 @click.option(
     "-o",
     "--output",
@@ -276,9 +273,9 @@ def synthesize(
         "seconds": seconds,
         "effort": effort,
     }
-    with Progress("drawing tables") as progress:
+    with Progress("drawing tables") as progress, workers(options) as executor:
         owned = read_owned(source, options) if release else None
-        given["progress"] = progress.step
+        given |= {"progress": progress.step, "executor": executor}
         if digits is None:
             made = make(_release(source, release, options), **given)
         elif owned is None:

@@ -2,50 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, cast
 
 import click
 
 from cellbounds.cli.options import Decorated, decorated
 from cellbounds.errors import InvalidInput
 
-__all__ = ["effort_options", "workers"]
+__all__ = ["certificate_option", "effort_options", "memory_option", "state_option", "workers"]
+
+certificate_option = click.option(
+    "--certificate",
+    type=click.Path(dir_okay=False),
+    help="Write bounds, witnesses and proofs to this file, for `cellbounds verify`.",
+)
 
 
-def effort_options(function: Decorated) -> Decorated:
-    """Budget, processes and certificate."""
+def effort_options(
+    late: str = "what is not settled by then is reported as such", seconds: float | None = 600.0
+) -> Callable[[Decorated], Decorated]:
+    """Budget and workers; `late` says what becomes of what the budget does not reach."""
     options = [
         click.option(
             "--seconds",
             type=float,
-            default=600.0,
-            show_default=True,
-            help="Budget; what is not settled by then is reported as such.",
+            default=seconds,
+            show_default=seconds is not None,
+            help=f"Budget; {late}.",
         ),
         click.option(
-            "--jobs", type=int, default=1, show_default=True, help="Processes for long work."
+            "--jobs",
+            type=int,
+            metavar="N",
+            help="Processes that share long work; as many as there are cores unless given.",
         ),
         click.option(
-            "--certificate",
-            type=click.Path(dir_okay=False),
-            help="Write bounds, witnesses and proofs to this file, for `cellbounds verify`.",
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Share the work with the Dask cluster at tcp://HOST:PORT instead. What it works "
+            "on is sent there, also the confidential table.",
         ),
     ]
-    return decorated(function, options)
+
+    def decorate(function: Decorated) -> Decorated:
+        return decorated(memory_option(function), options)
+
+    return decorate
+
+
+def memory_option(function: Decorated) -> Decorated:
+    """Memory for the whole command, reading and writing included."""
+
+    @click.option(
+        "--memory",
+        metavar="SIZE",
+        help="Give up, with exit status 3, rather than take more memory than this, such as 2GiB.",
+    )
+    @wraps(function)
+    def watched(*arguments: Any, memory: str | None, **options: Any) -> Any:
+        from cellbounds.limits import limited
+
+        with limited(memory):
+            return function(*arguments, **options)
+
+    return cast(Decorated, watched)
+
+
+state_option = click.option(
+    "--state",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Keep what was proven and found in FILE, and go on from there if it exists. As "
+    "confidential as the table.",
+)
 
 
 @contextmanager
-def workers(jobs: int) -> Iterator[Executor | None]:
-    """Processes for long work, or none."""
-    if jobs < 1:
+def workers(options: Mapping[str, Any]) -> Iterator[Executor | None]:
+    """Whoever shares the work, by the options of :func:`effort_options`; None if nobody does."""
+    jobs, scheduler = options["jobs"], options["scheduler"]
+    if jobs is not None and jobs < 1:
         raise InvalidInput(f"--jobs {jobs}; give 1 or more")
-    if jobs == 1:
+    if scheduler is not None:
+        if jobs is not None:
+            raise InvalidInput(
+                "--jobs and --scheduler: give one of them; the cluster knows its own workers"
+            )
+        from cellbounds.sharing.cluster import cluster
+
+        with cluster(scheduler) as executor:
+            yield executor
+        return
+    from cellbounds.sharing.processes import Processes, cores
+
+    number = cores() if jobs is None else jobs
+    if number == 1:
         yield None
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as executor:
+    with Processes(number) as executor:
         yield executor

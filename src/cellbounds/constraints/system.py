@@ -16,23 +16,10 @@ from cellbounds.constraints.behind import Behind, cells_behind
 from cellbounds.domain import Domain
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Statement, Total
 
-__all__ = ["NO_LOWER", "NO_UPPER", "Row", "System", "ValueList", "compile_release"]
+__all__ = ["NO_LOWER", "NO_UPPER", "System", "ValueList", "compile_release"]
 
 NO_LOWER, NO_UPPER = -SAFE, SAFE
 """Limits that do not limit."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """One sum of coefficients times cells between `lower` and `upper`; where it is from."""
-
-    cells: IntArray
-    coefficients: IntArray
-    lower: int
-    upper: int
-    statement: int
-    figure: int
-    about_sum: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +157,7 @@ def _compile(
         case Linear():
             yield from _linear(statement, domain, place, closed)
         case Conditional():
-            yield from _block_of(list(_rates(statement, domain, place, closed)), place)
+            yield from _rates(statement, domain, place, closed)
 
 
 def _limits(values: list[int]) -> IntArray:
@@ -225,8 +212,19 @@ def _linear(statement: Linear, domain: Domain, place: int, closed: bool) -> Iter
         if not low <= 0 <= high:
             yield _impossible(place, 0)
         return
-    row = Row(cells[kept], summed[kept], low, high, place, 0)
-    yield from _block_of([row if closed else _lowest_terms(row)], place)
+    shared = 1 if closed else math.gcd(*summed[kept].tolist())
+    # Limits are rounded inwards, as sums are whole.
+    low = low if low == NO_LOWER else -(-low // shared)
+    high = high if high == NO_UPPER else high // shared
+    yield _Block(
+        np.array([int(kept.sum())]),
+        cells[kept],
+        _narrowed(summed[kept] // shared),
+        _limits([low]),
+        _limits([high]),
+        place,
+        np.array([0]),
+    )
 
 
 def _unrounded(statement: Linear, domain: Domain) -> tuple[IntArray, int | None, int | None]:
@@ -241,83 +239,111 @@ def _unrounded(statement: Linear, domain: Domain) -> tuple[IntArray, int | None,
     return coefficients, lower, upper
 
 
-def _rates(statement: Conditional, domain: Domain, place: int, closed: bool) -> Iterator[Row]:
+def _rates(statement: Conditional, domain: Domain, place: int, closed: bool) -> Iterator[_Block]:
+    """For each rate ``scale * cell - end * row sum`` between two limits, one line for each end.
+
+    First comes, for each row of rates, that it holds somebody, or nobody.
+    """
+    lines = _lines_of(statement, closed)
+    behind = cells_behind(domain, statement.variables)
+    columns = statement.intervals.low.shape[1]
+    # Every line speaks of all cells of its row: those behind its own rate, and the others.
+    begin = behind.starts[lines.row * columns]
+    widths = behind.starts[(lines.row + 1) * columns] - begin
+    rate = lines.row * columns + lines.column
+    first = behind.starts[rate]
+    inside = behind.starts[rate + 1] - first
+    kind: type = object if _largest(lines.scale, lines.end) >= 2**31 else np.int64
+    own: IntArray = np.where(inside > 0, lines.scale - lines.end, 0).astype(kind)
+    other: IntArray = np.where(widths > inside, -lines.end, 0).astype(kind)
+    shared = np.maximum(np.gcd(own, other), 1)
+    own, other = own // shared, other // shared
+    # Limits are rounded inwards, as sums are whole.
+    lower = np.where(lines.lower == NO_LOWER, NO_LOWER, -(-lines.lower // shared))
+    upper = np.where(lines.upper == NO_UPPER, NO_UPPER, lines.upper // shared)
+    lower, upper = lower.astype(np.int64), upper.astype(np.int64)
+    coefficients = np.repeat(other, widths)
+    coefficients[_ranges(np.cumsum(widths) - widths + first - begin, inside)] = np.repeat(
+        own, inside
+    )
+    kept = np.asarray(coefficients != 0, dtype=bool)
+    held = np.where(own != 0, inside, 0) + np.where(other != 0, widths - inside, 0)
+    for empty in np.flatnonzero((held == 0) & ((lower > 0) | (upper < 0))):
+        yield _impossible(place, int(rate[empty]))
+    says = held > 0
+    if says.any():
+        yield _Block(
+            held[says],
+            behind.cells[_ranges(begin, widths)][kept],
+            _narrowed(coefficients[kept]),
+            lower[says],
+            upper[says],
+            place,
+            rate[says],
+            lines.about_sum[says],
+        )
+
+
+def _ranges(first: IntArray, length: IntArray) -> IntArray:
+    """So many whole numbers from each first one on, one range after the other."""
+    ends = np.cumsum(length)
+    return np.repeat(first - ends + length, length) + np.arange(int(ends[-1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lines:
+    """What rates say, one entry for each end of each rate and for each row as a whole."""
+
+    row: IntArray
+    column: IntArray
+    scale: IntArray
+    end: IntArray
+    lower: IntArray
+    upper: IntArray
+    about_sum: BoolArray
+
+
+def _lines_of(statement: Conditional, closed: bool) -> _Lines:
+    """The lines in order: the sum of a row, then the low and the high end of each of its rates."""
     ends = statement.intervals
     rows, columns = ends.low.shape
-    behind = cells_behind(domain, statement.variables)
-    for i in range(rows):
-        edges = behind.starts[i * columns : (i + 1) * columns + 1]
-        cells = behind.cells[edges[0] : edges[-1]]
-        ones = np.ones(len(cells), dtype=np.int64)
-        # Figures of a row that are about its sum are numbered with its first rate.
-        if ends.zero[i]:
-            yield Row(cells, ones, NO_LOWER, 0, place, i * columns, about_sum=True)
-            continue
-        yield Row(cells, ones, 1, NO_UPPER, place, i * columns, about_sum=True)
-        scale = int(ends.scale[i])
-        edges = edges - edges[0]
-        for j in range(columns):
-            low, high = int(ends.low[i, j]), int(ends.high[i, j])
-            inside = slice(int(edges[j]), int(edges[j + 1]))
-            bottom, top = int(ends.low_open[i, j]), int(ends.high_open[i, j])
-            if closed:
-                bottom = top = 0
-            figure = i * columns + j
-            if low == high:
-                # An open end here leaves nothing: the row then asks for at least 1 and at most 0.
-                yield _rate(cells, inside, scale, low, bottom, -top, place, figure)
-                continue
-            if low > 0 or (low == 0 and bottom):
-                yield _rate(cells, inside, scale, low, bottom, NO_UPPER, place, figure)
-            if high < scale or (high == scale and top):
-                yield _rate(cells, inside, scale, high, NO_LOWER, -top, place, figure)
+    scale = ends.scale[:, None]
+    none = np.zeros(ends.low.shape, dtype=np.int64)
+    bottom, top = (none, none) if closed else (ends.low_open + none, ends.high_open + none)
+    # An exact rate has one line for both ends. If one is open, nothing is left: the line then asks
+    # for at least 1 and at most 0.
+    same = ends.low == ends.high
+    says_low = same | (ends.low > 0) | ((ends.low == 0) & (bottom == 1))
+    says_high = ~same & ((ends.high < scale) | ((ends.high == scale) & (top == 1)))
+    held = np.asarray(~ends.zero)[:, None]
 
+    def laid(sums: IntArray, lows: IntArray, highs: IntArray) -> IntArray:
+        """Three kinds of lines in one order, those that say nothing left out."""
+        both = np.stack([lows, highs], axis=2).reshape(rows, 2 * columns)
+        return np.concatenate([sums, both], axis=1)[says]
 
-def _rate(
-    cells: IntArray,
-    inside: slice,
-    scale: int,
-    end: int,
-    lower: int,
-    upper: int,
-    place: int,
-    figure: int,
-) -> Row:
-    """``scale * cell - end * row sum`` between two limits, in lowest terms."""
-    wide = max(scale, abs(end)) >= 2**31
-    coefficients = np.full(len(cells), -end, dtype=object if wide else np.int64)
-    coefficients[inside] += scale
-    kept = np.asarray(coefficients != 0, dtype=bool)
-    return _lowest_terms(Row(cells[kept], coefficients[kept], lower, upper, place, figure))
-
-
-def _lowest_terms(row: Row) -> Row:
-    """Divide by what the coefficients share; limits are rounded inwards, as sums are whole."""
-    shared = math.gcd(*set(row.coefficients.tolist())) if len(row.cells) else 1
-    if shared <= 1:
-        return row
-    low = row.lower if row.lower == NO_LOWER else -(-row.lower // shared)
-    high = row.upper if row.upper == NO_UPPER else row.upper // shared
-    return Row(row.cells, row.coefficients // shared, low, high, row.statement, row.figure)
-
-
-def _block_of(rows: list[Row], place: int) -> Iterator[_Block]:
-    for row in rows:
-        if not len(row.cells) and not row.lower <= 0 <= row.upper:
-            yield _impossible(place, row.figure)
-    rows = [row for row in rows if len(row.cells)]
-    if not rows:
-        return
-    coefficients = np.concatenate([row.coefficients for row in rows])
-    if coefficients.dtype == object and max(abs(int(c)) for c in coefficients) < 2**31:
-        coefficients = coefficients.astype(np.int64)
-    yield _Block(
-        np.array([len(row.cells) for row in rows]),
-        np.concatenate([row.cells for row in rows]),
-        coefficients,
-        _limits([row.lower for row in rows]),
-        _limits([row.upper for row in rows]),
-        place,
-        np.array([row.figure for row in rows]),
-        np.array([row.about_sum for row in rows]),
+    says = np.ones((rows, 1 + 2 * columns), dtype=bool)
+    says[:, 1::2], says[:, 2::2] = held & says_low, held & says_high
+    row = np.arange(rows)[:, None]
+    column = np.arange(columns) + none
+    # Coefficients of one everywhere: no scale, and minus one of the row sum taken away.
+    return _Lines(
+        laid(row, row + none, row + none),
+        laid(0 * row, column, column),
+        laid(0 * row, scale + none, scale + none),
+        laid(0 * row - 1, ends.low, ends.high),
+        laid(np.where(held, 1, NO_LOWER), bottom, none + NO_LOWER),
+        laid(np.where(held, NO_UPPER, 0), np.where(same, -top, NO_UPPER), -top),
+        laid(row == row, none != none, none != none),
     )
+
+
+def _largest(*values: IntArray) -> int:
+    return max(int(np.abs(one).max(initial=0)) for one in values)
+
+
+def _narrowed(coefficients: IntArray) -> IntArray:
+    """Coefficients in 64 bits if they are small."""
+    if coefficients.dtype == object and _largest(coefficients) < 2**31:
+        return coefficients.astype(np.int64)
+    return coefficients

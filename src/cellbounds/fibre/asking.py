@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ def posterior(
     draws: int = MOST_DRAWS,
     rng: int | np.random.Generator = 0,
     seconds: float | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Posterior:
     """How likely each count of each cell is, given a release and a prior over tables.
@@ -66,6 +68,8 @@ def posterior(
     draws, rng, seconds
         For estimates: how many tables, a seed (0 by default, so that the answer does not depend
         on the run) or generator, and a budget.
+    executor
+        Workers to share Markov chains with; the answer is the same with any number of them.
     progress
         Called with the steps done and the steps in all.
 
@@ -119,6 +123,7 @@ def posterior(
         method="chain",
         rng=rng,
         seconds=seconds,
+        executor=executor,
         progress=progress,
     )
     return Posterior(
@@ -170,6 +175,7 @@ def sample(
     effort: float | None = None,
     seconds: float | None = None,
     start: Table | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
     chains: int | None = None,
     moves: str | Moves | None = None,
@@ -198,6 +204,9 @@ def sample(
         A budget for chains and importance sampling; what was drawn by then is kept.
     start
         A consistent table to start chains from, such as the owner's.
+    executor
+        Workers to share chains and importance sampling with; what is drawn is the same with any
+        number of them.
     progress
         Called with the draws made and the draws in all.
     chains
@@ -239,7 +248,7 @@ def sample(
     belief = belief_of(prior)
     weights = _weights(release, belief)
     begun = time.perf_counter()
-    deadline = Effort.of(seconds).deadline
+    limits = Effort.of(seconds, executor, None, progress)
     if method in ("auto", "exact") and not chain:
         found = exact_sums(release, weights, checked_effort(effort))
         if isinstance(found, Chosen):
@@ -247,9 +256,7 @@ def sample(
         if method == "exact" or found.steps is None:
             raise refused(found)
     if method == "importance":
-        return _importance(
-            release, belief, weights, int(size), generator, deadline, progress, begun
-        )
+        return _importance(release, belief, weights, int(size), generator, limits, begun)
     from cellbounds.fibre.chains.sampling import chain_draws
 
     if latent and not isinstance(belief, GammaPoisson):
@@ -263,7 +270,8 @@ def sample(
         begun,
         start=start,
         progress=progress,
-        deadline=deadline,
+        deadline=limits.deadline,
+        executor=limits.executor,
         **chain,
     )
 
@@ -300,14 +308,19 @@ def _importance(
     weights: Weights,
     size: int,
     rng: np.random.Generator,
-    deadline: float | None,
-    progress: Callable[[int, int], None] | None,
+    limits: Effort,
     begun: float,
 ) -> Draws:
     from cellbounds.fibre.importance import importance_draws
 
     drawn = importance_draws(
-        release, weights, draws=size, rng=rng, progress=progress, deadline=deadline
+        release,
+        weights,
+        draws=size,
+        rng=rng,
+        progress=limits.progress,
+        deadline=limits.deadline,
+        executor=limits.executor,
     )
     shape = release.domain.shape
     shares = drawn.shares

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,9 @@ class TooManyTables(TooMuchWork):
     def __init__(self, message: str, estimate: Estimate) -> None:
         super().__init__(message)
         self.estimate = estimate
+
+    def __reduce__(self) -> tuple[type[TooManyTables], tuple[str, Estimate]]:
+        return type(self), (str(self), self.estimate)
 
 
 def count_tables(release: Release, *, effort: float | None = None) -> int:
@@ -89,8 +93,20 @@ def estimate_tables(
     draws: int = 1000,
     rng: int | np.random.Generator = 0,
     seconds: float | None = None,
+    executor: Executor | None = None,
 ) -> Estimate:
     """The number of tables that fit a release, by sequential importance sampling.
+
+    Parameters
+    ----------
+    release
+        What was said. Every cell must have an upper limit.
+    draws, rng
+        How many tables are drawn, and a seed or generator.
+    seconds
+        A budget; what was drawn by then is kept.
+    executor
+        Workers to share the draws with; the answer is the same with any number of them.
 
     Examples
     --------
@@ -105,8 +121,13 @@ def estimate_tables(
 
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")
-    deadline = Effort.of(seconds).deadline
-    return estimate_count(release, draws=draws, rng=checked_generator(rng), deadline=deadline)
+    return estimate_count(
+        release,
+        draws=draws,
+        rng=checked_generator(rng),
+        deadline=Effort.of(seconds).deadline,
+        executor=executor,
+    )
 
 
 def tables(release: Release, limit: int | None = None) -> Iterator[Table]:

@@ -47,15 +47,16 @@ class TwoCubed:
 
     def work(self, facts: Facts, question: Question) -> CubeAnswers:
         """Find the range of the one free number."""
-        return CubeAnswers(facts.release, question.over)
+        return CubeAnswers(facts.release, question)
 
 
 class CubeAnswers(ExactWork):
     """Cells as a constant plus or minus one free number."""
 
-    def __init__(self, release: Release, over: tuple[str, ...]) -> None:
+    def __init__(self, release: Release, question: Question) -> None:
         self._release = release
         domain = release.domain
+        self._places = question.places(domain)
         faces = {}
         for statement in release.statements:
             if isinstance(statement, Margin):
@@ -81,7 +82,7 @@ class CubeAnswers(ExactWork):
         if low > high:
             raise InconsistentRelease("no table of counts has these three two-way margins")
         self._range = low, high
-        self._axes = [domain.names.index(name) for name in over]
+        self._axes = [domain.names.index(name) for name in question.over]
 
     def _check(self, faces: dict[tuple[str, ...], npt.NDArray[Any]]) -> None:
         """Margins must agree where they overlap, and with N."""
@@ -102,7 +103,10 @@ class CubeAnswers(ExactWork):
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
-        ends = [np.transpose(self._cells(value), self._axes) for value in self._range]
+        ends = [
+            self._places.picked(np.transpose(self._cells(value), self._axes))
+            for value in self._range
+        ]
         lower, upper = np.minimum(*ends), np.maximum(*ends)
         if max(upper.flat) < 2**62:
             return lower.astype(np.int64), upper.astype(np.int64)

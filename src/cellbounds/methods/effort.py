@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from numbers import Real
+from pathlib import Path
 
+from cellbounds.checkpoints import Checkpoint, header_of
 from cellbounds.errors import InvalidInput
+from cellbounds.releases import Release
+from cellbounds.sharing import checked_executor
 from cellbounds.table import Table
 
-__all__ = ["Effort"]
+__all__ = ["Effort", "opened"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +23,8 @@ class Effort:
     """A deadline (of the monotonic clock), helpers, a table to start from, a listener.
 
     `start` is a consistent table that is known already, such as the owner's. Bounds should be
-    ready by `early`, so that something is left for what follows.
+    ready by `early`, so that something is left for what follows. `state` keeps what was found, to
+    go on from there another time.
     """
 
     deadline: float | None = None
@@ -27,6 +32,7 @@ class Effort:
     start: Table | None = None
     progress: Callable[[int, int], None] | None = None
     early: float | None = None
+    state: Checkpoint | None = None
 
     @classmethod
     def of(
@@ -36,10 +42,12 @@ class Effort:
         start: Table | None = None,
         progress: Callable[[int, int], None] | None = None,
         share: float = 1.0,
+        state: Checkpoint | None = None,
     ) -> Effort:
-        """Check a budget in seconds and start its clock."""
+        """Check a budget in seconds and who helps, and start its clock."""
+        executor = checked_executor(executor)
         if seconds is None:
-            return cls(None, executor, start, progress)
+            return cls(None, executor, start, progress, state=state)
         if isinstance(seconds, bool) or not isinstance(seconds, Real):
             raise InvalidInput(f"seconds={seconds!r}; give a number of seconds above 0, or None")
         if not 0 < seconds < float("inf"):
@@ -47,7 +55,7 @@ class Effort:
                 f"seconds={seconds!r}; a budget is a number of seconds above 0 (None: no limit)"
             )
         now, span = time.monotonic(), float(seconds)
-        return cls(now + span, executor, start, progress, now + share * span)
+        return cls(now + span, executor, start, progress, now + share * span, state)
 
     @property
     def for_bounds(self) -> Effort:
@@ -72,3 +80,31 @@ class Effort:
         """Tell the listener how far the work is."""
         if self.progress is not None:
             self.progress(done, total)
+
+
+def opened(
+    state: str | Path | Checkpoint | None,
+    release: Release,
+    kind: str,
+    over: Sequence[str],
+    cells: Sequence[Sequence[int]] | None,
+    *,
+    start: bool,
+) -> Checkpoint | None:
+    """The file that keeps what is found about a question.
+
+    One that is open already is for parts of its question: they are not compared with it, but what
+    was found with the help of the owner's table is for those only who have it.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none of that name and none can be made, or it belongs to another question.
+    """
+    if state is None:
+        return None
+    if isinstance(state, Checkpoint):
+        return state if state.start == start else None
+    if not isinstance(state, (str, Path)):
+        raise InvalidInput(f"state={state!r}; give the name of a file, or None")
+    return Checkpoint(state, header_of(release.digest, kind, over, cells, start=start))

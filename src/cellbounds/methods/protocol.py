@@ -8,10 +8,12 @@ from typing import Any, NoReturn, Protocol
 
 import numpy.typing as npt
 
+from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.results.evidence import Evidence
+from cellbounds.results.places import Places, Position, places_of
 from cellbounds.results.values import ValueSet
 from cellbounds.structure import Facts
 from cellbounds.table import Table
@@ -21,18 +23,30 @@ __all__ = ["Arrays", "Ask", "ExactWork", "Method", "Question", "RelaxedWork", "W
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about a release: which kind of bounds, over which variables."""
+    """What is asked about a release: which kind of bounds, over which variables.
+
+    `cells` are the positions of some cells of that margin; None if all are asked about.
+    """
 
     kind: str
     over: tuple[str, ...]
     effort: Effort = field(default_factory=Effort)
+    cells: tuple[Position, ...] | None = None
+
+    def places(self, domain: Domain) -> Places:
+        """The cells asked about."""
+        return places_of(tuple(len(domain.levels(name)) for name in self.over), self.cells)
 
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 class Worked(Protocol):
-    """A method at work on one release and question."""
+    """A method at work on one release and question.
+
+    Bounds are arrays with a spot for each cell asked about; single cells are named by their
+    position in the margin (see :mod:`cellbounds.results.places`).
+    """
 
     @property
     def evidence(self) -> Evidence:
@@ -91,6 +105,7 @@ class ExactWork:
     evidence = Evidence.EXACT
     _proof = "closed form"
     _found: Arrays | None = None
+    _places: Places
 
     def settle(self) -> None:
         """It was done at once."""
@@ -110,7 +125,7 @@ class ExactWork:
         """One bound."""
         if self._found is None:
             self._found = self.bounds()
-        return self._found[side][index]
+        return self._found[side][self._places.spot(index)]
 
     def forces(self, index: tuple[int, ...], side: int, value: int) -> bool:
         """Compare with the bound."""

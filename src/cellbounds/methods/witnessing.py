@@ -26,8 +26,8 @@ def checked(
         If not: a method went wrong.
     """
     broken = violations(release, table, system)
-    held = table.margin(*over).counts[index] if index else table.total
-    if broken or int(held) != value:
+    held = table.margin(*over).at(index) if index else table.total
+    if broken or held != value:
         raise CellboundsError(
             f"a witness failed its check ({', '.join(broken) or 'another count'}); please report "
             "this with the release"

@@ -50,14 +50,13 @@ def combined_release(
                 "the same variables and levels in the same order (labels in files are text)"
             )
         if read.domain.groupings:
-            domain = table.domain.with_groupings(read.domain.groupings)
-            table = Table(domain, table.counts, structural=table.structural)
+            table = table.with_domain(table.domain.with_groupings(read.domain.groupings))
         totals += [one for one in read.statements if isinstance(one, Total)]
         statements += [one for one in read.statements if not isinstance(one, Total)]
     told = (rounding, count_rounding, eps, rng)
     if not spoken and (strict or any(one is not None for one in told)):
         raise InvalidInput("rounding and eps are for statements in the notation; files have theirs")
-    if spoken or table.structural.any():
+    if spoken or table.has_structural:
         made = publish(
             table,
             *(spoken or ["N"]),

@@ -265,9 +265,9 @@ class Conditional:
 
     def _check_range(self) -> None:
         figures = self._figures
-        above = np.argwhere((figures.numerators > figures.denominators[:, None]) & ~figures.missing)
-        if len(above):
-            row, column = map(int, above[0])
+        above = (figures.numerators > figures.denominators[:, None]) & ~figures.missing
+        if above.any():
+            row, column = map(int, np.argwhere(above)[0])
             raise InvalidInput(
                 f"[{names_text(self.responses)}|{names_text(self.given)}]: the rate "
                 f"{self.figure_text(row, column)} in row {row + 1}, column {column + 1} is above "
@@ -278,7 +278,9 @@ class Conditional:
         if missing not in (None, "zero", "suppressed"):
             raise InvalidInput(f"missing={missing!r}; choose 'zero' or 'suppressed'")
         absent = self._figures.missing
-        if absent.any() and missing is None:
+        if not absent.any():
+            return None
+        if missing is None:
             count = int(absent.sum())
             raise InvalidInput(
                 f"{self.notation}: {count} {'rate is' if count == 1 else 'rates are'} missing; say "
@@ -290,7 +292,7 @@ class Conditional:
                 f"{self.notation}: row {int(partly[0]) + 1} has some rates and lacks others, so it "
                 'is not a row of zeros; complete it or give missing="suppressed"'
             )
-        return missing if absent.any() else None
+        return missing
 
     def _check_rule(
         self, digits: int | None, rounding: str | None, eps: object, strict: bool
@@ -342,7 +344,8 @@ class Conditional:
             raise InvalidInput(
                 f"{self.notation}: eps of shape {entries.shape}; give one number or {self.shape}"
             )
-        flat = [exact_number(value, f"{self.notation}: eps") / shift for value in entries.flat]
+        what = f"{self.notation}: eps"
+        flat = [exact_number(value, what) / shift for value in entries.ravel().tolist()]
         if min(flat) < 0:
             raise InvalidInput(f"{self.notation}: eps {min(flat)} is negative; give 0 or more")
         return tuple(flat[:1]) if len(set(flat)) == 1 else tuple(flat)
@@ -353,10 +356,7 @@ class Conditional:
         if self.eps is not None:
             step = math.lcm(*(value.denominator for value in self.eps))
             reach = [value.numerator * (step // value.denominator) for value in self.eps]
-            if len(reach) == 1:
-                below = above = np.broadcast_to(whole_array(reach, (1, 1)), (rows, columns))
-            else:
-                below = above = whole_array(reach, (rows, columns))
+            below = above = whole_array(reach, (1, 1) if len(reach) == 1 else (rows, columns))
             low_open = high_open = self.strict
         elif self.rounding is None or self.digits is None:
             step, low_open, high_open = 1, False, False

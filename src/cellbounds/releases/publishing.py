@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from cellbounds.arrays import IntArray, whole_array
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.releases.conditional import Conditional
 from cellbounds.releases.margins import Margin
 from cellbounds.releases.notation import Spoken, parse
@@ -20,7 +20,7 @@ from cellbounds.releases.rounding import (
     round_rows,
 )
 from cellbounds.releases.statements import Prior, Total, check_rate_variables
-from cellbounds.table import Table
+from cellbounds.table import DENSE_LIMIT, Table
 
 __all__ = ["publish"]
 
@@ -88,11 +88,21 @@ def publish(
             made.append(_rates(table, one, rounding, eps, strict))
     if total or any(one.is_total for one in spoken):
         made.append(Total(table.total))
-    if table.structural.any():
-        blocked = np.full(table.structural.shape, None, dtype=object)
-        blocked[table.structural] = 0
-        made.append(Prior(table.domain.names, upper=blocked))
+    if table.has_structural:
+        made.append(_structural_zeros(table))
     return Release(table.domain, made)
+
+
+def _structural_zeros(table: Table) -> Prior:
+    if table.domain.size > DENSE_LIMIT:
+        raise TooMuchWork(
+            f"structural zeros of a table of {table.domain.size} cells cannot be stated cell by "
+            "cell; publish from the margin that the statements are about: "
+            "publish(table.margin(...), ...)"
+        )
+    blocked = np.full(table.domain.shape, None, dtype=object)
+    blocked[table.structural] = 0
+    return Prior(table.domain.names, upper=blocked)
 
 
 def _count_rule(spoken: list[Spoken], rounding: str | None, chosen: str | None) -> str:
@@ -147,7 +157,8 @@ def _rates(
     given = spoken.given or ()
     shape = table.domain.project((*given, *spoken.responses)).shape
     check_rate_variables(table.domain, spoken.responses, given, "rates")
-    counts = table.reshape(response=spoken.responses, given=given).counts
+    counts = table.margin(*given, *spoken.responses).counts
+    counts = counts.reshape(math.prod(shape[: len(given)]), -1)
     sums = counts.sum(axis=1)
     zero = np.asarray(sums == 0, dtype=bool)
     if spoken.digits is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -24,11 +24,12 @@ from cellbounds.results.entries import (
 )
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.explanation import Explanation
+from cellbounds.results.places import ChosenCells, Places, Position, WholeMargin
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.table import Table
 from cellbounds.text import aligned, html_table
 
-__all__ = ["Answer", "Bounds", "Source", "notations"]
+__all__ = ["Answer", "Bounds", "CellAnswer", "Source", "notations"]
 
 FORMAT = "cellbounds-answer/1"
 
@@ -38,6 +39,14 @@ LINES, HTML_LINES, RUNS = 200, 60, 8
 
 class Source(Protocol):
     """What an answer asks its method for, when somebody looks closer."""
+
+    def bounds(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Proven lower and upper bounds of every cell."""
+        ...
+
+    def attained(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        """The nearest counts that tables are known for; None if they are the bounds."""
+        ...
 
     def values(self, index: tuple[int, ...]) -> ValueSet:
         """Every attainable count of one cell."""
@@ -69,11 +78,16 @@ class Answer:
         """Digest of the release that was answered."""
         return self.release.digest
 
+    @property
+    def size(self) -> int:
+        """How many cells the answer speaks of."""
+        return self.domain.size
+
     def _index(self, labels: tuple[Label, ...]) -> tuple[int, ...]:
         return self.domain.index(labels)
 
     def _more(self, shown: int) -> str:
-        left = self.domain.size - shown
+        left = self.size - shown
         return f"... {left} more cells: to_frame() has them all" if left else ""
 
     def _text(
@@ -99,14 +113,52 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounds(Answer):
-    """The smallest and largest count of every cell.
+class CellAnswer(Answer):
+    """An answer about all cells of a margin (`domain`), or about those that were chosen."""
+
+    _places: Places = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """How many cells were asked about."""
+        return self._places.size
+
+    def cells(self) -> Iterator[tuple[Label, ...]]:
+        """The labels of the cells asked about, in the order of the answer."""
+        domain = self.domain
+        if isinstance(self._places, WholeMargin):
+            return domain.cells()
+        return (domain.labels(position) for position in self._places)
+
+    def _index(self, labels: tuple[Label, ...]) -> Position:
+        """The position of a cell that was asked about."""
+        position = self.domain.index(labels)
+        if position not in self._places:
+            raise InvalidInput(
+                f"the cell {labels} is not among those that were asked about; ask with "
+                "cells=[...] that hold it, or without cells="
+            )
+        return position
+
+    def _about(self) -> str:
+        """What was asked about, if that is not the whole table."""
+        some = ""
+        if isinstance(self._places, ChosenCells):
+            some = f" of {self.size} cell{'s' if self.size > 1 else ''}"
+        if set(self.over) == set(self.release.domain.names):
+            return some
+        return f"{some} over {list(self.over)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds(CellAnswer):
+    """The smallest and largest count of every cell asked about.
 
     Attributes
     ----------
     lower, upper
-        Arrays in the shape of the cells asked for: int64, or Python integers where they are
-        larger or `cb.UNBOUNDED`; fractions for ``kind="linear"``.
+        Arrays in the shape of the margin, or with one axis if cells were chosen: int64, or Python
+        integers where they are larger or `cb.UNBOUNDED`; fractions for ``kind="linear"``.
     kind
         ``"sharp"``, ``"linear"``, ``"improved"`` or ``"improved-verbal"``.
     evidence
@@ -156,7 +208,8 @@ class Bounds(Answer):
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> tuple[Any, Any]:
         """Lower and upper bound of the cell with these labels."""
         index = self._index(labels if isinstance(labels, tuple) else (labels,))
-        return plain_number(self.lower[index]), plain_number(self.upper[index])
+        spot = self._places.spot(index)
+        return plain_number(self.lower[spot]), plain_number(self.upper[spot])
 
     def witness(self, *labels: Label, at: str = "lower") -> Table:
         """A consistent table that attains a bound, or comes nearest to it, built and checked now.
@@ -176,7 +229,7 @@ class Bounds(Answer):
                 "kind='sharp' to have witnesses"
             )
         index = self._index(labels)
-        value = self._inner()[0 if at == "lower" else 1][index]
+        value = self._inner()[0 if at == "lower" else 1][self._places.spot(index)]
         if isinstance(value, Unbounded):
             raise InvalidInput("an unbounded count has no largest table; ask for at='lower'")
         if value is None:
@@ -217,7 +270,7 @@ class Bounds(Answer):
         return frame_of(self._columns(), backend)
 
     def _columns(self) -> dict[str, list[Any]]:
-        columns = label_columns(self.domain)
+        columns = label_columns(self.domain, cells=self.cells())
         for name, values in self._numbers().items():
             columns[name] = [cell_value(value) for value in values]
         return columns
@@ -230,7 +283,7 @@ class Bounds(Answer):
                 **labelled(self.domain, labels),
                 **{name: json_number(value) for name, value in zip(names, row, strict=True)},
             }
-            for labels, *row in zip(self.domain.cells(), *names.values(), strict=True)
+            for labels, *row in zip(self.cells(), *names.values(), strict=True)
         ]
         return {**self._head(), "kind": self.kind, "cells": cells}
 
@@ -243,7 +296,7 @@ class Bounds(Answer):
         return numbers
 
     def _rows(self, most: int) -> list[list[str]]:
-        cells = zip(self.domain.cells(), *self._numbers().values(), strict=True)
+        cells = zip(self.cells(), *self._numbers().values(), strict=True)
         return [
             [*map(str, labels), *map(shown, row)] for labels, *row in itertools.islice(cells, most)
         ]
@@ -253,13 +306,10 @@ class Bounds(Answer):
         return self._text(self._title(), names, set(names), self._rows(LINES))
 
     def __repr__(self) -> str:
-        return f"<{self._title()}: {self.domain.size} cells>"
+        return f"<{self._title()}: {self.size} cells>"
 
     def _title(self) -> str:
-        what = (
-            "" if set(self.over) == set(self.release.domain.names) else f" over {list(self.over)}"
-        )
-        return f"{self.kind} bounds{what} given {', '.join(notations(self.release))}"
+        return f"{self.kind} bounds{self._about()} given {', '.join(notations(self.release))}"
 
     def _repr_html_(self) -> str:
         names = list(self._numbers())

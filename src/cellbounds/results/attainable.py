@@ -7,41 +7,66 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 
 from cellbounds.domain import Label
 from cellbounds.errors import InvalidInput
 from cellbounds.frames import frame_of
-from cellbounds.results.answers import HTML_LINES, LINES, RUNS, Answer, notations
+from cellbounds.results.answers import HTML_LINES, LINES, RUNS, CellAnswer, notations
 from cellbounds.results.entries import cell_value, label_columns, labelled, shown, value_entries
+from cellbounds.results.places import ChosenCells, Position
 from cellbounds.results.values import ValueSet
 from cellbounds.table import Table
 
 __all__ = ["Attainable"]
 
+Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""The smallest and the largest count of every cell."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attainable(Answer):
+class Attainable(CellAnswer):
     """Every attainable count of each cell; look cells up by their labels."""
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
         """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
-        return self._at(self._index(labels if isinstance(labels, tuple) else (labels,)))
+        return self._values(self._index(labels if isinstance(labels, tuple) else (labels,)))
 
-    def _at(self, index: tuple[int, ...]) -> ValueSet:
+    def at(self, index: tuple[int, ...]) -> ValueSet:
+        """The attainable counts of the cell at an index of the answer, such as (0, 2)."""
+        return self._values(self._places.position(index))
+
+    def _values(self, position: Position) -> ValueSet:
         assert self._source is not None
-        return self._source.values(index)
+        return self._source.values(position)
+
+    def ends(self) -> tuple[Ends, Ends]:
+        """Proven bounds of every cell, and the counts nearest to them that tables are known for.
+
+        The work behind attainable counts starts with these: nothing is asked for again.
+        """
+        assert self._source is not None
+        proven = self._source.bounds()
+        return proven, self._source.attained() or proven
 
     def items(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
-        """Labels and attainable counts of every cell, in order."""
-        shape = self.domain.shape
-        for labels, index in zip(self.domain.cells(), np.ndindex(shape), strict=True):
-            yield labels, self._at(index)
+        """Labels and attainable counts of every cell asked about, in order."""
+        for labels, position in zip(self.cells(), self._places, strict=True):
+            yield labels, self._values(position)
+
+    def gather(self) -> None:
+        """Find the attainable counts of every cell asked about, with whoever helps.
+
+        Otherwise they are found one by one as they are looked at.
+        """
+        gather = getattr(self._source, "gather", None)
+        if gather is not None:
+            gather(self._places)
 
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""
         index = self._index(labels)
-        values = self._at(index)
+        values = self._values(index)
         if value not in values.known:
             how = "not attainable" if values.settled else "not known to be attainable"
             raise InvalidInput(f"{value} is {how} in the cell {labels}; see attainable(release)")
@@ -50,7 +75,8 @@ class Attainable(Answer):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, lower, upper, the number of values, and the values as text."""
-        columns = label_columns(self.domain)
+        self.gather()
+        columns = label_columns(self.domain, cells=self.cells())
         sets = [values for _, values in self.items()]
         columns["lower"] = [values.possible.smallest for values in sets]
         columns["upper"] = [cell_value(values.possible.largest) for values in sets]
@@ -60,6 +86,7 @@ class Attainable(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; values as progressions [first, last, step]."""
+        self.gather()
         cells = [
             {**labelled(self.domain, labels), **value_entries(values)}
             for labels, values in self.items()
@@ -73,13 +100,14 @@ class Attainable(Answer):
         ]
 
     def _title(self) -> str:
-        return f"attainable counts given {', '.join(notations(self.release))}"
+        some = f" of {self.size} cells" if isinstance(self._places, ChosenCells) else ""
+        return f"attainable counts{some} given {', '.join(notations(self.release))}"
 
     def __str__(self) -> str:
         return self._text(self._title(), ["size", "values"], {"size"}, self._rows(LINES))
 
     def __repr__(self) -> str:
-        return f"<{self._title()}: {self.domain.size} cells>"
+        return f"<{self._title()}: {self.size} cells>"
 
     def _repr_html_(self) -> str:
         rows = self._rows(HTML_LINES)

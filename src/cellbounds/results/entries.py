@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -51,11 +51,15 @@ RESERVED = (
 """Keys of a cell that are not variables."""
 
 
-def label_columns(domain: Domain, reserved: Collection[str] = RESERVED) -> dict[str, list[Any]]:
-    """Every cell's labels, one column for each variable."""
+def label_columns(
+    domain: Domain,
+    reserved: Collection[str] = RESERVED,
+    cells: Iterable[tuple[Label, ...]] | None = None,
+) -> dict[str, list[Any]]:
+    """The labels of every cell, or of some, one column for each variable."""
     keys = label_keys(domain.names, reserved)
     columns: dict[str, list[Any]] = {keys[name]: [] for name in domain.names}
-    for labels in domain.cells():
+    for labels in domain.cells() if cells is None else cells:
         for key, label in zip(columns, labels, strict=True):
             columns[key].append(label)
     return columns

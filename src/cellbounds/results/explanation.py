@@ -8,7 +8,7 @@ from typing import Any
 from cellbounds.domain import Label
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import Unbounded
-from cellbounds.table import Table
+from cellbounds.table import DENSE_LIMIT, Table
 
 __all__ = ["Blame", "Explanation"]
 
@@ -76,9 +76,13 @@ class Explanation:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; witnesses as nested lists of counts."""
+        """Plain values; witnesses as nested lists of counts.
+
+        Of a domain with more cells than can be listed, they are ``{"cells": [...]}``: the labels
+        and the count of each cell that holds somebody.
+        """
         upper = None if isinstance(self.upper, Unbounded) else self.upper
-        witness = None if self.upper_witness is None else self.upper_witness.counts.tolist()
+        witness = None if self.upper_witness is None else _counts(self.upper_witness)
         return {
             "labels": list(self.labels),
             "lower": self.lower,
@@ -87,9 +91,17 @@ class Explanation:
             "method": self.method,
             "lower_blame": _plain(self.lower_blame),
             "upper_blame": _plain(self.upper_blame),
-            "lower_witness": self.lower_witness.counts.tolist(),
+            "lower_witness": _counts(self.lower_witness),
             "upper_witness": witness,
         }
+
+
+def _counts(table: Table) -> Any:
+    if table.domain.size <= DENSE_LIMIT:
+        return table.counts.tolist()
+    places, counts = table.cells()
+    lines = zip(places.tolist(), counts.tolist(), strict=True)
+    return {"cells": [[*table.domain.labels(place), count] for place, count in lines]}
 
 
 def _plain(blame: Blame) -> dict[str, Any]:

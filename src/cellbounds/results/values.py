@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any, Final
 
@@ -111,7 +112,7 @@ class ValueSet:
     @property
     def known(self) -> ValueSet:
         """The numbers that are known to belong."""
-        return ValueSet(self.progressions)
+        return ValueSet(self.progressions) if self.unknown else self
 
     @property
     def possible(self) -> ValueSet:
@@ -301,11 +302,12 @@ class ValueSet:
 
 def _anchored(progressions: Iterable[Progression]) -> tuple[Progression, ...]:
     """Progressions in order, each ending in its last member."""
-    exact = (
-        (first, last if last is None else last - (last - first) % step, step)
+    exact = [
+        (first, last if last is None or step == 1 else last - (last - first) % step, step)
         for first, last, step in progressions
-    )
-    return tuple(sorted(exact, key=_first))
+    ]
+    exact.sort(key=_first)
+    return tuple(exact)
 
 
 def _among(progressions: tuple[Progression, ...], value: int) -> bool:
@@ -319,5 +321,4 @@ def _clip(run: tuple[int, int | None], border: int) -> tuple[int, int]:
     return run[0], border if run[1] is None else min(run[1], border)
 
 
-def _first(item: Sequence[Any]) -> Any:
-    return item[0]
+_first = operator.itemgetter(0)

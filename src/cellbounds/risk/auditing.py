@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cellbounds.domain import Label
 from cellbounds.errors import InvalidInput
-from cellbounds.methods.effort import Effort
+from cellbounds.methods.effort import Effort, opened
 from cellbounds.releases import Prior, Release
 from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.risk.policies.cases import Case, case_of
@@ -107,6 +107,7 @@ def audit(
     seconds: float | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
+    state: str | Path | None = None,
 ) -> Audit:
     """Compare a table with everything that could be worked out about it from a release.
 
@@ -121,6 +122,8 @@ def audit(
         What would be published.
     policy, over, independent, knows, seconds, executor, progress
         As for :func:`cellbounds.judge`.
+    state
+        A file that keeps what was proven and found, as for :func:`cellbounds.bounds`.
 
     Raises
     ------
@@ -141,7 +144,8 @@ def audit(
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     case = case_of(release, table, policy, over, knows, independent)
     start = None if independent else table
-    effort = Effort.of(seconds, executor, start, progress)
+    kept = opened(state, case.known, "sharp", case.over, None, start=start is not None)
+    effort = Effort.of(seconds, executor, start, progress, state=kept)
     verdict, reach = judged(case, effort, sets_first=seconds is None)
     answer = reach.answer
     if answer is None:
@@ -153,7 +157,9 @@ def audit(
             executor=executor,
             start=start,
             progress=progress,
+            state=kept,
         )
+    answer.gather()
     cells = tuple(_cells(case, verdict, answer, effort))
     return Audit(release, answer, verdict, cells, table, start is not None)
 

@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cellbounds.domain import Domain
-from cellbounds.releases import Margin, Release, Statement, Total
+from cellbounds.releases import Margin, Release, Total
+from cellbounds.releases.reducing import spoken_of
 
-__all__ = ["Border", "Leaf", "Split", "Tree", "split_release", "spoken_of"]
+__all__ = ["Border", "Leaf", "Split", "Tree", "split_release"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +57,6 @@ class Split:
 
 
 Tree = Leaf | Split
-
-
-def spoken_of(statement: Statement, domain: Domain) -> frozenset[str]:
-    """The variables that a statement is about, derived ones through their base."""
-    if isinstance(statement, Total):
-        return frozenset()
-    found = set()
-    for name in statement.variables:
-        derived = domain.grouping(name)
-        found.add(name if derived is None else derived[0])
-    return frozenset(found)
 
 
 def split_release(release: Release) -> Tree:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from typing import overload
 
 import numpy as np
@@ -37,6 +38,7 @@ def synthesize(
     rng: int | np.random.Generator = 0,
     seconds: float | None = None,
     effort: float | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Synthetic: ...
 
@@ -53,6 +55,7 @@ def synthesize(
     rng: int | np.random.Generator = 0,
     seconds: float | None = None,
     effort: float | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Synthetic: ...
 
@@ -68,6 +71,7 @@ def synthesize(
     rng: int | np.random.Generator = 0,
     seconds: float | None = None,
     effort: float | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Synthetic:
     """Draw tables to release instead of the true one.
@@ -96,7 +100,7 @@ def synthesize(
         is of counts, and uniform over tables if it has rates; see the notes.
     rng
         A seed, or a numpy generator (which the result cannot name).
-    seconds, effort, progress
+    seconds, effort, executor, progress
         As for :func:`sample`.
 
     Raises
@@ -150,6 +154,7 @@ def synthesize(
             rng=rng,
             effort=effort,
             seconds=seconds,
+            executor=executor,
             progress=progress,
         )
     except InconsistentRelease as problem:

@@ -25,6 +25,8 @@ class Columns:
         In a sheet, the letters of each column and the row of each line.
     notes
         What else there is to say about a value that cannot be used, by column and line.
+    start
+        How many lines of the same file stand before these.
     """
 
     where: str
@@ -33,12 +35,13 @@ class Columns:
     letters: Mapping[str, str] = field(default_factory=dict)
     rows: Sequence[int] = ()
     notes: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    start: int = 0
 
     def place(self, name: str, line: int) -> str:
         """Where the value of a column on a line (counted from 0) stands."""
         if name in self.letters:
             return f"{self.where}, cell {self.letters[name]}{self.rows[line]}"
-        return f"{self.where}, data line {line + 1}"
+        return f"{self.where}, data line {self.start + line + 1}"
 
     def note(self, name: str, line: int) -> str:
         """A remark in brackets on that value, or nothing."""

@@ -5,13 +5,23 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from cellbounds.errors import InvalidInput
 from cellbounds.spreadsheets import is_safe, restored_cell
 from cellbounds.table_files.kinds import Kind, bytes_of, kind_of
 
-__all__ = ["read_csv_rows", "rows_of"]
+__all__ = ["GZIP", "HEAD", "codec_of", "csv_stream", "read_csv_rows", "rows_of"]
+
+GZIP = b"\x1f\x8b"
+"""How a packed file begins."""
+
+HEAD = 4096
+"""So many bytes tell what kind of file it is."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -33,18 +43,68 @@ def rows_of(
 ) -> tuple[list[str], list[list[str]]]:
     """The same, from what the file holds."""
     text = _text_of(path, raw, encoding)
-    if len(delimiter) != 1:
-        raise InvalidInput(f"delimiter {delimiter!r}; give one character, such as ',' or ';'")
+    _check_delimiter(delimiter)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        lines = [(reader.line_num, row) for row in reader if row]
-    except csv.Error as problem:
-        raise InvalidInput(f"{path} is not a CSV file: {problem}; check its quotes") from None
+    lines = list(_filled(path, reader))
     if not lines:
-        raise InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
+        raise _empty(path)
     if "'" in text and all(is_safe(field) for _, row in lines for field in row):
         lines = [(number, [restored_cell(field) for field in row]) for number, row in lines]
     header = lines[0][1]
+    _check_header(path, header, delimiter)
+    for number, row in lines[1:]:
+        if len(row) != len(header):
+            raise _ragged(path, number, row, header)
+    if len(lines) == 1:
+        raise _headless(path)
+    return header, [row for _, row in lines[1:]]
+
+
+@contextmanager
+def csv_stream(
+    path: Path, *, encoding: str = "utf-8", delimiter: str = ","
+) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
+    """The header and the rows of a file of any size, one after another, as strictly as above.
+
+    Fields stay as they are written: whether apostrophes before formulas are to be taken away is
+    known only at the end of a file. There may be no row at all.
+    """
+    _check_delimiter(delimiter)
+    with _opened(path, encoding) as stream:
+        lines = _plain_lines(path, stream, encoding)
+        filled = _filled(path, csv.reader(lines, delimiter=delimiter, strict=True))
+        _, header = next(filled, (0, []))
+        if not header:
+            raise _empty(path)
+        _check_header(path, header, delimiter)
+        yield header, _even(path, header, filled)
+
+
+def _even(
+    path: Path, header: list[str], filled: Iterator[tuple[int, list[str]]]
+) -> Iterator[list[str]]:
+    for number, row in filled:
+        if len(row) != len(header):
+            raise _ragged(path, number, row, header)
+        yield row
+
+
+def _filled(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not empty, with the line on which each ends."""
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, row
+    except csv.Error as problem:
+        raise InvalidInput(f"{path} is not a CSV file: {problem}; check its quotes") from None
+
+
+def _check_delimiter(delimiter: str) -> None:
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InvalidInput(f"delimiter {delimiter!r}; give one character, such as ',' or ';'")
+
+
+def _check_header(path: Path, header: list[str], delimiter: str) -> None:
     if len(header) == 1 and delimiter == "," and (";" in header[0] or "\t" in header[0]):
         found = ";" if ";" in header[0] else "\\t"
         raise InvalidInput(
@@ -57,23 +117,68 @@ def rows_of(
                 f"{path}: column name {name!r} is empty or stands twice in the header; "
                 "give every column a name of its own"
             )
-    for number, row in lines[1:]:
-        if len(row) != len(header):
-            raise InvalidInput(
-                f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}; "
-                "put labels that contain the delimiter in double quotes"
-            )
-    if len(lines) == 1:
-        raise InvalidInput(f"{path} has a header but no data lines; add one line for each cell")
-    return header, [row for _, row in lines[1:]]
+
+
+def _empty(path: Path) -> InvalidInput:
+    return InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
+
+
+def _headless(path: Path) -> InvalidInput:
+    return InvalidInput(f"{path} has a header but no data lines; add one line for each cell")
+
+
+def _ragged(path: Path, number: int, row: list[str], header: list[str]) -> InvalidInput:
+    return InvalidInput(
+        f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}; "
+        "put labels that contain the delimiter in double quotes"
+    )
 
 
 def _text_of(path: Path, raw: bytes, encoding: str) -> str:
-    if raw.startswith(b"\x1f\x8b"):
+    if raw.startswith(GZIP):
         try:
             raw = gzip.decompress(raw)
-        except (OSError, EOFError):
-            raise InvalidInput(f"{path} is a damaged gzip file; fetch or pack it again") from None
+        except (OSError, EOFError, zlib.error):
+            raise _damaged(path) from None
+    _check_text(path, raw, encoding)
+    try:
+        text = raw.decode(codec_of(encoding))
+    except UnicodeDecodeError as problem:
+        raise _not_encoded(path, encoding, f"byte {problem.start}") from None
+    if "\x00" in text:
+        raise _binary(path)
+    return text
+
+
+@contextmanager
+def _opened(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    try:
+        with path.open("rb") as stream:
+            packed = stream.peek(2).startswith(GZIP)
+            unpacked: Any = gzip.GzipFile(fileobj=stream) if packed else stream
+            _check_text(path, unpacked.peek(HEAD)[:HEAD], encoding)
+            with io.TextIOWrapper(unpacked, encoding=codec_of(encoding), newline="") as text:
+                yield text
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise _damaged(path) from None
+    except OSError as problem:
+        raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
+
+
+def _plain_lines(path: Path, stream: io.TextIOWrapper, encoding: str) -> Iterator[str]:
+    """Lines of text with their ends; a line break inside a label ends a line, too."""
+    number = 0
+    try:
+        for line in stream:
+            number += 1
+            if "\x00" in line:
+                raise _binary(path)
+            yield line
+    except UnicodeDecodeError:
+        raise _not_encoded(path, encoding, f"after line {number}") from None
+
+
+def _check_text(path: Path, raw: bytes, encoding: str) -> None:
     kind = kind_of(path, raw)
     utf16 = raw.startswith(_UTF16) and not encoding.lower().startswith("utf-16")
     if kind is not Kind.TEXT or utf16:
@@ -81,15 +186,28 @@ def _text_of(path: Path, raw: bytes, encoding: str) -> str:
             f"{path} is {'UTF-16 text' if utf16 else kind.value}, not UTF-8 text; save it as CSV, "
             "or read it into a data frame and pass that"
         )
+
+
+def codec_of(encoding: str) -> str:
+    """The name of a codec; of UTF-8 that which takes a byte order mark away."""
     try:
-        text = raw.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+        with suppress(UnicodeError):
+            b"x".decode(encoding)
     except LookupError:
         raise InvalidInput(f"unknown encoding {encoding!r}; try 'utf-8' or 'latin-1'") from None
-    except UnicodeDecodeError as problem:
-        raise InvalidInput(
-            f"{path} is not {encoding} text (byte {problem.start}); save it as UTF-8 or name its "
-            'encoding, such as encoding="latin-1" (--encoding)'
-        ) from None
-    if "\x00" in text:
-        raise InvalidInput(f"{path} holds binary data, not text; save it as CSV in UTF-8")
-    return text
+    return "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+
+
+def _damaged(path: Path) -> InvalidInput:
+    return InvalidInput(f"{path} is a damaged gzip file; fetch or pack it again")
+
+
+def _binary(path: Path) -> InvalidInput:
+    return InvalidInput(f"{path} holds binary data, not text; save it as CSV in UTF-8")
+
+
+def _not_encoded(path: Path, encoding: str, where: str) -> InvalidInput:
+    return InvalidInput(
+        f"{path} is not {encoding} text ({where}); save it as UTF-8 or name its "
+        'encoding, such as encoding="latin-1" (--encoding)'
+    )

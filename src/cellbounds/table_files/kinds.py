@@ -52,10 +52,7 @@ _MARKUP = (b"<!doctype", b"<html", b"<head", b"<body", b"<table", b"<?xml", b"<m
 def bytes_of(path: Path) -> bytes:
     """Everything that a file holds, read once: it may be a pipe."""
     if path.is_dir():
-        raise InvalidInput(
-            f"{path} is a directory; give one file (a folder of Parquet files is not read as one "
-            "table; join them first)"
-        )
+        raise InvalidInput(f"{path} is a directory; give one file")
     try:
         return path.read_bytes()
     except OSError as problem:

@@ -3,40 +3,119 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cellbounds.errors import InvalidInput
 from cellbounds.files import library
 from cellbounds.frames import frame_columns
 from cellbounds.table_files.columns import Columns
 
-__all__ = ["parquet_columns"]
+__all__ = ["ParquetBatches", "parquet_batches", "parquet_columns"]
 
 _UNNAMED_INDEX = re.compile(r"__index_level_[0-9]+__")
+
+_BATCH = 2**16
+"""Lines at a time: a batch of a few columns is a few megabytes of Python values."""
 
 
 def parquet_columns(path: Path, raw: bytes) -> Columns:
     """Read the columns with their types; ordered categories (dictionaries) keep their order."""
-    arrow = library("pyarrow", needed_for="Parquet files", extra="parquet")
-    parquet = library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")
-    try:
+    arrow = _arrow()
+    with _careful(path):
         # Not `read_table`: it would add columns named in the path, as in `year=2024/`.
-        file = parquet.ParquetFile(arrow.BufferReader(raw), page_checksum_verification=True)
-        table = file.read()
-        for place, column in enumerate(table.schema):
-            # Some writers do not mark text as such.
-            if arrow.types.is_binary(column.type) or arrow.types.is_large_binary(column.type):
-                text = table.column(place).cast(arrow.string())
-                table = table.set_column(place, column.name, text)
-        table = table.unify_dictionaries()
+        file = _opened(arrow.BufferReader(raw))
+        table = _with_text(file.read()).unify_dictionaries()
         table.validate(full=True)
+    names = _names(path, table.schema)
+    if not table.num_rows or not names:
+        raise _no_lines(path)
+    values, categories = frame_columns(table.select(names))
+    return Columns(str(path), values, categories)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetBatches:
+    """A Parquet file that is read a batch at a time: its schema, its length, and its lines."""
+
+    path: Path
+    schema: Any
+    names: list[str]
+    lines: int
+
+    def dictionary(self, name: str) -> list[Any]:
+        """The ordered categories that a column declares, as they stand in its parts."""
+        found: dict[Any, None] = {}
+        for batch in self._batches([name]):
+            found.update(dict.fromkeys(batch.column(0).dictionary.to_pylist()))
+        return list(found)
+
+    def chunks(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns with these names, with their types, a batch of lines at a time."""
+        arrow = _arrow()
+        start = 0
+        for batch in self._batches(names):
+            with _careful(self.path):
+                table = _with_text(arrow.Table.from_batches([batch])).unify_dictionaries()
+                table.validate(full=True)
+            values, categories = frame_columns(table)
+            yield Columns(str(self.path), values, categories, start=start)
+            start += batch.num_rows
+
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+        with _careful(self.path):
+            file = _opened(str(self.path))
+            yield from file.iter_batches(_BATCH, columns=list(names), use_threads=True)
+
+
+def parquet_batches(path: Path) -> ParquetBatches:
+    """What the end of a Parquet file says about its columns; nothing else is read."""
+    with _careful(path):
+        file = _opened(str(path))
+        schema, lines = file.schema_arrow, file.metadata.num_rows
+    return ParquetBatches(path, schema, _names(path, schema), lines)
+
+
+def _arrow() -> Any:
+    return library("pyarrow", needed_for="Parquet files", extra="parquet")
+
+
+def _opened(source: Any) -> Any:
+    parquet = library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")
+    return parquet.ParquetFile(source, page_checksum_verification=True)
+
+
+@contextmanager
+def _careful(path: Path) -> Iterator[None]:
+    """Say of which file the library complains."""
+    arrow = _arrow()
+    try:
+        yield
+    except InvalidInput:
+        raise
     except (arrow.ArrowException, OSError, ValueError) as problem:
         said = (str(problem).splitlines() or ["no reason given"])[0][:200]
         raise InvalidInput(
             f"{path} is a damaged, unfinished or unusual Parquet file ({said}); write it again, or "
             "read it into a data frame and pass that"
         ) from None
-    names = table.column_names
+
+
+def _with_text(table: Any) -> Any:
+    """The same table with text where a writer did not mark it as such."""
+    arrow = _arrow()
+    for place, column in enumerate(table.schema):
+        if arrow.types.is_binary(column.type) or arrow.types.is_large_binary(column.type):
+            text = table.column(place).cast(arrow.string())
+            table = table.set_column(place, column.name, text)
+    return table
+
+
+def _names(path: Path, schema: Any) -> list[str]:
+    names = list(schema.names)
     for name in names:
         if not name.strip() or names.count(name) > 1:
             raise InvalidInput(
@@ -44,8 +123,8 @@ def parquet_columns(path: Path, raw: bytes) -> Columns:
                 "of its own"
             )
     # pandas stores the line numbers of a frame that was filtered or sorted.
-    table = table.drop_columns([name for name in names if _UNNAMED_INDEX.fullmatch(name)])
-    if not table.num_rows or not table.num_columns:
-        raise InvalidInput(f"{path} has no data lines; add one line for each cell")
-    values, categories = frame_columns(table)
-    return Columns(str(path), values, categories)
+    return [name for name in names if not _UNNAMED_INDEX.fullmatch(name)]
+
+
+def _no_lines(path: Path) -> InvalidInput:
+    return InvalidInput(f"{path} has no data lines; add one line for each cell")

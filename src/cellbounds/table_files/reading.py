@@ -11,7 +11,7 @@ from cellbounds.table_files.excel import excel_columns
 from cellbounds.table_files.kinds import Kind, bytes_of, check_name, kind_of
 from cellbounds.table_files.parquet import parquet_columns
 
-__all__ = ["read_columns"]
+__all__ = ["check_options", "read_columns"]
 
 
 def read_columns(path: Path, *, encoding: str, delimiter: str, sheet: str | None) -> Columns:
@@ -19,16 +19,23 @@ def read_columns(path: Path, *, encoding: str, delimiter: str, sheet: str | None
     raw = bytes_of(path)
     kind = kind_of(path, raw)
     check_name(path, kind)
-    if sheet is not None and kind is not Kind.EXCEL:
-        raise InvalidInput(
-            f"sheet={sheet!r}, but {path} is no Excel workbook; leave sheet out (--sheet)"
-        )
+    check_options(str(path), kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
     if kind is Kind.TEXT:
         header, rows = rows_of(path, raw, encoding, delimiter)
         values = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
         return Columns(str(path), values)
-    if encoding.lower() not in ("utf-8", "utf8") or delimiter != ",":
-        raise InvalidInput(
-            f"{path} is {kind.value}: encoding and delimiter belong to CSV files; leave them out"
-        )
     return excel_columns(path, raw, sheet) if kind is Kind.EXCEL else parquet_columns(path, raw)
+
+
+def check_options(
+    where: str, kind: Kind, *, encoding: str, delimiter: str, sheet: str | None
+) -> None:
+    """Refuse options that belong to files of another kind."""
+    if sheet is not None and kind is not Kind.EXCEL:
+        raise InvalidInput(
+            f"sheet={sheet!r}, but {where} is no Excel workbook; leave sheet out (--sheet)"
+        )
+    if kind is not Kind.TEXT and (encoding.lower() not in ("utf-8", "utf8") or delimiter != ","):
+        raise InvalidInput(
+            f"{where} is {kind.value}: encoding and delimiter belong to CSV files; leave them out"
+        )

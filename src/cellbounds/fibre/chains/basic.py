@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -192,21 +193,23 @@ def _sampler(edges: list[_Edge]) -> Sampler:
     share = np.cumsum([float(edge.count) for edge in edges])
     share /= share[-1]
 
-    def draw(numbers: FloatArray) -> tuple[IntArray, IntArray]:
-        # Rounding could leave the last share below a number next to one.
-        chosen = np.minimum(np.searchsorted(share, numbers[:, 0], side="right"), len(edges) - 1)
-        corners = np.empty((len(numbers), 4), dtype=np.int64)
-        for place, edge in enumerate(edges):
-            lines = np.flatnonzero(chosen == place)
-            at = numbers[lines]
-            base = edge.separator[_pick(at[:, 1], len(edge.separator))]
-            one, two = _pair(at[:, 2], at[:, 3], len(edge.left))
-            here, there = _pair(at[:, 4], at[:, 5], len(edge.right))
-            for corner, (a, b) in enumerate(((one, here), (one, there), (two, here), (two, there))):
-                corners[lines, corner] = base + edge.left[a] + edge.right[b]
-        return corners, np.broadcast_to(SIGNS, corners.shape)
+    # A function of a module, so that chains may run in other processes.
+    return Sampler(NUMBERS, partial(_drawn, edges, share))
 
-    return Sampler(NUMBERS, draw)
+
+def _drawn(edges: list[_Edge], share: FloatArray, numbers: FloatArray) -> tuple[IntArray, IntArray]:
+    # Rounding could leave the last share below a number next to one.
+    chosen = np.minimum(np.searchsorted(share, numbers[:, 0], side="right"), len(edges) - 1)
+    corners = np.empty((len(numbers), 4), dtype=np.int64)
+    for place, edge in enumerate(edges):
+        lines = np.flatnonzero(chosen == place)
+        at = numbers[lines]
+        base = edge.separator[_pick(at[:, 1], len(edge.separator))]
+        one, two = _pair(at[:, 2], at[:, 3], len(edge.left))
+        here, there = _pair(at[:, 4], at[:, 5], len(edge.right))
+        for corner, (a, b) in enumerate(((one, here), (one, there), (two, here), (two, there))):
+            corners[lines, corner] = base + edge.left[a] + edge.right[b]
+    return corners, np.broadcast_to(SIGNS, corners.shape)
 
 
 def _pick(number: FloatArray, count: int) -> IntArray:

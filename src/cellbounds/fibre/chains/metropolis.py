@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from cellbounds.fibre.chains.running import ChainDraws, Plan, run
 from cellbounds.fibre.chains.starting import SECONDS, start_tables
 from cellbounds.methods.general.problem import Problem, make_problem
 from cellbounds.releases import Prior, Release
+from cellbounds.sharing import checked_executor
 from cellbounds.table import Table
 
 __all__ = ["PROPOSALS", "run_chain"]
@@ -51,6 +53,7 @@ def run_chain(
     deadline: float | None = None,
     stop: Callable[[], bool] | None = None,
     block: int = BLOCK,
+    executor: Executor | None = None,
 ) -> ChainDraws:
     """Draw consistent tables by Metropolis chains, with probabilities in the ratio of weights.
 
@@ -82,6 +85,8 @@ def run_chain(
         then is returned. So is what was drawn before Ctrl-C.
     block
         Steps between two looks at these. It does not change what is drawn.
+    executor
+        Workers to share the chains with. They do not change what is drawn.
 
     Raises
     ------
@@ -104,6 +109,7 @@ def run_chain(
     if proposal not in PROPOSALS:
         raise InvalidInput(f"proposal {proposal!r}; choose one of {', '.join(PROPOSALS)}")
     plan = _plan(release, chains, draws, burn_in, thin, progress, deadline, stop, block)
+    plan = replace(plan, executor=checked_executor(executor))
     _check_latent(weights, latent)
     supported = _supported(release, weights)
     generator = np.random.default_rng(rng)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.errors import Unsettled
-from cellbounds.fibre.chains.ground import Book, book_of, limits_of, list_rows, usable
-from cellbounds.fibre.chains.moves import Moves
+from cellbounds.fibre.chains.ground import Book, Limits, book_of, limits_of, list_rows, usable
+from cellbounds.fibre.chains.moves import Moves, Sampler
 from cellbounds.methods.general.problem import Problem
+from cellbounds.sharing import shared
 from cellbounds.wide import FloatArray
 
+if TYPE_CHECKING:
+    from cellbounds.fibre.chains.stepping import Law
+
 __all__ = ["ChainDraws", "Plan", "run"]
+
+ROUND = 1.0
+"""Seconds that workers are about to be busy before somebody looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +69,7 @@ class ChainDraws:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """How long chains run, and what may end them."""
+    """How long chains run, what may end them, and who helps."""
 
     chains: int
     draws: int
@@ -69,25 +79,70 @@ class Plan:
     deadline: float | None
     stop: Callable[[], bool] | None
     block: int
+    executor: Executor | None = None
 
     @property
     def steps(self) -> int:
         """Steps of each chain."""
         return self.burn_in + self.draws * self.thin
 
-    def blocks(self) -> Iterator[tuple[int, bool]]:
-        """Steps to make at once, and whether they count for the acceptance rate."""
-        for first, last, counts in (
-            (0, self.burn_in, False),
-            (self.burn_in, self.steps, True),
-        ):
-            for begin in range(first, last, self.block):
-                yield min(self.block, last - begin), counts
-
     def over(self) -> bool:
         """Whether it is time to stop."""
         late = self.deadline is not None and time.monotonic() >= self.deadline
         return late or (self.stop is not None and self.stop())
+
+    def say(self, done: int) -> None:
+        """Tell the listener how many steps each chain has made."""
+        if self.progress is not None:
+            self.progress(done * self.chains, self.steps * self.chains)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """What is the same for all chains. Without a book moves are drawn."""
+
+    limits: Limits
+    law: Law
+    book: Book | None
+    sampler: Sampler | None
+    thin: int
+    two_step: bool
+
+    def moves(self, chain: Chain, steps: int) -> Book:
+        """The moves for the next steps: all of them, or newly drawn ones in order."""
+        if self.book is not None:
+            return self.book
+        assert self.sampler is not None  # moves are listed or drawn
+        cells, changes = self.sampler.draw(chain.moves.random((steps, self.sampler.numbers)))
+        width = cells.shape[1]
+        starts = np.arange(0, steps * width + 1, width)
+        nothing = np.zeros(0, dtype=np.int64)
+        return Book(starts, cells.ravel(), np.ascontiguousarray(changes).ravel(), nothing, nothing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """Where a chain is: its table, the sums of rows, steps to the next table that is kept.
+
+    Each chain has its own seeds: for the steps, for the means and for moves that are drawn.
+    """
+
+    counts: IntArray
+    sums: IntArray
+    wait: int
+    state: IntArray
+    means: np.random.Generator
+    moves: np.random.Generator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stretch:
+    """Some steps of a chain: where they led, what was kept, how many proposals were accepted."""
+
+    chain: Chain
+    counts: IntArray
+    means: FloatArray
+    accepted: int
 
 
 def run(
@@ -107,51 +162,35 @@ def run(
     Unsettled
         If the time was over before the first draw.
     """
-    from cellbounds.fibre.chains.stepping import Law, advance, row_sums
-
-    rows = list_rows(problem)
-    made, changed = usable(problem, rows, moves)
-    limits = limits_of(problem, rows, changed)
-    law = Law(
-        np.array([-1.0 if shape is None else float(shape) for shape, _ in weights.kinds]),
-        np.array([float(factor) for _, factor in weights.kinds]),
-        np.array([_logarithm(factor) for _, factor in weights.kinds]),
-        latent,
-    )
+    ground, chains = _begun(problem, weights, moves, proposal, latent, plan, first, rng)
     size = len(problem.lower)
-    counts = np.array(first, dtype=np.int64)
-    sums = [row_sums(limits, one) for one in counts]
-    clocks = np.tile(np.array([plan.burn_in + plan.thin, 0], dtype=np.int64), (plan.chains, 1))
     kept = np.zeros((plan.chains, plan.draws, size), dtype=np.int64)
     means = np.zeros((plan.chains, plan.draws if latent else 0, size))
-    # One seed for the steps, one for the means and one for moves that are drawn, chain by chain.
-    seeds = rng.integers(0, 2**63, size=(plan.chains, 3))
-    states = seeds[:, :1].astype(np.uint64)
-    gammas = [np.random.default_rng(int(seed)) for seed in seeds[:, 1]]
-    books = _books(made, [np.random.default_rng(int(seed)) for seed in seeds[:, 2]])
-    # Moves that are drawn all keep the summed table: the other family is empty.
-    two_step = proposal == "two-step" and made.sampler is None
-    accepted, counted, done, stopped = np.zeros(plan.chains), 0, 0, False
-    whole = 0
+    accepted, done, whole, stopped = np.zeros(plan.chains), 0, 0, False
+    block = plan.block
     try:
-        for steps, counts_for in plan.blocks():
+        while done < plan.steps:
             if plan.over():
                 stopped = True
                 break
-            for chain in range(plan.chains):
-                hits = advance(
-                    books(chain, steps), limits, law, counts[chain], sums[chain], clocks[chain],
-                    plan.thin, steps, two_step, made.sampler is not None,
-                    states[chain], gammas[chain], kept[chain], means[chain],
-                )  # fmt: skip
-                accepted[chain] += hits if counts_for else 0
-            counted += steps if counts_for else 0
+            begun = time.monotonic()
+            # No block has steps before and after burn-in: only those after it count.
+            counts_for = done >= plan.burn_in
+            steps = min(block, (plan.steps if counts_for else plan.burn_in) - done)
+            pieces = [(ground, chain, steps) for chain in chains]
+            # A block that is cut short is left out: all chains keep the same number of tables.
+            made = [one for _, one in shared(plan.executor, _stretch, pieces)]
+            chains = [one.chain for one in made]
+            for k, one in enumerate(made):
+                kept[k, whole : whole + len(one.counts)] = one.counts
+                means[k, whole : whole + len(one.means)] = one.means
+            accepted += [one.accepted if counts_for else 0 for one in made]
+            whole += len(made[0].counts)
             done += steps
-            whole = int(clocks[0, 1])
-            if plan.progress is not None:
-                plan.progress(done * plan.chains, plan.steps * plan.chains)
+            plan.say(done)
+            if plan.executor is not None and time.monotonic() - begun < ROUND / 2:
+                block *= 2
     except KeyboardInterrupt:
-        # A block that was cut short is left out: all chains keep the same number of tables.
         stopped = True
         if not whole:
             raise
@@ -163,11 +202,74 @@ def run(
     return ChainDraws(
         kept[:, :whole],
         moves,
-        accepted / max(counted, 1),
+        accepted / max(done - plan.burn_in, 1),
         means[:, :whole] if latent else None,
         stopped and whole < plan.draws,
         proposal,
     )
+
+
+def _begun(
+    problem: Problem,
+    weights: Weights,
+    moves: Moves,
+    proposal: str,
+    latent: bool,
+    plan: Plan,
+    first: IntArray,
+    rng: np.random.Generator,
+) -> tuple[Ground, list[Chain]]:
+    from cellbounds.fibre.chains.stepping import Law, row_sums
+
+    rows = list_rows(problem)
+    made, changed = usable(problem, rows, moves)
+    law = Law(
+        np.array([-1.0 if shape is None else float(shape) for shape, _ in weights.kinds]),
+        np.array([float(factor) for _, factor in weights.kinds]),
+        np.array([_logarithm(factor) for _, factor in weights.kinds]),
+        latent,
+    )
+    ground = Ground(
+        limits_of(problem, rows, changed),
+        law,
+        book_of(made) if made.sampler is None else None,
+        made.sampler,
+        plan.thin,
+        # Moves that are drawn all keep the summed table: the other family is empty.
+        proposal == "two-step" and made.sampler is None,
+    )
+    counts = np.array(first, dtype=np.int64)
+    seeds = rng.integers(0, 2**63, size=(plan.chains, 3))
+    chains = [
+        Chain(
+            counts[k],
+            row_sums(ground.limits, counts[k]),
+            plan.burn_in + plan.thin,
+            seeds[k, :1].astype(np.uint64),
+            np.random.default_rng(int(seeds[k, 1])),
+            np.random.default_rng(int(seeds[k, 2])),
+        )
+        for k in range(plan.chains)
+    ]
+    return ground, chains
+
+
+def _stretch(ground: Ground, chain: Chain, steps: int) -> Stretch:
+    """Run by a worker: some steps of one chain, which stays as it was."""
+    from cellbounds.fibre.chains.stepping import advance
+
+    chain = copy.deepcopy(chain)
+    cells = len(chain.counts)
+    room = 0 if steps < chain.wait else 1 + (steps - chain.wait) // ground.thin
+    kept = np.zeros((room, cells), dtype=np.int64)
+    means = np.zeros((room if ground.law.latent else 0, cells))
+    clock = np.array([chain.wait, 0], dtype=np.int64)
+    accepted = advance(
+        ground.moves(chain, steps), ground.limits, ground.law, chain.counts, chain.sums, clock,
+        ground.thin, steps, ground.two_step, ground.sampler is not None,
+        chain.state, chain.means, kept, means,
+    )  # fmt: skip
+    return Stretch(replace(chain, wait=int(clock[0])), kept, means, int(accepted))
 
 
 def _logarithm(factor: Fraction) -> float:
@@ -175,20 +277,3 @@ def _logarithm(factor: Fraction) -> float:
     if not factor:
         return 0.0
     return math.log(factor.numerator) - math.log(factor.denominator)
-
-
-def _books(moves: Moves, generators: list[np.random.Generator]) -> Callable[[int, int], Book]:
-    """The moves for the next steps of a chain: all of them, or newly drawn ones in order."""
-    sampler = moves.sampler
-    if sampler is None:
-        book = book_of(moves)
-        return lambda _chain, _steps: book
-    nothing = np.zeros(0, dtype=np.int64)
-
-    def drawn(chain: int, steps: int) -> Book:
-        cells, changes = sampler.draw(generators[chain].random((steps, sampler.numbers)))
-        width = cells.shape[1]
-        starts = np.arange(0, steps * width + 1, width)
-        return Book(starts, cells.ravel(), np.ascontiguousarray(changes).ravel(), nothing, nothing)
-
-    return drawn

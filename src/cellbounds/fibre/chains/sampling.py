@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def chain_draws(
     start: Table | None = None,
     progress: Callable[[int, int], None] | None = None,
     deadline: float | None = None,
+    executor: Executor | None = None,
 ) -> Draws:
     """Run chains until they have drawn `size` tables together."""
     if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
@@ -85,6 +87,7 @@ def chain_draws(
         latent=latent,
         progress=progress,
         deadline=deadline,
+        executor=executor,
     )
     used, connected = drawn.moves, _connectivity(release, weights, drawn.moves)
     shape, means = release.domain.shape, drawn.means

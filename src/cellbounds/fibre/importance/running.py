@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +20,9 @@ from cellbounds.fibre.importance.drawing import NORMAL, UNIFORM, URN, Law, draw_
 from cellbounds.fibre.importance.estimates import Estimate, ImportanceDraws
 from cellbounds.fibre.importance.plan import Plan, make_plan, with_values
 from cellbounds.fibre.importance.propagation import Bounds, probe, propagate_root
+from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
+from cellbounds.sharing import Until, checked_executor, shared
 from cellbounds.wide import FloatArray
 
 __all__ = ["Proposal", "estimate_count", "importance_draws", "log_proposals", "make_proposal"]
@@ -31,6 +35,10 @@ TRIAL_SHARE = 0.3
 
 QUICK, LARGEST_BLOCK = 0.1, 64
 """Seconds within which a block of draws makes the next one twice as large, and its largest size."""
+
+PIECE, PIECES = 0.5, 16
+"""Seconds that a worker draws before it is asked again, and how many pieces there are at least, so
+that several workers have something to do."""
 
 PROBED = 20_000_000
 """Visits to entries of rows that may be spent on refuting single values beforehand."""
@@ -209,6 +217,7 @@ def importance_draws(
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
     deadline: float | None = None,
+    executor: Executor | None = None,
 ) -> ImportanceDraws:
     """Draw tables that fit a release, with weights that make up for how they were drawn.
 
@@ -229,6 +238,8 @@ def importance_draws(
         Called with the draws made and the draws in all.
     deadline
         A time of ``time.monotonic()`` at which to stop.
+    executor
+        Workers to share the draws with. They do not change what is drawn.
 
     Raises
     ------
@@ -242,16 +253,11 @@ def importance_draws(
     seeds = [int(one) for one in rng.integers(0, 2**63, size=2)]
     proposal = make_proposal(release, weights, seeds[0], deadline)
     blocks: list[tuple[IntArray, FloatArray]] = []
-    done, size = 0, 1
+    effort = Effort(deadline, checked_executor(executor), None, progress)
     try:
-        while done < draws and not (done and deadline is not None and time.monotonic() > deadline):
-            begun = time.monotonic()
-            blocks.append(proposal.drawn(seeds[1], done, min(size, draws - done)))
-            done += len(blocks[-1][1])
-            if time.monotonic() - begun < QUICK:
-                size = min(2 * size, LARGEST_BLOCK)
-            if progress is not None:
-                progress(done, draws)
+        for block in _blocks(proposal, seeds[1], draws, effort):
+            blocks.append(block)
+            effort.say(sum(len(logs) for _, logs in blocks), draws)
     except KeyboardInterrupt:
         if not blocks:
             raise
@@ -260,16 +266,62 @@ def importance_draws(
     return replace(found, stopped_early=found.attempts < draws)
 
 
+def _blocks(
+    proposal: Proposal, seed: int, draws: int, effort: Effort
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Blocks of draws in their order, at least one. How they are cut does not change them."""
+    done, size, took = 0, 1, 0.0
+    while done < draws and not (done and effort.spent):
+        if effort.executor is not None and took > QUICK:
+            yield from _blocks_of_workers(proposal, seed, done, draws, took / done, effort)
+            return
+        begun = time.monotonic()
+        block = proposal.drawn(seed, done, min(size, draws - done))
+        yield block
+        done += len(block[1])
+        seconds = time.monotonic() - begun
+        took += seconds
+        if seconds < QUICK:
+            size = min(2 * size, LARGEST_BLOCK)
+
+
+def _blocks_of_workers(
+    proposal: Proposal, seed: int, done: int, draws: int, pace: float, effort: Effort
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """The rest of the draws, in pieces that are worth sending: `pace` is the time for a draw."""
+    size = max(1, min(int(PIECE / pace), -(-(draws - done) // PIECES)))
+    until = Until.of(effort.left)
+    pieces = [
+        (proposal, seed, first, min(size, draws - first), until)
+        for first in range(done, draws, size)
+    ]
+    with closing(shared(effort.executor, _drawn, pieces)) as found:
+        for _, block in found:
+            if block is None:
+                return  # the time was over
+            yield block
+
+
+def _drawn(
+    proposal: Proposal, seed: int, first: int, count: int, until: Until
+) -> tuple[IntArray, FloatArray] | None:
+    """Run by a worker; None if there was no time to begin."""
+    return None if until.left == 0 else proposal.drawn(seed, first, count)
+
+
 def estimate_count(
     release: Release,
     *,
     draws: int = 1000,
     rng: np.random.Generator,
     deadline: float | None = None,
+    executor: Executor | None = None,
 ) -> Estimate:
     """About how many tables fit a release, with the error of the estimate.
 
     The mean over all draws of one over the probability of the table drawn; dead ends count zero.
     """
     weights = Uniform().weights(release.domain)
-    return importance_draws(release, weights, draws=draws, rng=rng, deadline=deadline).estimate
+    return importance_draws(
+        release, weights, draws=draws, rng=rng, deadline=deadline, executor=executor
+    ).estimate

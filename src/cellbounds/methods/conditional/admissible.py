@@ -76,8 +76,7 @@ def admissible_sums(
 
 def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
     """Rows without priors, and the others."""
-    facts = problem.facts
-    if not (facts.on_rows or facts.on_cells or facts.on_parts):
+    if problem.bare:
         return np.arange(problem.height), np.arange(0)
     listed = np.zeros(problem.height, dtype=bool)
     for row, _ in problem.cell_values:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.conditional.lists import ListedRow
+from cellbounds.methods.conditional.offsets import runs_of
 from cellbounds.methods.conditional.solution import Solution
 from cellbounds.methods.conditional.sumset import SumSet
 from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
@@ -31,18 +33,22 @@ class CellCounts:
         self._listed = {row for row, _ in solution.problem.cell_values}
         self._values: dict[int, list[ValueSet]] = {}
 
-    def bounds(self) -> tuple[IntArray, IntArray]:
-        """Smallest and largest count of every cell, distinct rows by columns."""
+    def bounds(self, rows: Sequence[int] | None = None) -> tuple[IntArray, IntArray]:
+        """Smallest and largest count of every cell, distinct rows by columns.
+
+        If some rows are named, the others are left at 0.
+        """
         solution = self._solution
-        plain = [row for row in range(solution.problem.height) if row not in self._listed]
+        wanted = range(solution.problem.height) if rows is None else rows
+        plain = [row for row in wanted if row not in self._listed]
         feasible = [solution.feasible[row] for row in plain]
         found = self._extremes(np.array(plain, dtype=np.int64), feasible)
-        if not self._listed:
+        if len(plain) == solution.problem.height:
             return found
         shape = (solution.problem.height, solution.problem.width)
         lower, upper = np.zeros(shape, dtype=object), np.zeros(shape, dtype=object)
         lower[plain], upper[plain] = found
-        for row in self._listed:
+        for row in self._listed.intersection(wanted):
             for column, values in enumerate(self.row_values(row)):
                 lower[row, column], upper[row, column] = values.smallest, values.largest
         return lower, upper
@@ -211,85 +217,141 @@ class CellCounts:
     def _by_lists(self, row: int) -> list[ValueSet]:
         solution = self._solution
         listed = ListedRow(solution.problem, solution.evaluator, row)
-        values: list[set[int]] = [set() for _ in range(solution.problem.width)]
+        held: list[set[tuple[int, int]]] = [set() for _ in range(solution.problem.width)]
         for total in solution.feasible[row].values:
-            for column, held in enumerate(values):
-                held.update(listed.cell_values(total, column))
-        return [ValueSet.from_values(held) for held in values]
+            for intervals, (first, bits) in zip(held, listed.counts(total), strict=True):
+                for start, length in runs_of(bits):
+                    intervals.add((first + start, first + start + length - 1))
+        return [ValueSet.from_intervals(intervals) for intervals in held]
 
     def _by_intervals(self, row: int) -> list[ValueSet]:
         solution = self._solution
         exact = solution.shapes.exact[row]
-        sums = solution.feasible[row].values
+        sums = solution.feasible[row]
         scale = int(solution.problem.scale[row])
         results: list[ValueSet | None] = [None] * solution.problem.width
         for column in np.flatnonzero(exact).tolist():
             share = int(solution.shapes.share[row, column])
-            results[column] = _scaled(sums, share, scale)
+            results[column] = _scaled(sums.values, share, scale)
         if not exact.all():
             singles, runs = self._split(row, sums)
-            intervals = self._intervals(row, singles)
-            for first, last, step in runs:
-                part = SumSet([(first, last, step)])
-                lower, upper = self._extremes(np.array([row]), [part])
-                for column, (low, high) in enumerate(zip(lower[0], upper[0], strict=True)):
-                    end = None if high is UNBOUNDED else int(high)
-                    intervals[column].append((int(low), end))
+            lows, highs = self._intervals(row, singles)
+            # A long run gives one interval.
+            ends = [self._extremes(np.array([row]), [SumSet([run])]) for run in runs]
             for column in np.flatnonzero(~exact).tolist():
-                results[column] = ValueSet.from_intervals(intervals[column])
+                found = lows[column], highs[column]
+                more = [(low[0, column], high[0, column]) for low, high in ends]
+                results[column] = _collected(*found, more)
         return [one for one in results if one is not None]
 
-    def _split(self, row: int, sums: ValueSet) -> tuple[list[int], list[Progression]]:
+    def _split(self, row: int, sums: SumSet) -> tuple[IntArray, list[Progression]]:
         """Sums to evaluate one by one, and long runs of which the ends tell everything."""
         solution = self._solution
         begin = solution.sums.begin[row]
         step = int(solution.shapes.step[row])
-        singles: list[Iterable[int]] = []
+        firsts, lasts, progressions = sums.runs()
+        singles: list[IntArray] = []
         runs: list[Progression] = []
         borders: dict[int, int] = {}  # few strides, but perhaps very many progressions
+
+        def border_of(begin: int, stride: int) -> int:
+            if stride not in borders:
+                borders[stride] = begin + solution.shapes.touch(row, stride)
+            return borders[stride]
+
         count = 0
-        for first, last, stride in sums.progressions:
+        if len(firsts):
+            cuts = lasts
+            if begin is not None and step == 1 and (firsts != lasts).any():
+                starts = np.maximum(firsts, border_of(begin, 1))
+                long = np.asarray(lasts - starts > _SHORT, dtype=bool)
+                runs += zip(
+                    starts[long].tolist(), lasts[long].tolist(), itertools.repeat(1), strict=False
+                )
+                cuts = np.where(long, starts - 1, lasts)
+            count += int((cuts - firsts + 1).sum())
+            self._check_effort(row, count)
+            singles.append(_ranges(firsts, cuts - firsts + 1))
+        for first, last, stride in progressions:
             cut = last
             if begin is not None and stride % step == 0 and first != last:
-                border = borders.get(stride)
-                if border is None:
-                    border = borders[stride] = begin + solution.shapes.touch(row, stride)
+                border = border_of(begin, stride)
                 start = first + max(0, -(-(border - first) // stride)) * stride
                 if last is None or last - start > _SHORT * stride:
                     runs.append((start, last, stride))
                     cut = start - stride
             if cut is not None and cut >= first:
-                singles.append(range(first, cut + 1, stride))
                 count += (cut - first) // stride + 1
-        self._check_effort(row, count)
-        return list(itertools.chain.from_iterable(singles)), runs
+                self._check_effort(row, count)
+                singles.append(_numbers(first, cut, stride))
+        return np.concatenate(singles) if singles else np.zeros(0, dtype=np.int64), runs
 
-    def _intervals(self, row: int, sums: list[int]) -> list[list[tuple[int, int | None]]]:
+    def _intervals(self, row: int, sums: IntArray) -> tuple[list[IntArray], list[IntArray]]:
+        """The counts of each cell over some sums, as disjoint intervals in increasing order."""
         solution = self._solution
         width = solution.problem.width
-        intervals: list[list[tuple[int, int | None]]] = [[] for _ in range(width)]
         block = max(1, (1 << 20) // width)
+        parts: list[list[tuple[IntArray, IntArray]]] = [[] for _ in range(width)]
         for start in range(0, len(sums), block):
             part = sums[start : start + block]
-            values = solution.evaluator.sums_array(part, max(part))
-            smallest, largest = solution.evaluator.cell_ranges(np.array([row]), values[None, :])
+            values = solution.evaluator.sums_array(part, int(part.max()))
+            smallest, largest = solution.evaluator.cell_ranges(
+                np.array([row]), solution.evaluator.shortened(values[None, :])
+            )
             for column in range(width):
-                intervals[column] += _united(smallest[column, 0], largest[column, 0])
-        return intervals
+                parts[column].append(_united(smallest[column, 0], largest[column, 0]))
+        none = np.zeros(0, dtype=np.int64)
+        found = [
+            (none, none)
+            if not pieces
+            else pieces[0]
+            if len(pieces) == 1
+            else _united(*(np.concatenate(ends) for ends in zip(*pieces, strict=True)))
+            for pieces in parts
+        ]
+        return [low for low, _ in found], [high for _, high in found]
 
 
 def _padded(values: list[int], length: int) -> list[int]:
     return values + values[-1:] * (length - len(values))
 
 
-def _united(lows: IntArray, highs: IntArray) -> list[tuple[int, int | None]]:
-    """Unite many intervals into disjoint ones."""
-    order = np.argsort(lows, kind="stable")
-    lows, reach = lows[order], np.maximum.accumulate(highs[order])
+def _collected(lows: IntArray, highs: IntArray, more: list[tuple[Any, Any]]) -> ValueSet:
+    """Disjoint intervals in order and some more, of which the last may have no end, as one set."""
+    if any(high is UNBOUNDED for _, high in more):
+        found: list[tuple[int, int | None]] = [*zip(lows.tolist(), highs.tolist(), strict=True)]
+        found += [(int(low), None if high is UNBOUNDED else int(high)) for low, high in more]
+        return ValueSet.from_intervals(found)
+    if more:
+        ends = (np.array(side) for side in zip(*more, strict=True))
+        lows, highs = _united(
+            *(np.concatenate(both) for both in zip((lows, highs), ends, strict=True))
+        )
+    return ValueSet(zip(lows.tolist(), highs.tolist(), itertools.repeat(1), strict=False))
+
+
+def _ranges(firsts: IntArray, lengths: IntArray) -> IntArray:
+    """So many whole numbers from each first one on, one range after the other."""
+    ends = np.cumsum(lengths.astype(np.int64))
+    lengths = lengths.astype(np.int64)
+    return np.asarray(np.repeat(firsts - ends + lengths, lengths) + np.arange(int(ends[-1])))
+
+
+def _numbers(first: int, last: int, step: int) -> IntArray:
+    """A progression as an array, of Python integers where int64 would not do."""
+    if last < SAFE:
+        return np.arange(first, last + 1, step)
+    return np.array(range(first, last + 1, step), dtype=object)
+
+
+def _united(lows: IntArray, highs: IntArray) -> tuple[IntArray, IntArray]:
+    """Unite many intervals into disjoint ones: the first and last of each, in order."""
+    if (lows[1:] < lows[:-1]).any():
+        order = np.argsort(lows, kind="stable")
+        lows, highs = lows[order], highs[order]
+    reach = np.maximum.accumulate(highs)
     gaps = np.flatnonzero(lows[1:] > reach[:-1] + 1)
-    firsts = lows[np.concatenate(([0], gaps + 1))]
-    lasts = reach[np.concatenate((gaps, [len(lows) - 1]))]
-    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+    return np.concatenate((lows[:1], lows[gaps + 1])), np.concatenate((reach[gaps], reach[-1:]))
 
 
 def _scaled(sums: ValueSet, share: int, scale: int) -> ValueSet:

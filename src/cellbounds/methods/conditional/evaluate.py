@@ -36,10 +36,10 @@ class Evaluator:
         self._problem = problem
         scales = set(problem.scale.tolist())
         # Division by one number is several times faster than by an array.
-        self._common = scales.pop() if len(scales) == 1 else None
-        self._capped = bool((problem.cell_upper >= 0).any())
-        self._raised = bool((problem.cell_lower > 0).any())
-        self._lift = int(problem.scale.max(initial=1))
+        self._common = next(iter(scales)) if len(scales) == 1 else None
+        self._capped = not problem.bare and bool((problem.cell_upper >= 0).any())
+        self._raised = not problem.bare and bool((problem.cell_lower > 0).any())
+        self._lift = max(scales, default=1)
         # ceil(x/s) = (x-1)//s + 1, and the smallest integer above x/s is x//s + 1; likewise below.
         whole = [problem.low, ~problem.low_open + 0, problem.high, problem.high_open + 0]
         whole += [problem.cell_lower, problem.cell_upper]
@@ -68,7 +68,7 @@ class Evaluator:
             upper = np.where(known >= 0, np.minimum(upper, known), upper)
         return lower, upper
 
-    def _shortened(self, sums: IntArray) -> IntArray:
+    def shortened(self, sums: IntArray) -> IntArray:
         """Sums in 32 bits, where division is several times faster, if all products fit."""
         if sums.dtype != np.int64 or self._problem.needs_objects or self._common is None:
             return sums
@@ -86,7 +86,7 @@ class Evaluator:
 
     def admissible(self, rows: IntArray, sums: IntArray) -> BoolArray:
         """Which sums are possible for the row, taken alone and without value lists."""
-        sums = self._shortened(sums)
+        sums = self.shortened(sums)
         possible = np.empty(sums.shape, dtype=bool)
         along = min(sums.shape[1], _ALONG)
         down = max(1, _BLOCK // max(1, along * self._problem.width))
@@ -112,7 +112,7 @@ class Evaluator:
         long = sums - lower.sum(axis=0)
         return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
 
-    def sums_array(self, sums: Sequence[Any], largest: int) -> IntArray:
+    def sums_array(self, sums: Sequence[Any] | IntArray, largest: int) -> IntArray:
         """Row sums as an array that is safe to compute with."""
         small = largest < SAFE // 4 and not self._problem.needs_objects
         return np.array(sums, dtype=np.int64 if small else object)

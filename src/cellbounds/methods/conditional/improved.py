@@ -50,15 +50,16 @@ class ImprovedConditional:
     def work(self, facts: Facts, question: Question) -> ImprovedAnswers:
         """Set up the rows."""
         return ImprovedAnswers(
-            layout_of(facts, question), verbal=question.kind == "improved-verbal"
+            layout_of(facts, question), question, verbal=question.kind == "improved-verbal"
         )
 
 
 class ImprovedAnswers(RelaxedWork):
     """Bounds rounded inward to whole numbers."""
 
-    def __init__(self, layout: Layout, *, verbal: bool) -> None:
+    def __init__(self, layout: Layout, question: Question, *, verbal: bool) -> None:
         self._layout, self._verbal = layout, verbal
+        self._places = question.places(layout.facts.domain)
 
     def bounds(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Lower and upper bounds in the shape of the cells asked for."""
@@ -87,11 +88,10 @@ class ImprovedAnswers(RelaxedWork):
             raise InconsistentRelease(
                 f"N={total} is smaller than the rows of {problem.facts.conditional.notation} need"
             )
+        both: list[npt.NDArray[Any]] = [lower, upper]
         if layout.about is About.PARTS:
             widths = layout.behind.widths
             alone = np.where(widths == 1, lower.ravel(), 0)
-            return (
-                layout.shaped(narrowed(np.repeat(alone, widths))),
-                layout.shaped(narrowed(np.repeat(upper.ravel(), widths))),
-            )
-        return layout.shaped(narrowed(lower)), layout.shaped(narrowed(upper))
+            both = [np.repeat(alone, widths), np.repeat(upper.ravel(), widths)]
+        shaped = [self._places.picked(layout.shaped(narrowed(one))) for one in both]
+        return shaped[0], shaped[1]

@@ -39,14 +39,15 @@ class LinearConditional:
 
     def work(self, facts: Facts, question: Question) -> LinearAnswers:
         """Set up the rows of the relaxation."""
-        return LinearAnswers(layout_of(facts, question))
+        return LinearAnswers(layout_of(facts, question), question)
 
 
 class LinearAnswers(RelaxedWork):
     """Bounds of the relaxation."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, question: Question) -> None:
         self._layout = layout
+        self._places = question.places(layout.facts.domain)
 
     def bounds(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Lower and upper bounds as fractions, in the shape of the cells asked for."""
@@ -74,7 +75,7 @@ class LinearAnswers(RelaxedWork):
                 lower[target, column], upper[target, column] = _cell_range(row, column, low, high)
         if layout.about is About.PARTS:
             lower, upper = self._part_bounds(lower, upper)
-        return layout.shaped(lower), layout.shaped(upper)
+        return self._places.picked(layout.shaped(lower)), self._places.picked(layout.shaped(upper))
 
     def _part_bounds(
         self, lower: npt.NDArray[Any], upper: npt.NDArray[Any]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cellbounds.methods.conditional.evaluate import Evaluator
+from cellbounds.methods.conditional.offsets import runs_of
 from cellbounds.methods.conditional.problem import RowProblem
 from cellbounds.methods.conditional.sums import Window
 
@@ -62,22 +63,32 @@ class ListedRow:
             made = window.plus_bits(made, bits)
         return window.holds(made, slack)
 
+    def counts(self, total: int) -> list[tuple[int, int]]:
+        """For each column its attainable counts as (smallest, bits above it), given a sum."""
+        sets = self.cell_sets(total)
+        slack = -1 if sets is None else total - sum(first for first, _ in sets)
+        if sets is None or slack < 0:
+            return [(0, 0)] * self._width
+        window = Window(slack + 1)
+        found = []
+        for column, (first, bits) in enumerate(sets):
+            others = window.nothing()
+            for place, (_, more) in enumerate(sets):
+                if place != column:
+                    others = window.plus_bits(others, more)
+            made, limit = others
+            made |= (1 << (slack + 1)) - (1 << limit)
+            # An offset goes with what is left of the slack: the bits of the others turned round.
+            found.append((first, bits & int(f"{made:0{slack + 1}b}"[::-1], 2)))
+        return found
+
     def cell_values(self, total: int, column: int) -> list[int]:
         """The attainable counts of one cell, given an admissible sum."""
-        sets = self.cell_sets(total)
-        if sets is None:
-            return []
-        slack = total - sum(first for first, _ in sets)
-        window = Window(slack + 1)
-        others = window.nothing()
-        for place, (_, bits) in enumerate(sets):
-            if place != column:
-                others = window.plus_bits(others, bits)
-        first, bits = sets[column]
+        first, bits = self.counts(total)[column]
         return [
-            first + offset
-            for offset in range(bits.bit_length())
-            if bits >> offset & 1 and offset <= slack and window.holds(others, slack - offset)
+            value
+            for start, length in runs_of(bits)
+            for value in range(first + start, first + start + length)
         ]
 
     def fill(self, total: int, column: int | None, value: int | None) -> list[int]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cellbounds.arrays import BoolArray, IntArray
 
-__all__ = ["OffsetSet", "bits_of", "positions", "runs_in", "runs_of"]
+__all__ = ["OffsetSet", "bits_of", "positions", "run_ends", "runs_in", "runs_of"]
 
 
 def bits_of(mask: BoolArray) -> int:
@@ -29,13 +29,16 @@ def positions(bits: int) -> IntArray:
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
 
 
+def run_ends(values: IntArray) -> tuple[IntArray, IntArray]:
+    """First and last of each run of consecutive numbers, from numbers in increasing order."""
+    breaks = np.flatnonzero(values[1:] - values[:-1] != 1)
+    firsts = np.concatenate((values[:1], values[breaks + 1]))
+    return firsts, np.concatenate((values[breaks], values[-1:]))
+
+
 def runs_in(values: IntArray) -> list[tuple[int, int]]:
-    """Runs of consecutive numbers as (first, last), from numbers in increasing order."""
-    if not len(values):
-        return []
-    breaks = np.flatnonzero(np.diff(values) != 1)
-    firsts = values[np.concatenate(([0], breaks + 1))]
-    lasts = values[np.concatenate((breaks, [len(values) - 1]))]
+    """The same as pairs (first, last)."""
+    firsts, lasts = run_ends(values)
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 

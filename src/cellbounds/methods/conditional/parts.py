@@ -6,7 +6,7 @@ prior knowledge about the parts allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class Parts:
     upper: IntArray
     values: dict[int, tuple[int, ...]]
     behind: Behind
+    _ends: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    _found: dict[tuple[int, int, int], tuple[ValueSet, ValueSet]] = field(default_factory=dict)
 
     @classmethod
     def from_known(cls, known: Known, behind: Behind) -> Parts:
@@ -113,19 +115,37 @@ class Parts:
     def part_values(self, cell: int, part: int, sums: ValueSet) -> ValueSet:
         """Attainable counts of one part, from those of its summed cell."""
         places = self.places(cell)
-        if any(place in self.values for place in places):
+        if self.values and any(place in self.values for place in places):
             return self._listed_values(cell, part, sums)
+        # Of a summed cell there may be very many parts, most of them with the same knowledge.
         low, high = int(self.lower[places[part]]), int(self.upper[places[part]])
-        others = [place for place in places if place != places[part]]
-        least = sum(int(self.lower[place]) for place in others)
-        tops = [int(self.upper[place]) for place in others]
-        if any(top < 0 for top in tops):
+        key = (cell, low, high)
+        if key not in self._found or self._found[key][0] is not sums:
+            self._found[key] = sums, self._values_between(cell, low, high, sums)
+        return self._found[key][1]
+
+    def _ends_of(self, cell: int) -> tuple[int, int, int]:
+        """The sum of the parts' lower bounds, of their upper bounds, and how many have none."""
+        if cell not in self._ends:
+            lower, upper = (
+                side[self.behind.starts[cell] : self.behind.starts[cell + 1]].tolist()
+                for side in (self.lower, self.upper)
+            )
+            limits = [one for one in upper if one >= 0]
+            self._ends[cell] = sum(lower), sum(limits), len(upper) - len(limits)
+        return self._ends[cell]
+
+    def _values_between(self, cell: int, low: int, high: int, sums: ValueSet) -> ValueSet:
+        """Attainable counts of a part between two bounds of its own (no lists)."""
+        least, most, endless = self._ends_of(cell)
+        least -= low
+        if endless > (high < 0):
             top = sums.largest
             end = None if isinstance(top, Unbounded) else top - least
             if high >= 0:
                 end = high if end is None else min(end, high)
             return ValueSet([(low, end, 1)])
-        most = sum(tops)
+        most -= max(high, 0)
         if any(step > 1 for _, _, step in sums.progressions):
             _check_effort(sums)
         intervals = []

@@ -56,6 +56,12 @@ class RowProblem:
         """The number of columns."""
         return int(self.low.shape[1])
 
+    @property
+    def bare(self) -> bool:
+        """Whether nothing is known besides the rates and N."""
+        facts = self.facts
+        return not (facts.on_rows or facts.on_cells or facts.on_parts)
+
     def name(self, row: int) -> str:
         """The row's givens in words, for messages."""
         return _row_name(self.facts, int(self.rows[row]))
@@ -135,7 +141,8 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
     kept: Any = rows_kept if len(rows_kept) < shape[0] else slice(None)
     lower, upper = cells.lower.reshape(shape), cells.upper.reshape(shape)
     row_lower, row_upper = rows.lower.reshape(shape[0]), rows.upper.reshape(shape[0])
-    held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0))
+    known = bool(facts.on_rows or facts.on_cells or facts.on_parts)
+    held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0)) if known else ends.zero[:0]
     if held.any():
         raise InconsistentRelease(
             f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
@@ -150,7 +157,7 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
     row_values = {place_of[i]: values for i, values in rows.values.items() if i in place_of}
     total_upper = facts.total.upper
     lower, upper, row_upper = lower[kept], upper[kept], row_upper[kept]
-    if total_upper is not None and (facts.on_rows or facts.on_cells or facts.on_parts):
+    if total_upper is not None and known:
         # A bound of N or more says nothing.
         upper = np.where(upper >= total_upper, NO_LIMIT, upper)
         row_upper = np.where(row_upper >= total_upper, NO_LIMIT, row_upper)

@@ -137,8 +137,8 @@ def row_shapes(problem: RowProblem) -> RowShapes:
         low_open = low_open & (problem.low >= 0)
     if high_open.any():
         high_open = high_open & (problem.high <= scale)
-    empty = problem.cell_upper == 0
-    if empty.any():
+    if not problem.bare:
+        empty = problem.cell_upper == 0
         high, high_open = np.where(empty, np.minimum(high, 0), high), high_open & ~empty
     fixed = low >= high
     under, over = problem.scale - low.sum(axis=1), high.sum(axis=1) - problem.scale

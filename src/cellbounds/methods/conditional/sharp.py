@@ -23,6 +23,7 @@ from cellbounds.methods.conditional.witness import between, row_sum_for, table_w
 from cellbounds.methods.protocol import ExactWork, Question
 from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Release
+from cellbounds.results.places import WholeMargin
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.structure import Facts
 from cellbounds.table import Table
@@ -48,7 +49,7 @@ class SharpConditional:
 
     def work(self, facts: Facts, question: Question) -> SharpAnswers:
         """Find the feasible row sums; the rest follows when asked for."""
-        return SharpAnswers(facts.release, layout_of(facts, question))
+        return SharpAnswers(facts.release, layout_of(facts, question), question)
 
 
 class SharpAnswers(ExactWork):
@@ -56,9 +57,10 @@ class SharpAnswers(ExactWork):
 
     _proof = "feasible row sums"
 
-    def __init__(self, release: Release, layout: Layout) -> None:
+    def __init__(self, release: Release, layout: Layout, question: Question) -> None:
         self._release = release
         self._layout = layout
+        self._places = question.places(release.domain)
         self._solution = solve_rows(layout.problem)
         self._counts = CellCounts(self._solution)
         self._kind: dict[int, int] = dict(
@@ -77,7 +79,7 @@ class SharpAnswers(ExactWork):
             ]
             width = 1
         else:
-            smallest, largest = self._counts.bounds()
+            smallest, largest = self._counts.bounds(self._needed_rows())
             width = layout.column_count
         both = []
         for values in (smallest, largest):
@@ -86,8 +88,15 @@ class SharpAnswers(ExactWork):
             both.append(spread)
         if layout.about is About.PARTS:
             both = list(self._part_bounds(*both))
-        lower, upper = (layout.shaped(narrowed(values)) for values in both)
+        lower, upper = (self._places.picked(layout.shaped(narrowed(values))) for values in both)
         return lower, upper
+
+    def _needed_rows(self) -> list[int] | None:
+        """The distinct rows that the cells asked about are in; None: all of them."""
+        if isinstance(self._places, WholeMargin):
+            return None
+        rows = {self._layout.place(position)[0] for position in self._places}
+        return sorted({self._kind[row] for row in rows if row in self._kind})
 
     def _part_bounds(
         self, low: npt.NDArray[Any], high: npt.NDArray[Any]

@@ -147,12 +147,11 @@ def _distinct_rows(problem: RowProblem) -> tuple[IntArray, list[int], list[int]]
         problem.high,
         problem.low_open,
         problem.high_open,
-        problem.cell_lower,
-        problem.cell_upper,
         problem.scale[:, None],
-        problem.row_lower[:, None],
-        problem.row_upper[:, None],
     ]
+    if not problem.bare:
+        columns += [problem.cell_lower, problem.cell_upper]
+        columns += [problem.row_lower[:, None], problem.row_upper[:, None]]
     packed = any(column.dtype == object for column in columns)
     table = np.hstack([c.astype(object if packed else np.int64) for c in columns])
     seen: dict[object, int] = {}

@@ -49,6 +49,10 @@ class SetAlgebra(Protocol[Held]):
         """Whether a sum can be made."""
         ...
 
+    def full(self, held: Held) -> bool:
+        """Whether no row can add anything."""
+        ...
+
 
 def leave_one_out(
     algebra: SetAlgebra[Held], rows: Sequence[OffsetSet], copies: Sequence[int]
@@ -56,21 +60,30 @@ def leave_one_out(
     """For each row, the sums of all rows but one copy of it.
 
     Document 004's divide and conquer: rows outside a half are added before descending into it,
-    so that only about log2 of the number of rows sets exist at any time.
+    so that only about log2 of the number of rows sets exist at any time. Rows that fill their
+    window soonest come first, and both halves have some: once a set is full, nothing is left to do.
     """
     results: list[Held | None] = [None] * len(rows)
-    pending = [(0, len(rows), algebra.nothing())] if rows else []
+    order = sorted(range(len(rows)), key=lambda place: rows[place].size)
+    pending = [(order, algebra.nothing())] if rows else []
     while pending:
-        low, high, outside = pending.pop()
-        if high - low == 1:
-            results[low] = algebra.plus(outside, rows[low], copies[low] - 1)
+        inside, held = pending.pop()
+        if len(inside) == 1:
+            place = inside[0]
+            results[place] = algebra.plus(held, rows[place], copies[place] - 1)
             continue
-        middle = (low + high) // 2
-        for inner, outer in (((low, middle), (middle, high)), ((middle, high), (low, middle))):
-            held = outside
-            for place in range(*outer):
-                held = algebra.plus(held, rows[place], copies[place])
-            pending.append((*inner, held))
+        halves = inside[::2], inside[1::2]
+        for inner, outer in (halves, halves[::-1]):
+            made = held
+            for place in outer:
+                made = algebra.plus(made, rows[place], copies[place])
+                if algebra.full(made):
+                    break
+            else:
+                pending.append((inner, made))
+                continue
+            for place in inner:
+                results[place] = made
     return [held for held in results if held is not None]
 
 
@@ -103,6 +116,10 @@ class Window:
     def holds(self, held: Bits, offset: int) -> bool:
         """Whether a sum can be made; everything from the limit on counts as made."""
         return offset >= held[1] or bool(held[0] >> offset & 1)
+
+    def full(self, held: Bits) -> bool:
+        """Whether every sum below the width can be made."""
+        return held[1] == 0
 
     def plus(self, held: Bits, row: OffsetSet, copies: int) -> Bits:
         """Add copies of a row, by doubling."""
@@ -226,6 +243,10 @@ class Residues:
         """Whether a sum can be made."""
         return bool(held[offset % self.modulus] <= offset)
 
+    def full(self, held: IntArray) -> bool:
+        """Whether every class begins with its residue: no sum can be smaller."""
+        return int(held.max()) < self.modulus
+
     def plus(self, held: IntArray, row: OffsetSet, copies: int) -> IntArray:
         """Add copies of a row."""
         if row.pure:
@@ -285,6 +306,10 @@ class Sparse:
     def holds(self, held: frozenset[int], offset: int) -> bool:
         """Whether a sum can be made."""
         return offset in held
+
+    def full(self, held: frozenset[int]) -> bool:
+        """Whether every sum up to the slack can be made."""
+        return len(held) > self._slack
 
     def plus(self, held: frozenset[int], row: OffsetSet, copies: int) -> frozenset[int]:
         """Add copies of a row, one after the other."""

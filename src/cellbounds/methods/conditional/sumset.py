@@ -6,8 +6,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+import numpy as np
+
+from cellbounds.arrays import SAFE, IntArray
 from cellbounds.errors import TooMuchWork
-from cellbounds.methods.conditional.offsets import runs_of
+from cellbounds.methods.conditional.offsets import positions, run_ends, runs_of
 from cellbounds.results.values import Progression, ValueSet
 
 __all__ = ["Segment", "SumSet"]
@@ -52,6 +55,31 @@ class SumSet:
                     runs.append((first, last, step))
         return ValueSet(runs)
 
+    def runs(self) -> tuple[IntArray, IntArray, list[Progression]]:
+        """First and last of each run of bits, and the progressions; neighbours are joined.
+
+        The arrays are of Python integers where int64 would not do.
+        """
+        progressions = [one for one in self._segments if len(one) == 3]
+        bits = [run_ends(_members(*one)) for one in self._segments if len(one) == 2]
+        if not bits:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), progressions
+        firsts, lasts = (np.concatenate(ends) for ends in zip(*bits, strict=True))
+        for place, (first, last, step) in enumerate(progressions):
+            if step != 1:
+                continue
+            before = np.asarray(lasts == first - 1, dtype=bool)
+            after = np.zeros_like(before)
+            if last is not None:
+                after = np.asarray(firsts == last + 1, dtype=bool)
+            if before.any() or after.any():
+                first = int(firsts[before][0]) if before.any() else first
+                last = int(lasts[after][0]) if after.any() else last
+                progressions[place] = (first, last, 1)
+                apart = ~(before | after)
+                firsts, lasts = firsts[apart], lasts[apart]
+        return firsts, lasts, progressions
+
     def head(self, count: int) -> list[int]:
         """The smallest members, at most so many."""
         members = self.values if self.mixed else self._upwards()
@@ -94,11 +122,11 @@ class SumSet:
                     itertools.count(first, step) if last is None else range(first, last + 1, step)
                 )
             else:
-                base, text = one[0], bin(one[1])[:1:-1]
-                place = text.find("1")
-                while place >= 0:
-                    yield base + place
-                    place = text.find("1", place + 1)
+                base, bits = one
+                while bits:
+                    lowest = bits & -bits
+                    yield base + lowest.bit_length() - 1
+                    bits ^= lowest
 
     def _downwards(self) -> Iterator[int]:
         for one in reversed(self._segments):
@@ -107,9 +135,14 @@ class SumSet:
                 assert last is not None
                 yield from range(first + (last - first) // step * step, first - 1, -step)
             else:
-                base, text = one[0], bin(one[1])[2:]
-                top = base + len(text) - 1
-                place = text.find("1")
-                while place >= 0:
-                    yield top - place
-                    place = text.find("1", place + 1)
+                base, bits = one
+                while bits:
+                    top = bits.bit_length() - 1
+                    yield base + top
+                    bits ^= 1 << top
+
+
+def _members(base: int, bits: int) -> IntArray:
+    """The sums that bits above a base stand for."""
+    places = positions(bits)
+    return (places if base + bits.bit_length() < SAFE else places.astype(object)) + base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,13 @@ __all__ = ["Found", "IntegerProgram", "fits_solver"]
 LARGEST = 2**59
 """Sums of coefficients times bounds stay below this; the solver itself allows twice as much."""
 
-A_MOMENT = 0.1
-"""Seconds of a quick search."""
+A_MOMENT = 0.05
+"""Effort of a quick search in the solver's own count of steps, which does not depend on the
+machine; about a tenth of a second."""
+
+STEADY = ((False, 0.5), (True, 4.0))
+"""The same for searches that find the same table every time: by one strategy, which is the best
+for most questions, then by all of them in turns; about 1 and 8 seconds."""
 
 MOST_ENTRIES = 3_000_000
 """Models with more entries are not sent: they take longer to build than anybody waits."""
@@ -131,17 +137,48 @@ class IntegerProgram:
     def _solve(
         self, model: Any, hint: IntArray | None, seconds: float | None, quick: bool = False
     ) -> Found:
+        """Search steadily, and if that does not settle it, by all means.
+
+        Steady searches run in a single thread and count their steps instead of seconds. What is
+        too hard for them is left to threads that help each other: faster in the end, and right,
+        but which table they find is a matter of luck.
+        """
         if hint is not None:
             for k, value in enumerate(hint.tolist()):
                 model.add_hint(model.get_int_var_from_proto_index(k), value)
+        if quick:
+            return self._searched(model, seconds, most=A_MOMENT, quick=True)
+        end = None if seconds is None else time.monotonic() + seconds
+        best = Found(None, final=False)
+        for turns, most in (*STEADY, (False, None)):
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            found = self._searched(model, left, most=most, turns=turns)
+            if found.final:
+                return found
+            if found.cells is not None:
+                best = found
+        return best
+
+    def _searched(
+        self,
+        model: Any,
+        seconds: float | None,
+        *,
+        most: float | None,
+        turns: bool = False,
+        quick: bool = False,
+    ) -> Found:
         solver = self._cp.CpSolver()
-        # One worker stalls on large counts.
-        solver.parameters.num_workers = 1 if quick else 2
         # The preparation of models with lists was seen to call a feasible one infeasible, where a
         # list holds a value out of reach (ortools 9.15).
         solver.parameters.cp_model_presolve = not quick and not self._listed
-        if quick:
-            seconds = A_MOMENT if seconds is None else min(A_MOMENT, seconds)
+        # One strategy alone stalls on large counts.
+        solver.parameters.num_workers = 2 if most is None else 1
+        solver.parameters.interleave_search = turns
+        if most is not None:
+            solver.parameters.max_deterministic_time = most
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.001)
         status = solver.solve(model)

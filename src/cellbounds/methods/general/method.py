@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -12,10 +14,11 @@ from cellbounds.constraints import NO_UPPER, compile_release
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.exact import ExactProgram
+from cellbounds.methods.general.keeping import Kept, KeptFractions
 from cellbounds.methods.general.problem import raw_problem
 from cellbounds.methods.general.search import Proof, Search
 from cellbounds.methods.general.settling import begun, passes, settle_all, settle_one
-from cellbounds.methods.general.values import SumValues, values_of
+from cellbounds.methods.general.values import SumValues, table_with, values_of, values_of_each
 from cellbounds.methods.protocol import Arrays, Question, RelaxedWork
 from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Release
@@ -59,10 +62,15 @@ class GeneralAnswers:
     def __init__(self, release: Release, question: Question) -> None:
         self._release = release
         self._question = question
-        self._shape = tuple(len(release.domain.levels(name)) for name in question.over)
-        self._search = Search(release, question.over)
+        self._places = question.places(release.domain)
+        self._search = Search(release, question.over, question.cells)
         self._all = False
         self._values: dict[int, SumValues] = {}
+        state = question.effort.state
+        self._kept = None if state is None else Kept(state, self._search)
+        if self._kept is not None:
+            self._search.kept = self._kept
+            self._values = {k: SumValues(one, ()) for k, one in self._kept.values.items()}
 
     @property
     def search(self) -> Search:
@@ -72,22 +80,31 @@ class GeneralAnswers:
     def settle(self) -> None:
         """Settle every bound as far as the effort goes."""
         if not self._all:
-            settle_all(self._search, self._question.effort.for_bounds)
+            with self._writing():
+                settle_all(self._search, self._question.effort.for_bounds)
             self._all = True
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Whatever happens, what was found is kept if that is wanted."""
+        try:
+            yield
+        finally:
+            self._search.keep(now=True)
 
     def bounds(self) -> Arrays:
         """Proven bounds in the shape of the cells asked for."""
         self.settle()
         search = self._search
         high = self._plain(np.where(search.endless, NO_UPPER, search.high))
-        return search.low.reshape(self._shape).copy(), high
+        return self._places.laid_out(search.low).copy(), high
 
     def _plain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         open_top = values == NO_UPPER
         if open_top.any():
             values = values.astype(object)
             values[open_top] = UNBOUNDED
-        return values.reshape(self._shape).copy()
+        return self._places.laid_out(values).copy()
 
     @property
     def evidence(self) -> Evidence:
@@ -102,19 +119,20 @@ class GeneralAnswers:
         if self.evidence is Evidence.EXACT:
             return None
         if not len(search.pool):
-            nothing = np.full(self._shape, None, dtype=object)
+            nothing = np.full(self._places.shape, None, dtype=object)
             return nothing, nothing.copy()
         high = self._plain(np.where(search.endless, NO_UPPER, search.pool.most))
-        return search.pool.least.reshape(self._shape).copy(), high
+        return self._places.laid_out(search.pool.least).copy(), high
 
     def _place(self, index: tuple[int, ...]) -> int:
-        return int(np.ravel_multi_index(index, self._shape)) if self._shape else 0
+        return self._places.number(index)
 
     def bound(self, index: tuple[int, ...], side: int) -> Any:
         """One bound, or None if the effort did not settle it."""
         place = self._place(index)
         if not self._search.settled(place, side):
-            settle_one(self._search, place, side, self._question.effort)
+            with self._writing():
+                settle_one(self._search, place, side, self._question.effort)
         if not self._search.settled(place, side):
             return None
         if side == 1 and self._search.endless[place]:
@@ -133,9 +151,24 @@ class GeneralAnswers:
         """Every attainable count of one cell."""
         return self._sum_values(self._place(index)).values
 
+    def gather(self, indices: Iterable[tuple[int, ...]]) -> None:
+        """Find the values of many cells at once, with whoever helps, for `values` to give."""
+        self.settle()
+        places = dict.fromkeys(self._place(index) for index in indices)
+        wanted = [place for place in places if place not in self._values]
+        with self._writing():
+            for place, found in values_of_each(self._search, wanted, self._question.effort):
+                self._found(place, found)
+
+    def _found(self, place: int, values: SumValues) -> None:
+        self._values[place] = values
+        if self._kept is not None:
+            self._kept.found(place, values.values)
+
     def _sum_values(self, place: int) -> SumValues:
         if place not in self._values:
-            self._values[place] = values_of(self._search, place, self._question.effort)
+            with self._writing():
+                self._found(place, values_of(self._search, place, self._question.effort))
         return self._values[place]
 
     def witness(self, index: tuple[int, ...], value: int) -> Table:
@@ -151,7 +184,10 @@ class GeneralAnswers:
             for side, reached in ((0, search.pool.least), (1, search.pool.most)):
                 if reached[place] == value:
                     return search.pool.nearest(place, side)
-        counts = self._sum_values(place).table_with(value)
+        known = self._sum_values(place)
+        counts = known.table_with(value)
+        if counts is None and value in known.values.known:
+            counts = table_with(search, place, value, self._question.effort.left)
         if counts is None:
             raise TooMuchWork(
                 "no table with this count was found within the budget; give more seconds"
@@ -183,26 +219,41 @@ class LinearAnswers(RelaxedWork):
     """Exact optima of the relaxation."""
 
     def __init__(self, release: Release, question: Question) -> None:
-        self._shape = tuple(len(release.domain.levels(name)) for name in question.over)
-        self._asked = asked_about(release.domain, question.over)
+        self._places = question.places(release.domain)
+        self._asked = asked_about(release.domain, question.over, question.cells)
         self._size = release.domain.size
         self._effort = question.effort
         self._program = ExactProgram(raw_problem(compile_release(release, closed=True), self._size))
+        state = question.effort.state
+        self._kept = None if state is None else KeptFractions(state, release, self._asked)
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds as fractions."""
-        lower = np.empty(self._asked.size, dtype=object)
-        upper = np.empty(self._asked.size, dtype=object)
-        for place in range(self._asked.size):
-            if self._effort.spent:
-                raise TooMuchWork(
-                    f"exact linear bounds of {place} of {self._asked.size} cells were found within "
-                    "the budget; give more seconds, or ask for kind='sharp'"
-                )
-            weights = np.zeros(self._size, dtype=np.int64)
-            np.add.at(weights, self._asked.members(place), 1)
-            low, high = self._program.least(weights), self._program.least(-weights)
-            lower[place] = Fraction(0) if low is None else low
-            upper[place] = UNBOUNDED if high is None else -high
-            self._effort.say(place + 1, self._asked.size)
-        return lower.reshape(self._shape), upper.reshape(self._shape)
+        size = self._places.size
+        lower, upper = np.empty(size, dtype=object), np.empty(size, dtype=object)
+        try:
+            for place in range(size):
+                known = self._kept is not None and place in self._kept.found
+                if self._effort.spent and not known:
+                    raise TooMuchWork(
+                        f"exact linear bounds of {place} of {size} cells were found within the "
+                        "budget; give more seconds, or ask for kind='sharp'"
+                    )
+                low, high = self._ends(place)
+                lower[place], upper[place] = low, UNBOUNDED if high is None else high
+                self._effort.say(place + 1, size)
+        finally:
+            if self._kept is not None:
+                self._kept.write(now=True)
+        return self._places.laid_out(lower), self._places.laid_out(upper)
+
+    def _ends(self, place: int) -> tuple[Fraction, Fraction | None]:
+        if self._kept is not None and place in self._kept.found:
+            return self._kept.found[place]
+        weights = np.zeros(self._size, dtype=np.int64)
+        np.add.at(weights, self._asked.members(place), 1)
+        low, high = self._program.least(weights), self._program.least(-weights)
+        ends = Fraction(0) if low is None else low, None if high is None else -high
+        if self._kept is not None:
+            self._kept.add(place, ends)
+        return ends

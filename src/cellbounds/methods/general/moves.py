@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -98,6 +99,14 @@ class Walker:
 
     def __post_init__(self) -> None:
         self._state = np.array([self.seed * 0x9E3779B97F4A7C15 % 2**64 or 1], dtype=np.uint64)
+
+    def branch(self, number: int) -> Walker:
+        """The same walker with other random numbers, which depend on `number` alone."""
+        other = copy(self)
+        mixed = (number + 1) * 0x9E3779B97F4A7C15 % 2**64
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        other._state = np.array([(mixed ^ (mixed >> 31)) or 1], dtype=np.uint64)
+        return other
 
     @property
     def possible(self) -> bool:

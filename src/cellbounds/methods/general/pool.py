@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 
 from cellbounds.arrays import IntArray
@@ -9,7 +12,23 @@ from cellbounds.errors import CellboundsError
 from cellbounds.methods.general.asked import Asked
 from cellbounds.methods.general.problem import Problem
 
-__all__ = ["Pool"]
+__all__ = ["Excerpt", "Pool"]
+
+Packed = tuple[IntArray | None, IntArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Excerpt:
+    """What somebody who works on a few sums needs of a pool.
+
+    `packed` are the first table and those that go furthest in these sums; `places`, `least_at`
+    and `most_at` say which goes furthest in which.
+    """
+
+    packed: tuple[Packed, ...]
+    places: IntArray
+    least_at: IntArray
+    most_at: IntArray
 
 
 class Pool:
@@ -21,7 +40,7 @@ class Pool:
     def __init__(self, problem: Problem, asked: Asked) -> None:
         self._problem = problem
         self._asked = asked
-        self._packed: list[tuple[IntArray | None, IntArray]] = []
+        self._packed: list[Packed] = []
         self.least = np.zeros(0, dtype=np.int64)
         self.most = np.zeros(0, dtype=np.int64)
         self._least_at = np.zeros(asked.size, dtype=np.int64)
@@ -70,12 +89,39 @@ class Pool:
         """The numbers of the tables that go furthest in one sum."""
         return sorted({self.number(place, 0), self.number(place, 1)})
 
+    def excerpt(self, places: Iterable[int]) -> Excerpt:
+        """The tables that matter for some sums."""
+        chosen = np.array(sorted(set(places)), dtype=np.int64)
+        sides = self._least_at[chosen], self._most_at[chosen]
+        # The first table is always there: it stands for what has nothing to do with a sum.
+        kept, numbers = np.unique(np.concatenate([[0], *sides]), return_inverse=True)
+        cut = 1 + len(chosen)
+        packed = tuple(self._packed[k] for k in kept) if self._packed else ()
+        return Excerpt(packed, chosen, numbers[1:cut], numbers[cut:])
+
+    def cut_down(self, least: IntArray, most: IntArray, excerpt: Excerpt) -> Pool:
+        """Another pool that has attained as much, with the tables of an excerpt.
+
+        In sums that the excerpt is not about, the first table stands for the one that goes
+        furthest.
+        """
+        other = Pool(self._problem, self._asked)
+        other._packed = list(excerpt.packed)
+        other.least, other.most = least.copy(), most.copy()
+        other._least_at[excerpt.places] = excerpt.least_at
+        other._most_at[excerpt.places] = excerpt.most_at
+        return other
+
+    def packed(self, place: int) -> Packed:
+        """One table as it is kept: where it is not zero (None: everywhere), and its counts."""
+        return self._packed[place]
+
     def tables(self) -> list[IntArray]:
         """Every table that was kept."""
         return [self.at(place) for place in range(len(self))]
 
 
-def _packed(counts: IntArray) -> tuple[IntArray | None, IntArray]:
+def _packed(counts: IntArray) -> Packed:
     largest = int(counts.max(initial=0))
     kind = np.int32 if largest < 2**31 else np.int64
     where = np.flatnonzero(counts)

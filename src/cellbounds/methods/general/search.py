@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -13,17 +15,16 @@ from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
 from cellbounds.methods.general.asked import Asked, asked_about
 from cellbounds.methods.general.closing import exact_bound, exactly_feasible
 from cellbounds.methods.general.duals import Duals
-from cellbounds.methods.general.integers import IntegerProgram, fits_solver
+from cellbounds.methods.general.integers import IntegerProgram
 from cellbounds.methods.general.moves import Guide, Walker, moves_of
-from cellbounds.methods.general.pool import Pool
+from cellbounds.methods.general.nested import Nested
+from cellbounds.methods.general.pool import Excerpt, Pool
 from cellbounds.methods.general.problem import Problem, make_problem, reduced
 from cellbounds.methods.general.programs import INTERIOR, LinearProgram
+from cellbounds.methods.general.solvers import CAP, Solvers
 from cellbounds.releases import Release
 
-__all__ = ["Proof", "Search"]
-
-CAP = 10**6
-"""Cells that nothing limits are searched up to here; beyond, only proofs count."""
+__all__ = ["Proof", "Search", "Standing"]
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -34,6 +35,26 @@ class Proof:
 
     PROPAGATION, DUAL, SOLVER = 0, 1, 2
     NAMES = ("propagation", "dual", "solver")
+
+
+class Keeping(Protocol):
+    """Writes down what a search has found."""
+
+    def write(self, search: Search, *, now: bool) -> None:
+        """Write what is new, at once or if the last time was long ago."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """What is proven of all sums, and what is attained, at some moment."""
+
+    low: IntArray
+    high: IntArray
+    endless: BoolArray
+    proofs: IntArray
+    least: IntArray
+    most: IntArray
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +75,7 @@ class Search:
 
     release: Release
     over: tuple[str, ...]
+    cells: tuple[tuple[int, ...], ...] | None = None
     full: Problem = field(init=False)
     small: Problem = field(init=False)
     numbers: IntArray = field(init=False)
@@ -65,19 +87,19 @@ class Search:
     endless: BoolArray = field(init=False)
     proofs: IntArray = field(init=False)
     history: list[tuple[str, float, int]] = field(init=False, default_factory=list)
+    kept: Keeping | None = field(init=False, default=None)
+    _solvers: Solvers = field(init=False)
     _program: LinearProgram | None = field(init=False, default=None)
-    _duals: Duals | None = field(init=False, default=None)
-    _integers: IntegerProgram | None = field(init=False, default=None)
-    _sendable: bool | None = field(init=False, default=None)
     _rounds: int = field(init=False, default=0)
-    _component: IntArray | None = field(init=False, default=None)
+    _numbered: int = field(init=False, default=0)
     _clock: float = field(init=False, default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         domain = self.release.domain
         self.full = make_problem(compile_release(self.release), domain.size)
         self.small, self.numbers = reduced(self.full)
-        self.asked = asked_about(domain, self.over)
+        self._solvers = Solvers(self.full, self.small, self.numbers)
+        self.asked = asked_about(domain, self.over, self.cells)
         self.pool = Pool(self.full, self.asked)
         self.walker = Walker(self.full, self.asked, domain.shape, moves_of(self.release))
         self.low = self.asked.sums(self.full.lower).copy()
@@ -87,21 +109,45 @@ class Search:
         self.endless = np.zeros(self.asked.size, dtype=bool)
         self.proofs = np.zeros((2, self.asked.size), dtype=np.int8)
 
-    def __getstate__(self) -> dict[str, object]:
-        """Solvers stay behind when the search travels to another process."""
-        names = (
-            "release", "over", "full", "small", "numbers", "asked", "pool", "walker", "low",
-            "high", "endless", "proofs", "history",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
+    # Copies: for parts of the work that are done apart.
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._program = self._duals = self._integers = self._sendable = None
-        self._rounds = 0
-        self._component = None
-        self._clock = time.monotonic()
+    @property
+    def recipe(self) -> tuple[Release, tuple[str, ...], tuple[tuple[int, ...], ...] | None]:
+        """What the same search can be made from elsewhere."""
+        return self.release, self.over, self.cells
+
+    def standing(self) -> Standing:
+        """What is proven and attained now."""
+        pool = self.pool
+        return Standing(
+            self.low.copy(), self.high.copy(), self.endless.copy(), self.proofs.copy(),
+            pool.least.copy(), pool.most.copy(),
+        )  # fmt: skip
+
+    def apart(self, standing: Standing, excerpt: Excerpt, number: int) -> Search:
+        """A search of its own for a part of the work, from a given state of the whole.
+
+        What it does depends on the arguments alone: solvers are shared only if they do not
+        remember what they were asked. Walks are as different as the `number` is.
+        """
+        other = copy(self)
+        other.low, other.high = standing.low.copy(), standing.high.copy()
+        other.endless, other.proofs = standing.endless.copy(), standing.proofs.copy()
+        other.pool = self.pool.cut_down(standing.least, standing.most, excerpt)
+        other.walker = self.walker.branch(number)
+        other.kept, other.history = None, []
+        other._program, other._rounds = None, number
+        return other
+
+    def next_number(self) -> int:
+        """A number for the next part."""
+        self._numbered += 1
+        return self._numbered
+
+    def keep(self, *, now: bool = False) -> None:
+        """Have what was found written down where that is wanted; `now`, or if it is time."""
+        if self.kept is not None:
+            self.kept.write(self, now=now)
 
     def note(self, step: str) -> None:
         """Write a step into the history."""
@@ -109,6 +155,7 @@ class Search:
         left = sum(int(side.sum()) for side in self.open_bounds())
         self.history.append((step, now - self._clock, left))
         self._clock = now
+        self.keep()
 
     # What is settled.
 
@@ -195,7 +242,7 @@ class Search:
         """Whether nothing speaks against a table of the cells that all have to do with limits."""
         if self.small.lists or not len(self.small.cells):
             return True
-        labels = self._components()
+        labels = self._solvers.components
         endless = np.isin(labels, labels[self.small.upper == NO_UPPER])
         if endless.all():
             return True
@@ -281,7 +328,7 @@ class Search:
     @property
     def reach(self) -> int:
         """More than any sum that the integer solver looks at."""
-        return int(self._for_integers().upper.sum()) + int(self.full.lower.sum())
+        return int(self._solvers.for_integers().upper.sum()) + int(self.full.lower.sum())
 
     def objective(self, place: int) -> tuple[IntArray, int]:
         """The cells left behind one sum, and what its fixed cells add."""
@@ -290,26 +337,29 @@ class Search:
         constant = int(self.full.lower[members[~free]].sum())
         return np.searchsorted(self.numbers, members[free]), constant
 
+    @property
+    def nested(self) -> Nested:
+        """Which sums take every value between two that they take."""
+        return self._solvers.nested
+
     # Solvers, made when first needed.
 
     @property
     def program(self) -> LinearProgram:
         """The linear relaxation."""
         if self._program is None:
-            self._program = LinearProgram(self.small)
+            self._program = self._solvers.program()
         return self._program
+
+    @property
+    def duals(self) -> Duals:
+        """Evaluation of dual vectors."""
+        return self._solvers.duals
 
     @property
     def program_is_dear(self) -> bool:
         """Whether a walk costs less than a linear program."""
         return len(self.small.cells) >= INTERIOR
-
-    @property
-    def duals(self) -> Duals:
-        """Evaluation of dual vectors."""
-        if self._duals is None:
-            self._duals = Duals(self.small)
-        return self._duals
 
     @property
     def capped(self) -> bool:
@@ -331,32 +381,16 @@ class Search:
         """Which of the cells left have to do with one sum; all of them if there are lists."""
         if self.small.lists or not len(self.small.cells):
             return np.ones(len(self.numbers), dtype=bool)
-        labels = self._components()
+        labels = self._solvers.components
         cells, _ = self.objective(place)
         return np.isin(labels, labels[cells])
-
-    def _components(self) -> IntArray:
-        if self._component is None:
-            self._component = self.small.components()
-        return self._component
 
     @property
     def sendable(self) -> bool:
         """Whether the integer solver can take the problem."""
-        if self._sendable is None:
-            self._sendable = fits_solver(self._for_integers())
-        return self._sendable
+        return self._solvers.sendable
 
     @property
     def integers(self) -> IntegerProgram:
         """The integer program."""
-        if self._integers is None:
-            self._integers = IntegerProgram(
-                self._for_integers(), offset=self.full.lower, numbers=self.numbers
-            )
-        return self._integers
-
-    def _for_integers(self) -> Problem:
-        if not self.capped:
-            return self.small
-        return replace(self.small, upper=np.minimum(self.small.upper, CAP))
+        return self._solvers.integers

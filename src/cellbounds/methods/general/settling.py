@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import pickle
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
 from cellbounds.constraints import NO_UPPER
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.general.moves import Guide
 from cellbounds.methods.general.proving import by_crossing, by_integers
 from cellbounds.methods.general.rays import grows_without_end
 from cellbounds.methods.general.search import Search
+from cellbounds.methods.general.waves import Item, in_waves
 
-__all__ = ["Settled", "begun", "passes", "settle_all", "settle_one"]
+__all__ = ["begun", "passes", "settle_all", "settle_one"]
 
 QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
 
 WALKS = "walks"
 """The name of that step, which is too short to be shared with other workers."""
+
+INTEGERS = "integer programs"
+"""The name of the last step."""
 
 SHORT_WALKS = ((8.0, 15_000),)
 LONG_WALKS = ((8.0, 1_000_000), (4.0, 1_000_000), (2.0, 1_000_000))
@@ -44,21 +43,8 @@ CORNERS = 3
 WORTH_A_ROUND = 3
 """Bounds that a program for all of them must settle to be asked again."""
 
-CHUNKS = 48
-"""Parts that the open bounds are cut into for several workers, the most urgent ones first."""
-
-Bound = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Settled:
-    """What a worker brings home: proven bounds, how they were proven, and new tables."""
-
-    places: IntArray
-    low: IntArray
-    high: IntArray
-    proofs: IntArray
-    tables: list[IntArray]
+WIDTH = 8
+"""Bounds of one part of the work, where each takes a moment only."""
 
 
 def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
@@ -90,14 +76,15 @@ def settle_all(search: Search, effort: Effort) -> None:
     for number, (name, step) in enumerate(_steps(search, effort, share=None)):
         if effort.spent:
             return
-        if effort.executor is not None and name != WALKS:
-            _shared(search, number, effort, effort.executor)
-        else:
+        if name == WALKS:
             _each(search, step, effort)
+        else:
+            alone = search.program_is_dear or name == INTEGERS
+            _shared(search, number, effort, 1 if alone else WIDTH)
         search.note(name)
 
 
-def passes(search: Search, bound: Bound, value: int) -> bool | None:
+def passes(search: Search, bound: Item, value: int) -> bool | None:
     """Whether a bound is at least as far in as a value; None if not decided in time."""
     place, side = bound
     effort = Effort.of(DECIDING)
@@ -146,7 +133,7 @@ def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[tuple[
         yield "longer guided walks", _by_program(effort, LONGER)
     else:
         yield "corners of programs", _by_corners
-    yield "integer programs", _by_integers(effort, share)
+    yield INTEGERS, _by_integers(effort, share)
 
 
 def _by_program(effort: Effort, times: int) -> Step:
@@ -190,7 +177,7 @@ def _by_integers(effort: Effort, share: int | None) -> Step:
     return step
 
 
-def _open(search: Search) -> list[Bound]:
+def _open(search: Search) -> list[Item]:
     """Open bounds; small sums first, since they are what somebody has to protect."""
     low, high = search.open_bounds()
     order = np.argsort(search.high, kind="stable")
@@ -207,53 +194,24 @@ def _each(search: Search, step: Step, effort: Effort) -> None:
         effort.say(done + 1, len(bounds))
 
 
-def _shared(search: Search, number: int, effort: Effort, executor: Executor) -> None:
-    """One step, by several workers; each takes a share of the open bounds."""
+def _shared(search: Search, number: int, effort: Effort, width: int) -> None:
+    """One step for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
-    if not bounds:
-        return
-    size = -(-len(bounds) // CHUNKS)
-    parts = [bounds[k : k + size] for k in range(0, len(bounds), size)]
-    # A copy for each, since workers may be threads; the clock is the same for all processes.
-    copies = pickle.dumps(search)
-    end = None if effort.left is None else time.time() + effort.left
-    waiting = [executor.submit(_worker, copies, number, part, end) for part in parts]
-    done = 0
-    try:
-        for future in as_completed(waiting):
-            _bring_home(search, future.result())
-            done += 1
-            effort.say(done, len(parts))
-    finally:
-        for future in waiting:
-            future.cancel()
+    work = partial(_step_of, number, len(bounds))
+    waves = in_waves(
+        search, bounds, work, effort, width=width, wanted=lambda one: not search.settled(*one)
+    )
+    for _ in waves:
+        pass
 
 
-def _worker(copy: bytes, number: int, bounds: list[Bound], end: float | None) -> Settled:
-    """Run by a helper: one step for some bounds, until `end` (of the wall clock)."""
-    search: Search = pickle.loads(copy)
-    effort = Effort(None if end is None else time.monotonic() + end - time.time())
-    known = len(search.pool)
-    _, step = list(_steps(search, effort, share=len(bounds)))[number]
-    owner = multiprocessing.parent_process()
+def _step_of(
+    number: int, share: int, search: Search, bounds: Sequence[Item], effort: Effort
+) -> None:
+    """One step for some bounds."""
+    _, step = list(_steps(search, effort, share))[number]
     for place, side in bounds:
-        if effort.spent or (owner is not None and not owner.is_alive()):
-            break
+        if effort.spent:
+            return
         if not search.settled(place, side):
             step(search, place, side)
-    places = np.unique([place for place, _ in bounds])
-    return Settled(
-        places,
-        search.low[places],
-        search.high[places],
-        search.proofs[:, places],
-        [search.pool.at(place) for place in range(known, len(search.pool))],
-    )
-
-
-def _bring_home(search: Search, found: Settled) -> None:
-    for table in found.tables:
-        search.pool.add(table)
-    for k, place in enumerate(found.places.tolist()):
-        search.prove(place, 0, int(found.low[k]), int(found.proofs[0, k]))
-        search.prove(place, 1, int(found.high[k]), int(found.proofs[1, k]))

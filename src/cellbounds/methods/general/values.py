@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,9 +14,10 @@ from cellbounds.errors import TooMuchWork
 from cellbounds.methods.effort import Effort
 from cellbounds.methods.general.search import Search
 from cellbounds.methods.general.settling import settle_one
+from cellbounds.methods.general.waves import Item, in_waves
 from cellbounds.results.values import ValueSet
 
-__all__ = ["Run", "SumValues", "values_of"]
+__all__ = ["Run", "SumValues", "table_with", "values_of", "values_of_each"]
 
 LONG_GAP = 16
 """In a gap longer than this the next value is asked for first."""
@@ -25,6 +27,9 @@ NEXT_VALUE = 5_000
 
 MOST_TABLES = 20
 """Tables that are kept to find the way to others."""
+
+WIDTH = 4
+"""Sums of one part of the work, where each takes a moment only."""
 
 MOST_RESIDUES = 1000
 """The largest step of a run whose other residues are asked for."""
@@ -73,23 +78,78 @@ class SumValues:
     runs: tuple[Run, ...]
 
     def table_with(self, value: int) -> IntArray | None:
-        """A table in which the sum has this value."""
+        """A table of the runs in which the sum has this value."""
         return next((run.table_at(value) for run in self.runs if run.holds(value)), None)
 
 
 def values_of(search: Search, place: int, effort: Effort) -> SumValues:
     """Find every value of one sum, or what is known of them when the effort is spent."""
-    for side in (0, 1):
-        settle_one(search, place, side, effort)
+    if not effort.spent:
+        for side in (0, 1):
+            settle_one(search, place, side, effort)
     if not len(search.pool):
         high = int(search.high[place])
         nothing = [(int(search.low[place]), None if high == NO_UPPER else high, 1)]
         return SumValues(ValueSet([], unknown=nothing), ())
     if search.endless[place]:
         return _without_end(search, place)
+    ends = search.settled(place, 0) and search.settled(place, 1)
+    if ends and search.nested.unbroken(search.asked.members(place)):
+        return _unbroken(search, place)
+    if effort.spent:
+        return _as_it_stands(search, place)
     gaps = _Gaps(search, place, effort)
     gaps.fill()
     return SumValues(gaps.values(), tuple(gaps.runs))
+
+
+def _as_it_stands(search: Search, place: int) -> SumValues:
+    """What is known without any work: the ends that tables attain."""
+    low, high = int(search.low[place]), int(search.high[place])
+    least, most = int(search.pool.least[place]), int(search.pool.most[place])
+    between = [(low, least - 1, 1), (least + 1, most - 1, 1), (most + 1, high, 1)]
+    known = [(value, value, 1) for value in sorted({least, most})]
+    return SumValues(ValueSet(known, unknown=[one for one in between if one[0] <= one[1]]), ())
+
+
+def _unbroken(search: Search, place: int) -> SumValues:
+    """Values of a sum without gaps; a table for one of them is looked for when it is wanted."""
+    least, most = int(search.low[place]), int(search.high[place])
+    runs = [
+        Run(value, 1, 0, search.pool.nearest(place, side), None)
+        for side, value in enumerate((least, most))
+    ]
+    return SumValues(ValueSet([(least, most, 1)]), tuple(runs))
+
+
+def table_with(search: Search, place: int, value: int, seconds: float | None) -> IntArray | None:
+    """A table in which one sum has a value that it is known to take."""
+    if not search.sendable:
+        return None
+    cells, constant = search.objective(place)
+    ones, rest = np.ones(len(cells), dtype=np.int64), value - constant
+    found = search.integers.with_sum(cells, ones, rest, rest, None, seconds).cells
+    return None if found is None else search.expand(found)
+
+
+def values_of_each(
+    search: Search, places: Sequence[int], effort: Effort
+) -> Iterator[tuple[int, SumValues]]:
+    """The same for many sums, by whoever helps; the tables of one show the way to others.
+
+    Sums whose turn does not come before the effort is spent are left out.
+    """
+    items = [(place, 0) for place in places]
+    width = 1 if search.program_is_dear else WIDTH
+    for part, found in in_waves(
+        search, items, _values_in_part, effort, width=width, wanted=lambda _: True
+    ):
+        for (place, _), values in zip(part, found, strict=True):
+            yield place, values
+
+
+def _values_in_part(search: Search, items: Sequence[Item], effort: Effort) -> list[SumValues]:
+    return [values_of(search, place, effort) for place, _ in items]
 
 
 def _without_end(search: Search, place: int) -> SumValues:

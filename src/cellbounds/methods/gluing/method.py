@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from cellbounds.constraints import violations
-from cellbounds.domain import Domain
 from cellbounds.errors import InconsistentRelease
 from cellbounds.methods.gluing.parts import Answered, Both, KnownPart, OneSide, Part
 from cellbounds.methods.gluing.tables import Named, Target, summed
+from cellbounds.methods.gluing.where import Where, where_of
 from cellbounds.methods.protocol import Arrays, Ask, Question
 from cellbounds.methods.witnessing import checked
 from cellbounds.releases import Margin, Release, Statement, Total
+from cellbounds.releases.reducing import part_of_domain
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.values import Unbounded, ValueSet
+from cellbounds.results.values import ValueSet
 from cellbounds.structure import Border, Facts, Leaf, Split, Tree
 from cellbounds.table import Table
 
@@ -36,15 +37,15 @@ class Gluing:
         self._ask = ask
 
     def refusal(self, facts: Facts, question: Question) -> str | None:
-        """Needs a release that can be split, or variables that no statement is about."""
+        """Needs a release that can be split and names every variable."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
         if any(facts.release.domain.grouping(name) for name in question.over):
             return "the question merges levels"
         tree = facts.tree
-        # A single part is of use if some variables are left out of it, but not all of them.
-        useless = not tree.variables or tree.variables == set(facts.release.domain.names)
-        if isinstance(tree, Leaf) and tree.known is None and useless:
+        if tree.variables != set(facts.release.domain.names):
+            return "no statement names some of the variables"
+        if isinstance(tree, Leaf) and tree.known is None:
             return "no exact margin splits the release"
         if _hides_border(tree, frozenset(question.over)):
             return "the question sums over variables that the parts share"
@@ -78,33 +79,35 @@ class _Builder:
         self._release, self._question, self._ask = release, question, ask
         self._order = release.domain.names
 
-    def part(self, tree: Tree, asked: frozenset[str]) -> Part:
-        """The part for a tree, about the variables asked for."""
+    def part(self, tree: Tree, asked: frozenset[str], where: Where | None) -> Part:
+        """The part for a tree, about the variables asked for; None: it only completes tables."""
         if isinstance(tree, Leaf):
-            return self._leaf(tree, asked)
-        return self._split(tree, asked)
+            return self._leaf(tree, asked, where)
+        return self._split(tree, asked, where)
 
-    def _split(self, tree: Split, asked: frozenset[str]) -> Part:
+    def _split(self, tree: Split, asked: frozenset[str], where: Where | None) -> Part:
         border = tree.border.variables
         if not asked & (tree.right.variables - border):
-            left, right = self.part(tree.left, asked), self.part(tree.right, border)
-            return OneSide(left, right, self._order)
+            left = self.part(tree.left, asked, where)
+            return OneSide(left, self.part(tree.right, border, None), self._order)
         if not asked & (tree.left.variables - border):
-            left, right = self.part(tree.left, border), self.part(tree.right, asked)
-            return OneSide(right, left, self._order)
-        left = self.part(tree.left, asked)
-        right = self.part(tree.right, asked)
+            other = self.part(tree.left, border, None)
+            return OneSide(self.part(tree.right, asked, where), other, self._order)
+        left = self.part(tree.left, asked, where)
+        right = self.part(tree.right, asked, where)
         return Both(left, right, self._counts(tree.border), self._order)
 
-    def _leaf(self, leaf: Leaf, asked: frozenset[str]) -> Part:
+    def _leaf(self, leaf: Leaf, asked: frozenset[str], where: Where | None) -> Part:
         variables = self._ordered(leaf.variables)
         names = self._ordered(leaf.variables & asked)
         release = self._about(leaf, variables)
         if leaf.known is None:
-            effort = self._question.effort
-            question = Question("sharp", names, _for_part(effort, variables))
             assert release is not None
-            return Answered(self._ask(release, question), names, variables)
+            cells = None if where is None else where.cells(names)
+            effort = _for_part(self._question.effort, variables)
+            question = Question("sharp", names, effort, cells)
+            worked = self._ask(release, question)
+            return Answered(worked, names, variables, question.places(release.domain))
         counts = self._counts(leaf.known)
         if release is not None:
             broken = violations(release, Table(release.domain, counts.array))
@@ -131,7 +134,7 @@ class _Builder:
         if len(totals) > 1:
             agreed = _agreed(totals)
             statements = [s for s in statements if not isinstance(s, Total)] + [agreed]
-        return Release(_part_domain(self._release.domain, variables), statements)
+        return Release(part_of_domain(self._release.domain, variables), statements)
 
     def _border(self, border: Border) -> Margin | Total:
         counts = self._counts(border)
@@ -152,12 +155,6 @@ class _Builder:
         return tuple(name for name in self._order if name in names)
 
 
-def _part_domain(domain: Domain, variables: tuple[str, ...]) -> Domain:
-    part = domain.project(variables)
-    kept = {name: one for name, one in domain.groupings.items() if one.of in variables}
-    return part.with_groupings(kept) if kept else part
-
-
 def _for_part(effort: Any, variables: tuple[str, ...]) -> Any:
     if effort.start is None:
         return effort
@@ -175,17 +172,14 @@ def _agreed(totals: list[Total]) -> Total:
 
 
 class GluedAnswers:
-    """Answers from glued parts, and for variables that nothing is said about."""
+    """Answers from glued parts."""
 
     def __init__(self, facts: Facts, question: Question, builder: _Builder) -> None:
-        self._release = release = facts.release
+        self._release = facts.release
         self._over = question.over
-        tree = facts.tree
-        self._free = frozenset(release.domain.names) - tree.variables
-        self._part = builder.part(tree, frozenset(question.over) - self._free)
-        self._shape = tuple(len(release.domain.levels(name)) for name in question.over)
-        asked_free = [n for n in question.over if n in self._free]
-        self._loose = any(len(release.domain.levels(n)) > 1 for n in asked_free)
+        self._places = question.places(facts.release.domain)
+        self._where = where_of(question.over, self._places)
+        self._part = builder.part(facts.tree, frozenset(question.over), self._where)
         self._found: Arrays | None = None
         self._possible = self._part.possible()
 
@@ -196,7 +190,7 @@ class GluedAnswers:
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
         if self._found is None:
-            self._found = self._laid_out(self._part.bounds())
+            self._found = self._shaped(self._part.bounds(self._where))
         return self._found
 
     @property
@@ -209,35 +203,22 @@ class GluedAnswers:
 
     def attained(self) -> Arrays | None:
         """What tables attain, if that is not all."""
-        proven, attained = self.bounds(), self._laid_out(self._part.attained())
+        proven, attained = self.bounds(), self._shaped(self._part.attained(self._where))
         same = all(np.array_equal(a, b) for a, b in zip(proven, attained, strict=True))
         return None if same else attained
 
-    def _laid_out(self, arrays: Arrays) -> Arrays:
-        """From the part's variables to those asked for; loose cells may always be empty."""
-        low, high = arrays
-        if self._loose:
-            low = np.array([one if one is None else 0 for one in low.flat]).reshape(low.shape)
-        names = self._part.names
-        turned = [name for name in self._over if name in names]
-        shape = [
-            len(self._release.domain.levels(name)) if name in names else 1 for name in self._over
-        ]
-        laid = []
-        for array in (low, high):
-            moved = np.transpose(array, [names.index(name) for name in turned]).reshape(shape)
-            laid.append(np.array(np.broadcast_to(moved, self._shape), order="C"))
-        return laid[0], laid[1]
+    def _shaped(self, arrays: Arrays) -> Arrays:
+        low, high = (
+            np.array(np.broadcast_to(array, self._places.shape), order="C") for array in arrays
+        )
+        return low, high
 
     def _at(self, index: tuple[int, ...]) -> dict[str, int]:
-        at = dict(zip(self._over, index, strict=True))
-        return {name: at[name] for name in self._part.names}
+        return dict(zip(self._over, index, strict=True))
 
     def bound(self, index: tuple[int, ...], side: int) -> Any:
         """One bound if it is settled."""
         at = self._at(index)
-        if side == 0 and self._loose:
-            return 0 if self._possible else None
         proven, attained = (self._part.bound(at, side, attained=one) for one in (False, True))
         return proven if proven == attained else None
 
@@ -254,69 +235,14 @@ class GluedAnswers:
 
     def values(self, index: tuple[int, ...]) -> ValueSet:
         """Every attainable count of one cell."""
-        values = self._part.values(self._at(index))
-        if not self._loose:
-            return values
-        # Whoever is in the summed cell may be in this part of it, or not.
-        top = values.known.largest if values.progressions else -1
-        if isinstance(top, Unbounded):
-            return ValueSet([(0, None, 1)])
-        known = [(0, top, 1)] if top >= 0 else []
-        beyond = values.possible.largest
-        if beyond == top:
-            return ValueSet(known)
-        end = None if isinstance(beyond, Unbounded) else beyond
-        return ValueSet(known, unknown=[(top + 1, end, 1)])
+        return self._part.values(self._at(index))
 
     def witness(self, index: tuple[int, ...], value: int) -> Table:
         """A consistent table in which the cell holds `value`, checked in exact arithmetic."""
-        at = self._at(index)
-        held = value
-        if self._loose:
-            # The summed cell must hold at least this many; the least such count will do.
-            known = self._part.values(at).known
-            held = next(count for count in known if count >= value)
-        part = self._part.table(Target(at, held))
-        table = self._completed(part, dict(zip(self._over, index, strict=True)), at, value)
+        part = self._part.table(Target(self._at(index), value))
+        domain = self._release.domain
+        table = Table.from_cells(domain, np.column_stack(part.places(domain.names)), part.counts)
         return checked(self._release, table, self._over, index, value)
-
-    def _completed(
-        self, part: Named, asked: dict[str, int], at: dict[str, int], value: int
-    ) -> Table:
-        """Spread the counts over the variables that nothing is said about."""
-        domain = self._release.domain
-        free = [name for name in domain.names if name in self._free]
-        names = [*part.names, *free]
-        shape = [len(domain.levels(name)) for name in names]
-        counts = np.zeros(shape, dtype=part.array.dtype)
-        here = tuple(asked.get(name, 0) for name in free)
-        away = self._elsewhere(free, here)
-        # Who is not at the position asked for may be anywhere; who is must leave `value` there.
-        everywhere: tuple[Any, ...] = (..., *away)
-        counts[everywhere] = part.array
-        place: tuple[Any, ...] = tuple(
-            at[name] if name in at else slice(None) for name in part.names
-        )
-        if self._loose:
-            block = part.array[place]
-            kept = np.diff(np.minimum(np.cumsum(block.ravel()), value), prepend=0)
-            kept = kept.reshape(np.shape(block))
-            there: tuple[Any, ...] = (*place, *away)
-            asked_for: tuple[Any, ...] = (*place, *here)
-            counts[there] -= kept
-            counts[asked_for] += kept
-        turned = np.transpose(counts, [names.index(name) for name in domain.names])
-        return Table(domain, turned)
-
-    def _elsewhere(self, free: list[str], here: tuple[int, ...]) -> tuple[int, ...]:
-        """Another place on the free variables than the one asked for, if there is one."""
-        domain = self._release.domain
-        away = list(here)
-        for axis, name in enumerate(free):
-            if name in self._over and len(domain.levels(name)) > 1:
-                away[axis] = 1 if here[axis] == 0 else 0
-                break
-        return tuple(away)
 
     def proof(self, index: tuple[int, ...], side: int) -> str:
         """A closed form if every part is published, else what the parts rest on."""

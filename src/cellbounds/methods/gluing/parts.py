@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.errors import CellboundsError
-from cellbounds.methods.gluing.tables import Named, Target, glued, spread, summed
+from cellbounds.methods.gluing.tables import Listed, Named, Target, glued, listed, summed
+from cellbounds.methods.gluing.where import Where
 from cellbounds.methods.protocol import Arrays, Worked
+from cellbounds.results.places import Places
 from cellbounds.results.values import Unbounded, ValueSet
 
 __all__ = ["Answered", "Both", "KnownPart", "OneSide", "Part"]
@@ -20,19 +22,19 @@ __all__ = ["Answered", "Both", "KnownPart", "OneSide", "Part"]
 class Part(Protocol):
     """Some variables of a release, and what can be said of the needed ones among them.
 
-    `names` are the variables that bounds and values are over; tables are over `variables`. Both
-    in the order of the domain.
+    `names` are the variables that values are over; tables are over `variables`. Both in the order
+    of the domain. Bounds come laid out for where the question looks.
     """
 
     names: tuple[str, ...]
     variables: tuple[str, ...]
 
-    def bounds(self) -> Arrays:
-        """Proven bounds over `names`."""
+    def bounds(self, where: Where) -> Arrays:
+        """Proven bounds where the question looks."""
         ...
 
-    def attained(self) -> Arrays:
-        """Attained bounds over `names`; None where no table is known."""
+    def attained(self, where: Where) -> Arrays:
+        """Attained bounds where the question looks; None where no table is known."""
         ...
 
     def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> Any:
@@ -43,7 +45,7 @@ class Part(Protocol):
         """Every attainable count of one cell over `names`."""
         ...
 
-    def table(self, target: Target | None) -> Named:
+    def table(self, target: Target | None) -> Listed:
         """A table over `variables`, with the target's count if there is one."""
         ...
 
@@ -67,25 +69,26 @@ class KnownPart:
         self.names, self.variables = names, table.names
         self._counts = summed(table, names).array
 
-    def bounds(self) -> Arrays:
+    def bounds(self, where: Where) -> Arrays:
         """The counts themselves."""
-        return self._counts, self._counts
+        counts = where.laid_out(Named(self.names, self._counts))
+        return counts, counts
 
     attained = bounds
 
     def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> int:
-        """The count itself."""
-        found = self.attained() if attained else self.bounds()
-        return int(found[side][tuple(at[name] for name in self.names)])
+        """The count itself, on either side, and attained."""
+        del side, attained
+        return int(self._counts[tuple(at[name] for name in self.names)])
 
     def values(self, at: dict[str, int]) -> ValueSet:
         """The count itself."""
         return ValueSet.from_values([self.bound(at, 0)])
 
-    def table(self, target: Target | None) -> Named:
+    def table(self, target: Target | None) -> Listed:
         """The published table; no other count can be aimed at than its own."""
         assert target is None or target.value == self.bound(target.at, 0)
-        return self._table
+        return listed(self._table)
 
     def possible(self) -> bool:
         """There is the published one."""
@@ -97,23 +100,30 @@ class KnownPart:
 
 
 class Answered:
-    """Variables that another method answered for."""
+    """Variables that another method answered for: all cells of their margin, or some."""
 
-    def __init__(self, worked: Worked, names: tuple[str, ...], variables: tuple[str, ...]) -> None:
+    def __init__(
+        self, worked: Worked, names: tuple[str, ...], variables: tuple[str, ...], places: Places
+    ) -> None:
         self._worked = worked
         self.names, self.variables = names, variables
+        self._places = places
         self._bounds: Arrays | None = None
 
-    def bounds(self) -> Arrays:
-        """The other method's bounds."""
+    def _proven(self) -> Arrays:
         if self._bounds is None:
             self._bounds = self._worked.bounds()
         return self._bounds
 
-    def attained(self) -> Arrays:
+    def bounds(self, where: Where) -> Arrays:
+        """The other method's bounds."""
+        low, high = self._proven()
+        return where.back(low, self.names), where.back(high, self.names)
+
+    def attained(self, where: Where) -> Arrays:
         """What the other method has tables for."""
-        proven = self.bounds()
-        return self._worked.attained() or proven
+        low, high = self._worked.attained() or self._proven()
+        return where.back(low, self.names), where.back(high, self.names)
 
     def bound(self, at: dict[str, int], side: int, *, attained: bool = False) -> Any:
         """One bound of the other method."""
@@ -121,23 +131,28 @@ class Answered:
         settled = self._worked.bound(index, side)
         if settled is not None:
             return settled
-        found = self.attained() if attained else self.bounds()
-        return found[side][index]
+        found = self._proven()
+        if attained:
+            found = self._worked.attained() or found
+        return found[side][self._places.spot(index)]
 
     def values(self, at: dict[str, int]) -> ValueSet:
         """The other method's values."""
         return self._worked.values(tuple(at[name] for name in self.names))
 
-    def table(self, target: Target | None) -> Named:
+    def table(self, target: Target | None) -> Listed:
         """A witness of the other method."""
         if target is not None:
-            index = tuple(target.at[name] for name in self.names)
-            return Named(self.variables, self._worked.witness(index, target.value).counts)
+            return self._listed(tuple(target.at[name] for name in self.names), target.value)
         index = (0,) * len(self.names)
         value = self.bound(dict.fromkeys(self.names, 0), 0, attained=True)
         if value is None:
             raise CellboundsError("a part of the release has no table yet; give more seconds")
-        return Named(self.variables, self._worked.witness(index, int(value)).counts)
+        return self._listed(index, int(value))
+
+    def _listed(self, index: tuple[int, ...], value: int) -> Listed:
+        places, counts = self._worked.witness(index, value).cells()
+        return Listed(self.variables, tuple(places.T), counts)
 
     def possible(self) -> bool | None:
         """Whether the other method has a table."""
@@ -181,14 +196,14 @@ class OneSide:
             return values
         return ValueSet([], unknown=[*values.progressions, *values.unknown])
 
-    def attained(self) -> Arrays:
+    def attained(self, where: Where) -> Arrays:
         """What the asked part attains, if the other is known to have a table."""
         if self._completes:
-            return self._asked.attained()
-        nothing = np.full(self.bounds()[0].shape, None, dtype=object)
+            return self._asked.attained(where)
+        nothing = np.full(self.bounds(where)[0].shape, None, dtype=object)
         return nothing, nothing.copy()
 
-    def table(self, target: Target | None) -> Named:
+    def table(self, target: Target | None) -> Listed:
         """The asked part's table, completed."""
         return glued(self._asked.table(target), self._other.table(None), self.variables)
 
@@ -205,21 +220,17 @@ class Both:
         self.names = _ordered(order, left.names, right.names)
         self.variables = _ordered(order, left.variables, right.variables)
 
-    def bounds(self) -> Arrays:
+    def bounds(self, where: Where) -> Arrays:
         """Both parts' bounds combined."""
-        return self._combined(self._left.bounds(), self._right.bounds())
+        return self._combined(self._left.bounds(where), self._right.bounds(where), where)
 
-    def attained(self) -> Arrays:
+    def attained(self, where: Where) -> Arrays:
         """Both parts' attained counts combined: their tables can be glued."""
-        return self._combined(self._left.attained(), self._right.attained())
+        return self._combined(self._left.attained(where), self._right.attained(where), where)
 
-    def _combined(self, ours: Arrays, theirs: Arrays) -> Arrays:
-        def laid(array: npt.NDArray[Any], part: Part) -> npt.NDArray[Any]:
-            return spread(Named(part.names, array), self.names)
-
-        lows = laid(ours[0], self._left), laid(theirs[0], self._right)
-        highs = laid(ours[1], self._left), laid(theirs[1], self._right)
-        count = spread(self._border, self.names)
+    def _combined(self, ours: Arrays, theirs: Arrays, where: Where) -> Arrays:
+        lows, highs = (ours[0], theirs[0]), (ours[1], theirs[1])
+        count = where.laid_out(self._border)
         if any(array.dtype == object for array in (*lows, *highs)):
             return _combined_slowly(lows, highs, count)
         return np.maximum(lows[0] + lows[1] - count, 0), np.minimum(*highs)
@@ -253,7 +264,7 @@ class Both:
         possible = united(_hull(ours), _hull(theirs))
         return ValueSet(known.progressions, unknown=_without(possible, known))
 
-    def table(self, target: Target | None) -> Named:
+    def table(self, target: Target | None) -> Listed:
         """Tables of both parts, glued so that the target is met."""
         if target is None:
             return glued(self._left.table(None), self._right.table(None), self.variables)

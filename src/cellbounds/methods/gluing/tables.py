@@ -1,17 +1,17 @@
-"""Gluing two tables that agree on what they share."""
+"""Arrays with named axes, tables as lists of cells, and gluing those that agree at a border."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import BoolArray, IntArray
 
-__all__ = ["Named", "Target", "glued", "spread", "summed"]
+__all__ = ["Listed", "Named", "Target", "glued", "listed", "spread", "summed"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,6 +20,30 @@ class Named:
 
     names: tuple[str, ...]
     array: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """A table by its occupied cells: a column of positions for each name, and the counts.
+
+    Nothing of the size of all its cells is ever made.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[IntArray, ...]
+    counts: IntArray
+
+    def column(self, name: str) -> IntArray:
+        """The positions on one name."""
+        return self.columns[self.names.index(name)]
+
+    def places(self, names: Sequence[str]) -> list[IntArray]:
+        """The positions on several names."""
+        return [self.column(name) for name in names]
+
+    def lines(self, which: npt.NDArray[Any], counts: IntArray) -> Listed:
+        """Some of the cells, in the order given, with other counts."""
+        return Listed(self.names, tuple(column[which] for column in self.columns), counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,92 +71,88 @@ def spread(table: Named, names: Sequence[str]) -> IntArray:
     return turned.reshape([next(shape) if name in table.names else 1 for name in names])
 
 
-def glued(left: Named, right: Named, order: Sequence[str], target: Target | None = None) -> Named:
-    """A table over both sets of axes whose sums over each are the two tables.
+def listed(table: Named) -> Listed:
+    """The occupied cells of an array."""
+    found = np.nonzero(np.atleast_1d(table.array))
+    counts = np.atleast_1d(table.array)[found]
+    return Listed(table.names, tuple(found) if table.names else (), counts)
 
-    Both must have the same sums over the axes they share. For each combination of these the
+
+def glued(
+    left: Listed, right: Listed, order: Sequence[str], target: Target | None = None
+) -> Listed:
+    """A table over both sets of names whose sums over each are the two tables.
+
+    Both must have the same sums over the names they share. For each combination of these the
     counts of one side are matched with those of the other as in the north-west corner rule, which
     keeps whole numbers whole. With a target, the sum of the cells at its position is its value,
     which must lie between what the two sides allow.
     """
     border = [name for name in left.names if name in right.names]
-    ours = [name for name in left.names if name not in border]
-    theirs = [name for name in right.names if name not in border]
-    levels = dict(zip(left.names, left.array.shape, strict=True))
-    levels |= dict(zip(right.names, right.array.shape, strict=True))
-
-    def flat(table: Named, private: Sequence[str]) -> IntArray:
-        turned = summed(table, [*border, *private]).array
-        return turned.reshape(math.prod(levels[n] for n in border), -1)
-
-    rows, columns = flat(left, ours), flat(right, theirs)
-    joined = _corner(rows, columns)
-    if target is not None:
-        place = _flat_place(border, levels, target)
-        joined[place] = _with_block(
-            rows[place],
-            columns[place],
-            _chosen(ours, levels, target),
-            _chosen(theirs, levels, target),
-            target.value,
-        )
-    names = [*border, *ours, *theirs]
-    table = Named(tuple(names), joined.reshape([levels[name] for name in names]))
-    return summed(table, order)
+    rows = _ordered(left, border, np.zeros(len(left.counts), dtype=np.int64))
+    if target is None:
+        columns = _ordered(right, border, np.zeros(len(right.counts), dtype=np.int64))
+    else:
+        rows, columns = _aimed(rows, right, border, target)
+    # People stand in the same order on both sides, and each stretch of them that is in one cell
+    # here and in one cell there is a cell of the whole.
+    mine, theirs = np.cumsum(rows.counts), np.cumsum(columns.counts)
+    ends = np.union1d(mine, theirs)
+    ours = rows.lines(np.searchsorted(mine, ends), ends)
+    others = columns.lines(np.searchsorted(theirs, ends), ends)
+    both = dict(zip(others.names, others.columns, strict=True))
+    both |= dict(zip(ours.names, ours.columns, strict=True))
+    counts = np.diff(ends, prepend=np.zeros(1, dtype=ends.dtype))
+    return Listed(tuple(order), tuple(both[name] for name in order), counts)
 
 
-def _flat_place(names: Sequence[str], levels: dict[str, int], target: Target) -> int:
-    place = 0
+def _ordered(table: Listed, border: Sequence[str], phase: IntArray) -> Listed:
+    """Sort by the shared names, then by a phase, then by all others."""
+    private = [name for name in table.names if name not in border]
+    keys = [*table.places(border), phase, *table.places(private)]
+    order = np.lexsort(keys[::-1])
+    return table.lines(order, table.counts[order])
+
+
+def _aimed(
+    rows: Listed, right: Listed, border: Sequence[str], target: Target
+) -> tuple[Listed, Listed]:
+    """Both sides in an order in which the corner rule puts `value` where the target is.
+
+    Where the border is the target's, the rows at the target come first. The first `value` people
+    of the columns are at the target too, so many meet; then come people of other columns, for the
+    rest of the rows at the target; then what is left of the columns at it; then everybody else.
+    """
+    here = _at(rows, border, target)
+    ours = here & _at(rows, rows.names, target)
+    rows = _ordered(rows, border, np.where(ours | ~here, 0, 1))
+    meant = int(rows.counts[_at(rows, rows.names, target)].sum())
+    columns = _ordered(right, border, np.zeros(len(right.counts), dtype=np.int64))
+    there = _at(columns, border, target)
+    theirs = there & _at(columns, columns.names, target)
+    others = there & ~theirs
+    first = np.where(there, 0, columns.counts)
+    first[theirs] = _first(columns.counts[theirs], target.value)
+    first[others] = _first(columns.counts[others], meant - target.value)
+    pieces = [(first, np.where(others, 1, 0)), (columns.counts - first, np.where(theirs, 2, 3))]
+    which = np.concatenate([np.flatnonzero(counts) for counts, _ in pieces])
+    counts = np.concatenate([counts[np.flatnonzero(counts)] for counts, _ in pieces])
+    phase = np.concatenate([phases[np.flatnonzero(counts)] for counts, phases in pieces])
+    return rows, _ordered(columns.lines(which, counts), border, phase)
+
+
+def _at(table: Listed, names: Sequence[str], target: Target) -> BoolArray:
+    """Which cells are at the target's position, as far as it is about these names."""
+    held = np.ones(len(table.counts), dtype=bool)
     for name in names:
-        place = place * levels[name] + target.at[name]
-    return place
-
-
-def _chosen(names: Sequence[str], levels: dict[str, int], target: Target) -> Any:
-    """Which flat places over some axes lie at the target's position."""
-    chosen = np.ones([levels[name] for name in names], dtype=bool)
-    for axis, name in enumerate(names):
         if name in target.at:
-            keep = np.zeros(levels[name], dtype=bool)
-            keep[target.at[name]] = True
-            shape = [1] * len(names)
-            shape[axis] = levels[name]
-            chosen &= keep.reshape(shape)
-    return chosen.ravel()
-
-
-def _corner(rows: IntArray, columns: IntArray) -> IntArray:
-    """Tables with these row and column sums, one for each line: the north-west corner rule."""
-    right, below = np.cumsum(rows, axis=1), np.cumsum(columns, axis=1)
-    left, above = right - rows, below - columns
-    ends = np.minimum(right[:, :, None], below[:, None, :])
-    begins = np.maximum(left[:, :, None], above[:, None, :])
-    return np.asarray(np.maximum(ends - begins, 0))
-
-
-def _with_block(rows: IntArray, columns: IntArray, ours: Any, theirs: Any, value: int) -> IntArray:
-    """A table with these sums in which the block of chosen rows and columns holds `value`."""
-    inside, inside_columns = (
-        _first(np.where(ours, rows, 0), value),
-        _first(np.where(theirs, columns, 0), value),
-    )
-    beside = np.where(ours, rows, 0) - inside
-    beside_columns = _first(np.where(theirs, 0, columns), int(beside.sum()))
-    below_columns = np.where(theirs, columns, 0) - inside_columns
-    below = _first(np.where(ours, 0, rows), int(below_columns.sum()))
-    rest = np.where(ours, 0, rows) - below
-    rest_columns = np.where(theirs, 0, columns) - beside_columns
-    pairs = [
-        (inside, inside_columns),
-        (beside, beside_columns),
-        (below, below_columns),
-        (rest, rest_columns),
-    ]
-    blocks = [_corner(a[None, :], b[None, :])[0] for a, b in pairs]
-    return np.asarray(sum(blocks[1:], start=blocks[0]))
+            held &= table.column(name) == target.at[name]
+    return held
 
 
 def _first(amounts: IntArray, total: int) -> IntArray:
     """The first of some amounts, up to a total."""
+    if not len(amounts):
+        return amounts
     reached = np.minimum(np.cumsum(amounts), total)
-    return np.diff(reached, prepend=0)
+    return np.diff(reached, prepend=np.zeros(1, dtype=reached.dtype))

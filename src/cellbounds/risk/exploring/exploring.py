@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
+import pickle
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from cellbounds.domain import Domain
@@ -22,6 +25,7 @@ from cellbounds.risk.exploring.merging import merges_of
 from cellbounds.risk.exploring.state import State, header_of
 from cellbounds.risk.policies import DEFAULT, GroupDisclosure, Policy
 from cellbounds.risk.policies.reading import policy_of
+from cellbounds.sharing import Until, shared
 from cellbounds.table import Table
 
 __all__ = ["explore"]
@@ -129,8 +133,6 @@ def explore(
     )
     _check_policy(settings.policy, table.domain)
     effort = Effort.of(seconds, executor, None, progress)
-    if executor is not None and not isinstance(executor, Executor):
-        raise InvalidInput(f"executor={executor!r}; give a concurrent.futures.Executor, or None")
     begun = time.perf_counter()
     found = _search(table, designs, settings, effort, state)
     judged = {k: one for k, one in found.items() if isinstance(one, Judged)}
@@ -215,9 +217,6 @@ def _search(
     path: str | Path | None,
 ) -> dict[int, Judged | str]:
     """Everything that could be found within the budget, by the place of the design."""
-    timed = settings
-    if effort.left is not None:
-        timed = replace(settings, end=time.time() + effort.left)
     found: dict[int, Judged | str] = {}
     with ExitStack() as stack:
         state = None
@@ -225,7 +224,7 @@ def _search(
             state = stack.enter_context(State(path, header_of(table, designs, settings), designs))
             found |= state.found
         chunks = _chunks(designs, found)
-        work = stack.enter_context(closing(_worked(table, chunks, timed, effort.executor)))
+        work = stack.enter_context(closing(_worked(table, chunks, settings, effort)))
         effort.say(len(found), len(designs))
         for place, one in work:
             found[place] = one
@@ -243,37 +242,52 @@ def _chunks(designs: Sequence[Design], found: Mapping[int, object]) -> list[Chun
 
 
 def _worked(
-    table: Table, chunks: Sequence[Chunk], settings: Settings, executor: Executor | None
+    table: Table, chunks: list[Chunk], settings: Settings, effort: Effort
 ) -> Generator[tuple[int, Judged | str], None, None]:
     """The designs of all chunks; from workers, those of each chunk when it is done."""
+    until = Until.of(effort.left)
+    if effort.executor is not None and until.span is None:
+        # What takes longest comes first, so that all workers end at about the same time. A budget
+        # goes further if what is quick comes first.
+        chunks = sorted(chunks, key=lambda chunk: _size(table, chunk), reverse=True)
     sizes = [len(chunk) for chunk in chunks]
     # How many designs share the time that is left when a chunk is begun, itself included.
     lefts = list(itertools.accumulate(reversed(sizes)))[::-1]
-    if executor is None:
-        for chunk, left in zip(chunks, lefts, strict=True):
-            yield from _work(table, chunk, settings, left)
+    pieces = [(chunk, settings, left, until) for chunk, left in zip(chunks, lefts, strict=True)]
+    if effort.executor is None:
+        for piece in pieces:
+            yield from _work(table, *piece)
         return
-    waiting = [
-        executor.submit(_finished, table, chunk, settings, left)
-        for chunk, left in zip(chunks, lefts, strict=True)
-    ]
-    try:
-        for future in as_completed(waiting):
-            yield from future.result()
-    finally:
-        for future in waiting:
-            future.cancel()
+    written = pickle.dumps(table)
+    sent = [(written, *piece) for piece in pieces]
+    for _, found in shared(effort.executor, _finished, sent, ordered=False):
+        yield from found
+
+
+def _size(table: Table, chunk: Chunk) -> int:
+    """About how long a chunk takes: the cells that its designs speak of."""
+    design = chunk[0][1]
+    return len(chunk) * math.prod(len(table.domain.levels(name)) for name in design.variables)
 
 
 def _work(
-    table: Table, chunk: Chunk, settings: Settings, left: int
+    table: Table, chunk: Chunk, settings: Settings, left: int, until: Until
 ) -> Iterator[tuple[int, Judged | str]]:
+    if until.left is not None:
+        settings = replace(settings, end=time.time() + until.left)
     for place, one in measured(table, [design for _, design in chunk], settings, left):
         yield chunk[place][0], one
 
 
 def _finished(
-    table: Table, chunk: Chunk, settings: Settings, left: int
+    written: bytes, chunk: Chunk, settings: Settings, left: int, until: Until
 ) -> list[tuple[int, Judged | str]]:
     """Run by a worker."""
-    return list(_work(table, chunk, settings, left))
+    return list(_work(_read(written), chunk, settings, left, until))
+
+
+@lru_cache(maxsize=1)
+def _read(written: bytes) -> Table:
+    """The table, which knows what was worked out about it for the last chunk."""
+    table: Table = pickle.loads(written)
+    return table

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from cellbounds.arrays import BoolArray
-from cellbounds.domain import Label
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.results import Unbounded, ValueSet
 from cellbounds.risk.policies import Policy, PosteriorChance, SmallCounts
+from cellbounds.risk.policies.reach import Reach
 from cellbounds.risk.policies.scenarios import empty_rows
-from cellbounds.solve import attainable, bounds
 from cellbounds.table import Table
 
 __all__ = ["Guessing", "guessing"]
@@ -48,24 +47,43 @@ class Guessing:
 
 
 def guessing(
-    release: Release, margin: Table, policy: Policy, independent: bool, seconds: float | None
+    release: Release,
+    margin: Table,
+    policy: Policy,
+    independent: bool,
+    seconds: float | None,
+    known: Reach | None = None,
 ) -> Guessing:
-    """Look at the attainable counts of a margin; structural zeros and empty rows are left out."""
+    """Look at the attainable counts of a margin; structural zeros and empty rows are left out.
+
+    `known` is what a verdict on the same question rests on, if it asked for the counts. They are
+    asked for again only if something was left open: the verdict had a budget of its own, and the
+    true table to begin with.
+    """
     over = margin.domain.names
     spoken = ~(margin.structural | empty_rows(release, over))
     small = spoken if independent else spoken & _small(margin, policy)
+    if known is not None and known.settled:
+        found = _looked_at(known, spoken, small)
+        if found.settled:
+            return found
+    return _looked_at(Reach(release, over, Effort.of(seconds)), spoken, small)
+
+
+def _looked_at(reach: Reach, spoken: BoolArray, small: BoolArray) -> Guessing:
     number = int(small.sum())
     try:
-        ends = bounds(release, over=over, seconds=seconds)
-        answer = attainable(release, over=over, seconds=seconds) if number else None
+        ends = reach.ends
     except (TooMuchWork, Unsettled, UnsupportedRelease):
+        ends = None
+    if ends is None:
         return Guessing(number, 0, 1 if number else None, 1.0 if number else 0.0, False)
-    exact = int(((ends.lower == ends.upper) & spoken).sum())
-    sets = [] if answer is None else [answer[labels] for labels in _labels(margin, small)]
+    lower, upper = ends[0]
+    sets = [reach.values(tuple(index)) for index in np.argwhere(small).tolist()]
     limited = [size for size in map(_certain, sets) if size is not None]
     return Guessing(
         number,
-        exact,
+        int(((lower == upper) & spoken).sum()),
         min(limited, default=None),
         math.fsum(1 / size for size in limited) / number if number else 0.0,
         all(values.settled for values in sets),
@@ -80,12 +98,6 @@ def _small(table: Table, policy: Policy) -> BoolArray:
     )
     counts = table.counts
     return np.asarray((counts >= least) & (counts <= policy.small), dtype=bool)
-
-
-def _labels(table: Table, chosen: BoolArray) -> Iterator[tuple[Label, ...]]:
-    """The cells that are chosen, in order; no others are worked out."""
-    for index in np.argwhere(chosen):
-        yield table.domain.labels(index.tolist())
 
 
 def _certain(values: ValueSet) -> int | None:

@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 from numbers import Real
 
 from cellbounds.errors import InvalidInput
+from cellbounds.methods.effort import Effort
 from cellbounds.releases import Release
 from cellbounds.risk.exploring.carrying import carries_over
 from cellbounds.risk.exploring.designs import Design
 from cellbounds.risk.exploring.guessing import Guessing, guessing
 from cellbounds.risk.exploring.judged import Judged
 from cellbounds.risk.policies import Outcome, Policy, Verdict, judge
+from cellbounds.risk.policies.cases import case_of
+from cellbounds.risk.policies.judging import judged
+from cellbounds.risk.policies.reach import Reach
 from cellbounds.risk.utility.keeping import kept
 from cellbounds.table import Table
 
@@ -87,10 +91,10 @@ def measured(
 
 def _judged(design: Design, release: Release, table: Table, settings: Settings) -> Judged:
     begun = time.perf_counter()
-    verdict = _verdict(design, release, table, settings)
+    verdict, known = _verdict(design, release, table, settings)
     margin = table.margin(*design.names)
     policy, independent = settings.policy, settings.independent
-    guessed = guessing(release, margin, policy, independent, settings.left)
+    guessed = guessing(release, margin, policy, independent, settings.left, known)
     settled = guessed.settled and verdict.verdict is not Outcome.UNDECIDED
     return Judged(
         design=design,
@@ -108,28 +112,30 @@ def _judged(design: Design, release: Release, table: Table, settings: Settings) 
     )
 
 
-def _verdict(design: Design, release: Release, table: Table, settings: Settings) -> Verdict:
-    """The worse verdict: of the published table, or of all cells of the table behind it."""
+def _verdict(
+    design: Design, release: Release, table: Table, settings: Settings
+) -> tuple[Verdict, Reach | None]:
+    """The worse verdict: of the published table, or of all cells of the table behind it.
+
+    With it comes what was worked out about the published table.
+    """
     policy, independent = settings.policy, settings.independent
     narrowed = policy.within(dict(zip(design.variables, design.names, strict=True)))
-    verdict = None
+    verdict, known = None, None
     if narrowed is not None:
-        verdict = judge(
-            release,
-            table,
-            narrowed,
-            over=design.names,
-            independent=independent,
-            seconds=settings.left,
-        )
+        case = case_of(release, table, narrowed, design.names, (), independent)
+        effort = Effort.of(settings.left, start=None if independent else table)
+        verdict, reach = judged(case, effort)
+        if case.known is release:
+            known = reach
         complete = set(design.names) == set(table.domain.names)
         implied = verdict.safe and carries_over(policy)
         if complete or implied or verdict.verdict is Outcome.UNSAFE:
-            return verdict
+            return verdict, known
     behind = judge(release, table, policy, independent=independent, seconds=settings.left)
     if verdict is None or verdict.safe or behind.verdict is Outcome.UNSAFE:
-        return behind
-    return verdict
+        return behind, known
+    return verdict, known
 
 
 def _utility(release: Release, table: Table, settings: Settings) -> float:

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from cellbounds.arrays import BoolArray
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases import Prior, Release, Total
 from cellbounds.releases.statements import names_text
+from cellbounds.results.asked_cells import check_listable
 from cellbounds.risk.policies.policy import Policy
 from cellbounds.risk.policies.reading import policy_of
 from cellbounds.risk.policies.rules import GroupDisclosure
@@ -21,7 +20,7 @@ from cellbounds.risk.policies.scenarios import (
     empty_rows,
     informed,
     margin_of,
-    said_empty,
+    nobody,
 )
 from cellbounds.risk.policies.scene import asked_rows
 from cellbounds.table import Table
@@ -71,11 +70,11 @@ def case_of(
     chosen, knowledge = policy_of(policy), checked_knowledge(knows)
     _check(release, table, independent)
     asked = _asked(release, over)
+    check_listable(release, asked)
     _check_rows(release.domain, asked, chosen)
     known = informed(release, table, knowledge)
     if table is None:
-        nobody = np.zeros(release.domain.shape, dtype=np.int64)
-        table = Table(release.domain, nobody, structural=said_empty(release))
+        table = nobody(release)
     return Case(
         release,
         chosen,

@@ -20,6 +20,7 @@ from cellbounds.releases import Release
 from cellbounds.results import Distribution, Posterior
 from cellbounds.risk.policies.projecting import projected
 from cellbounds.risk.policies.rules import PosteriorChance
+from cellbounds.table import DENSE_LIMIT
 
 __all__ = ["Chance", "Chances"]
 
@@ -174,6 +175,8 @@ class Chances:
     def _summed(self) -> list[Fraction] | None:
         """The probability of every cell in fractions; None if there are too many tables."""
         rule, domain = self.rule, self.release.domain
+        if domain.size > DENSE_LIMIT:
+            return None
         weights = self.belief.weights(domain)
         if weights.needs_total and self.release.total.exact is None:
             return None

@@ -109,7 +109,7 @@ def judged(case: Case, effort: Effort, *, sets_first: bool = False) -> tuple[Ver
     findings: list[Finding] = []
     for rule in policy.rules:
         if isinstance(rule, MinimumCount):
-            findings += shown_figures(case.release, rule, case.whole.structural)
+            findings += shown_figures(case.release, rule, case.whole)
         else:
             findings += found_in(scene, rule)
     notes = [*reach.notes, *case.notes]

@@ -11,6 +11,7 @@ from cellbounds.constraints import System, compile_release
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases import Release
+from cellbounds.releases.reducing import base_variables, named_variables, reduced_release
 
 __all__ = ["alike_cells"]
 
@@ -31,6 +32,9 @@ def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
     array([[0, 0],
            [1, 1]])
     """
+    # Cells that differ in other variables only stand in the same sums.
+    about = {*named_variables(release), *base_variables(release.domain, over)}
+    release = reduced_release(release, about)
     domain = release.domain
     shape = domain.project(over).shape
     places = _places(domain, over)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellbounds.arrays import IntArray, summable
 from cellbounds.beliefs import Belief, GammaPoisson, Multinomial, Uniform
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.releases import Release, Total
+from cellbounds.releases.reducing import base_variables, part_of_domain
 from cellbounds.table import Table
 
 __all__ = ["projected"]
@@ -37,7 +39,7 @@ def projected(
             domain.check_partition(name)
     except InvalidInput:
         return None  # somebody is in no cell of the margin, or in two
-    parts = Table(domain, np.ones(domain.shape, dtype=np.int64)).margin(*over).counts
+    parts = _parts(domain, over)
     margin = _margin(domain, over)
     said = [one for one in release.statements if not isinstance(one, Total)]
     if (parts < 1).any() or not all(_speaks_of(margin, one.variables) for one in said):
@@ -48,6 +50,13 @@ def projected(
     if release.total.exact is None:
         return None
     return alone, (GammaPoisson(parts, 1) if isinstance(belief, Uniform) else Multinomial(parts))
+
+
+def _parts(domain: Domain, over: tuple[str, ...]) -> IntArray:
+    """How many cells of the table each cell of a margin is the sum of."""
+    near = part_of_domain(domain, base_variables(domain, over))
+    each = Table(near, np.ones(near.shape, dtype=np.int64)).margin(*over).counts
+    return summable(each.astype(object) * (domain.size // near.size))
 
 
 def _margin(domain: Domain, over: tuple[str, ...]) -> Domain:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,9 @@ import numpy.typing as npt
 from cellbounds.constraints import violations
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.methods.effort import Effort
-from cellbounds.methods.protocol import Arrays, Worked
+from cellbounds.methods.protocol import Arrays
 from cellbounds.releases import Release
-from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
+from cellbounds.results import Attainable, Bounds, Evidence, Unbounded, ValueSet
 from cellbounds.risk.policies.scenarios import margin_of
 from cellbounds.solve import attainable, bounds
 from cellbounds.table import Table
@@ -62,7 +62,14 @@ class Reach:
         if not self._asked:
             self._asked = True
             self._answer = self._ask(attainable, 1.0, over=self.over)
+            if self.sets_first and self._answer is not None:
+                self._answer.gather()
         return self._answer
+
+    @property
+    def settled(self) -> bool:
+        """Whether the attainable counts were asked for, and all their bounds are attained."""
+        return self._answer is not None and self._answer.evidence is Evidence.EXACT
 
     def decided(self, index: tuple[int, ...], question: Question) -> tuple[bool | None, ValueSet]:
         """The answer of a question about one cell, and the counts that it rests on."""
@@ -78,7 +85,7 @@ class Reach:
         """Whether each row of a margin holds somebody in every table; None where that is open."""
         domain = self.release.domain
         if not given:
-            empty = Table(domain, np.zeros(domain.shape, dtype=np.int64))
+            empty = Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
             return np.array(bool(violations(self.release, empty)), dtype=object)
         if given not in self._rows:
             self._rows[given] = self._ask(bounds, SHARE, over=given)
@@ -101,6 +108,7 @@ class Reach:
                 executor=effort.executor,
                 start=effort.start,
                 progress=effort.progress,
+                state=effort.state,
                 **question,
             )
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
@@ -114,15 +122,17 @@ class Reach:
             self._coarse[index] = self._between_bounds(index)
         return self._coarse[index]
 
+    @property
+    def ends(self) -> tuple[Arrays, Arrays] | None:
+        """Proven and attained bounds of every cell; None if they were refused."""
+        if self._ends is None and self.answer is not None:
+            self._ends = self.answer.ends()
+        return self._ends
+
     def _between_bounds(self, index: tuple[int, ...]) -> ValueSet:
-        if self.answer is None:
+        if self.ends is None:
             return self._nothing(index)
-        if self._ends is None:
-            # The work behind attainable counts starts with their bounds.
-            worked = cast(Worked, self.answer._source)
-            proven = worked.bounds()
-            self._ends = proven, worked.attained() or proven
-        (lower, upper), attained = self._ends
+        (lower, upper), attained = self.ends
         ends = (one[index] for one in attained)
         inside = {int(end) for end in ends if end is not None and not isinstance(end, Unbounded)}
         high = upper[index]
@@ -134,9 +144,7 @@ class Reach:
         """Every attainable count of a cell, as far as the budget goes."""
         if index not in self._fine:
             answer = self.answer
-            self._fine[index] = (
-                self._nothing(index) if answer is None else answer[self.domain.labels(index)]
-            )
+            self._fine[index] = self._nothing(index) if answer is None else answer.at(index)
         return self._fine[index]
 
     def _nothing(self, index: tuple[int, ...]) -> ValueSet:

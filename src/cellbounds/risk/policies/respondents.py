@@ -117,7 +117,47 @@ class _View:
     index: tuple[int, ...]
     scene: Scene
     beside: Reach | Swapped
-    found: dict[str, dict[_Place, Finding]]
+    found: dict[str, _Found]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Findings by place: those from within a cell that is alike, and what differs from them.
+
+    `tally` counts the outcomes. There are as many findings as places, so that those that are
+    shared are counted once, not for each of the cells that are alike.
+    """
+
+    shared: dict[_Place, Finding]
+    again: dict[_Place, Finding]
+    tally: dict[Outcome, int]
+
+    @classmethod
+    def of(cls, findings: Iterator[Finding]) -> _Found:
+        """What was found from within a cell that nothing is known of yet."""
+        found = _by_place(findings)
+        tally = dict.fromkeys(Outcome, 0)
+        for one in found.values():
+            tally[one.outcome] += 1
+        return cls(found, {}, tally)
+
+    def but(self, findings: Iterator[Finding]) -> _Found:
+        """The same but for some places."""
+        again, tally = _by_place(findings), dict(self.tally)
+        for place, one in again.items():
+            before = self.shared.get(place)
+            if before is not None:
+                tally[before.outcome] -= 1
+            tally[one.outcome] += 1
+        return _Found(self.shared, again, tally)
+
+    def all(self) -> Iterator[Finding]:
+        """The findings in the order of their places."""
+        for place, one in self.shared.items():
+            yield self.again.get(place, one)
+        for place, one in self.again.items():
+            if place not in self.shared:
+                yield one
 
 
 def _view(
@@ -163,13 +203,10 @@ def _view(
     )
 
 
-def _found(
-    scene: Scene, rule: Rule, index: tuple[int, ...], like: _View | None
-) -> dict[_Place, Finding]:
+def _found(scene: Scene, rule: Rule, index: tuple[int, ...], like: _View | None) -> _Found:
     if like is None:
-        return _by_place(found_in(scene, rule))
-    again = found_in(scene, rule, (like.index, index))
-    return {**like.found[rule.name], **_by_place(again)}
+        return _Found.of(found_in(scene, rule))
+    return like.found[rule.name].but(found_in(scene, rule, (like.index, index)))
 
 
 def _by_place(findings: Iterator[Finding]) -> dict[_Place, Finding]:
@@ -186,16 +223,17 @@ def _swapped(
 
 def _summed_up(view: _View, rule: Rule) -> Iterator[Finding]:
     """One finding for a rule: the first of the worst ones, and how many there are."""
-    each = view.found[rule.name].values()
-    if not each:
+    found = view.found[rule.name]
+    places = sum(found.tally.values())
+    if not places:
         return
     labels = view.scene.respondent
-    outcome = worst(one.outcome for one in each)
+    outcome = worst(one for one, count in found.tally.items() if count)
     if outcome is Outcome.SAFE:
-        said = f"{len(each)} places checked"
+        said = f"{places} places checked"
         yield Finding(rule.name, outcome, view.scene.over, labels or (), said, respondent=labels)
         return
-    alike = [one for one in each if one.outcome is outcome]
+    alike = [one for one in found.all() if one.outcome is outcome]
     evidence = alike[0].evidence
     if len(alike) > 1:
         evidence += f"; and {len(alike) - 1} more places"

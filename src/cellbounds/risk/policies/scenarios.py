@@ -11,6 +11,7 @@ from cellbounds.constraints import violations
 from cellbounds.domain import Label
 from cellbounds.errors import InvalidInput
 from cellbounds.releases import Conditional, Prior, Release
+from cellbounds.results.asked_cells import check_listable
 from cellbounds.table import Table
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "empty_rows",
     "informed",
     "margin_of",
+    "nobody",
     "said_empty",
 ]
 
@@ -57,12 +59,26 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
                 f"knows: the {one.notation} contradicts the table; an intruder knows what is true "
                 "of it: correct the knowledge"
             )
+    if not table.has_structural:
+        return known
     unsaid = table.structural & ~said_empty(known)
     if not unsaid.any():
         return known
     blocked = np.full(unsaid.shape, None, dtype=object)
     blocked[table.structural] = 0
     return _with(known, Prior(release.domain.names, upper=blocked))
+
+
+def nobody(release: Release) -> Table:
+    """A table of nobody, with the structural zeros that a prior of the release tells."""
+    domain = release.domain
+    told = any(
+        isinstance(one, Prior) and one.variables == domain.names for one in release.statements
+    )
+    if not told:
+        return Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
+    empty = np.zeros(domain.shape, dtype=np.int64)
+    return Table(domain, empty, structural=said_empty(release))
 
 
 def said_empty(release: Release) -> BoolArray:
@@ -77,6 +93,7 @@ def said_empty(release: Release) -> BoolArray:
 
 def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
     """Cells of a margin in rows that the rates of the release say hold nobody."""
+    check_listable(release, over)
     domain, margin = release.domain, release.domain.project(over)
     empty = np.zeros(margin.shape, dtype=bool)
     for statement in release.statements:
@@ -108,8 +125,7 @@ def _among_levels(
 
 def margin_of(release: Release, table: Table, over: tuple[str, ...]) -> Table:
     """A margin of the table, of variables that the release may have derived."""
-    whole = Table(release.domain, table.counts, structural=table.structural)
-    return whole.margin(*over)
+    return table.with_domain(release.domain).margin(*over)
 
 
 def as_respondent(release: Release, over: tuple[str, ...], labels: tuple[Label, ...]) -> Release:

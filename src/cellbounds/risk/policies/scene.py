@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,8 @@ Truths = Callable[[tuple[int, ...], ValueSet], ValueSet]
 
 
 Cells = Iterable[tuple[int, ...]]
+
+Said = TypeVar("Said")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,18 +158,35 @@ def _spoken_of(
             yield index
 
 
+class _Once(Generic[Said]):
+    """What is said of a set, worked out once for all cells that share it."""
+
+    def __init__(self, say: Callable[[ValueSet], Said]) -> None:
+        self._say = say
+        self._said: dict[int, tuple[ValueSet, Said]] = {}
+
+    def __call__(self, values: ValueSet) -> Said:
+        if id(values) not in self._said:
+            # Keeping the set keeps its number from being given to another one.
+            self._said[id(values)] = values, self._say(values)
+        return self._said[id(values)][1]
+
+
 def _small(scene: Scene, rule: SmallCounts, asked: Cells) -> Iterator[Finding]:
+    # Many cells may share a set, as those do that a release cannot tell apart.
+    kept = _Once(lambda values: broken_small(rule, values, EVERYTHING) is False)
+    words = _Once(sets_words)
     for index in _spoken_of(scene, rule, asked):
 
         def broken_by(values: ValueSet, index: tuple[int, ...] = index) -> bool | None:
             # Which counts may be true costs work only where it matters.
-            if broken_small(rule, values, EVERYTHING) is False:
+            if kept(values):
                 return False
             return broken_small(rule, values, scene.truths(index, values))
 
         broken, values = scene.reach.decided(index, broken_by)
-        change = small_change(rule, values, broken, scene.remedy)
-        yield scene.cell(rule, index, broken, sets_words(values), change, values)
+        change = "" if broken is False else small_change(rule, values, broken, scene.remedy)
+        yield scene.cell(rule, index, broken, words(values), change, values)
 
 
 def _exact(scene: Scene, rule: ExactDisclosure, asked: Cells) -> Iterator[Finding]:

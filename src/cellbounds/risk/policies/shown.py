@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray
 from cellbounds.domain import Label
 from cellbounds.releases import Margin, Release, Total
 from cellbounds.risk.policies.rules import MinimumCount
@@ -16,15 +15,17 @@ from cellbounds.table import Table
 __all__ = ["shown_figures"]
 
 
-def shown_figures(release: Release, rule: MinimumCount, structural: BoolArray) -> Iterator[Finding]:
-    """A finding for N and for every entry of a margin that shows one count."""
-    domain = release.domain
-    nobody = Table(domain, np.zeros(domain.shape, dtype=np.int64), structural=structural)
+def shown_figures(release: Release, rule: MinimumCount, table: Table) -> Iterator[Finding]:
+    """A finding for N and for every entry of a margin that shows one count.
+
+    Of the table only its structural zeros matter.
+    """
+    whole = table.with_domain(release.domain)
     for statement in release.statements:
         if isinstance(statement, Total) and statement.exact is not None:
             yield _finding(rule, statement.exact, statement.notation, (), ())
         elif isinstance(statement, Margin):
-            margin = nobody.margin(*statement.variables)
+            margin = whole.margin(*statement.variables)
             for index in np.ndindex(margin.domain.shape):
                 figure = _figure(statement, index)
                 if figure is None or margin.structural[index]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -117,13 +117,15 @@ class Finding:
         return said
 
 
-def worst(outcomes: Iterator[Outcome]) -> Outcome:
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """UNSAFE if one is, else UNDECIDED if one is, else SAFE."""
-    found = set(outcomes)
-    for outcome in (Outcome.UNSAFE, Outcome.UNDECIDED):
-        if outcome in found:
+    found = Outcome.SAFE
+    for outcome in outcomes:
+        if outcome is Outcome.UNSAFE:
             return outcome
-    return Outcome.SAFE
+        if outcome is Outcome.UNDECIDED:
+            found = outcome
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cellbounds.releases import Prior, Release
 from cellbounds.risk.policies import Outcome, Policy, Verdict, judge
 from cellbounds.risk.suggesting.scopes import Scope, scopes_of
 from cellbounds.risk.utility.keeping import levels_behind
+from cellbounds.sharing import Until
 from cellbounds.table import Table
 
 __all__ = ["Court"]
@@ -57,6 +58,25 @@ class Court:
         """Whether time or the number of tries has run out."""
         return self.left == 0 or self.tried >= MOST_TRIED
 
+    def elsewhere(self, until: Until) -> Court:
+        """The same for another process, which begins to count anew."""
+        return replace(
+            self,
+            executor=None,
+            progress=None,
+            seconds=until.left,
+            begun=time.monotonic(),
+            tried=0,
+        )
+
+    def count(self, more: int) -> bool:
+        """Count releases that were judged elsewhere; False if these would be too many."""
+        if self.tried + more > MOST_TRIED:
+            return False
+        self.tried += more
+        self._say()
+        return True
+
     def first(self) -> tuple[Verdict, ...]:
         """What is to be said of the release that was asked about."""
         asked = [
@@ -73,8 +93,7 @@ class Court:
         if self.spent:
             return None
         self.tried += 1
-        if self.progress is not None:
-            self.progress(self.tried, max(self.known, self.tried))
+        self._say()
         found: list[Verdict] = []
         for scope in reversed(scopes_of(release, self.original, self.over)):
             verdict = self._verdict(release, scope)
@@ -84,6 +103,10 @@ class Court:
                 return (verdict,)
             found.insert(0, verdict)
         return tuple(found)
+
+    def _say(self) -> None:
+        if self.progress is not None:
+            self.progress(self.tried, max(self.known, self.tried))
 
     def _verdict(self, release: Release, scope: Scope) -> Verdict | None:
         """The verdict over a margin; None if no rule can be asked about it."""

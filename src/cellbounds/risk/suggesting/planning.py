@@ -110,7 +110,7 @@ class Drafts:
     def __init__(self, release: Release, table: Table) -> None:
         self.release = release
         domain = release.domain.with_groupings(table.domain.groupings)
-        self.table = Table(domain, table.counts, structural=table.structural)
+        self.table = table.with_domain(domain)
         self.first = Plan(
             tuple(_planned(one) for one in release.statements),
             any(isinstance(one, Total) for one in release.statements),
@@ -160,7 +160,7 @@ class Drafts:
                 names[variable] = merged_name(self.domain, variable)
                 groupings[names[variable]] = _grouping(self.domain, variable, groups)
             domain = self.domain.with_groupings(groupings)
-            table = Table(domain, self.table.counts, structural=self.table.structural)
+            table = self.table.with_domain(domain)
             self._tables[merges] = table, names
         return self._tables[merges]
 

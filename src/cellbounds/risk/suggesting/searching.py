@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cellbounds.errors import InvalidInput
 from cellbounds.releases import Prior, Release
-from cellbounds.risk.policies import DEFAULT, Outcome, Policy
+from cellbounds.risk.policies import DEFAULT, Outcome, Policy, Verdict
 from cellbounds.risk.policies.reading import policy_of
 from cellbounds.risk.suggesting.changes import Change, Planable
 from cellbounds.risk.suggesting.court import Court
 from cellbounds.risk.suggesting.planning import Drafts, Plan
 from cellbounds.risk.suggesting.proposing import proposals
 from cellbounds.risk.suggesting.suggestions import Searched, Suggestion, Suggestions
-from cellbounds.risk.suggesting.suppressing import suppress
+from cellbounds.risk.suggesting.suppressing import Suppressed, suppress
 from cellbounds.risk.utility.keeping import Kept, kept
+from cellbounds.sharing import Until, checked_executor, shared
 from cellbounds.table import Table
 
 __all__ = ["suggest"]
 
 MOST_CANDIDATES = 3000
 """Sets of changes of one size that are laid out at most."""
+
+
+AT_ONCE = 16
+"""Sets of changes that workers try at the same time; some of them for nothing."""
 
 
 def suggest(
@@ -47,7 +54,7 @@ def suggest(
     ----------
     release, table
         What would be published, and the table that it was made from.
-    policy, knows, independent, executor
+    policy, knows, independent
         As for :func:`cellbounds.judge`.
     over
         Judge the cells of this margin instead of the cells of the table.
@@ -57,6 +64,8 @@ def suggest(
         Changes at once at most.
     seconds
         A budget; what was not tried is said.
+    executor
+        Workers to share the releases with; the answer is the same with any number of them.
     progress
         Called with the releases judged and those known so far.
 
@@ -92,7 +101,7 @@ def suggest(
         over=asked,
         knows=tuple(knows),
         independent=independent,
-        executor=executor,
+        executor=checked_executor(executor),
         progress=progress,
         seconds=seconds,
         begun=begun,
@@ -153,6 +162,29 @@ class _Candidate:
     standing: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What came of a candidate, and how many releases were judged for it."""
+
+    verdicts: tuple[Verdict, ...] | None
+    hidden: Suppressed | None
+    judged: int
+
+
+def _try_out(court: Court, candidate: _Candidate) -> _Tried:
+    """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
+    before = court.tried
+    if not candidate.scope:
+        return _Tried(court(candidate.release), None, court.tried - before)
+    hidden = suppress(candidate.release, candidate.standing, court, blind=court.independent)
+    return _Tried(None, hidden, court.tried - before)
+
+
+def _tried_elsewhere(court: Court, candidate: _Candidate, until: Until) -> _Tried:
+    """Run by a worker, which counts for itself."""
+    return _try_out(court.elsewhere(until), candidate)
+
+
 @dataclass(slots=True)
 class _Search:
     """Sets of changes by size, the most useful first."""
@@ -187,12 +219,13 @@ class _Search:
                 [*plain, *hiding], key=lambda one: (-one.kept.share, one.changes, one.scope)
             )
             self.court.known = self.court.tried + len(ready)
-            for place, candidate in enumerate(ready):
-                if self.court.spent:
-                    self.left += len(ready) - place
-                    return
-                if not self._dominated(candidate):
-                    self._try(candidate)
+            with closing(self._ahead(ready)) as ahead:
+                for place, (candidate, tried) in enumerate(ahead):
+                    if self.court.spent:
+                        self.left += len(ready) - place
+                        return
+                    if not self._dominated(candidate):
+                        self._try(candidate, tried)
             layer = [one for one in layer if not self._holds_safe(one[0])]
 
     def _grown(
@@ -261,12 +294,35 @@ class _Search:
             for changes, scope, before in self._hidden
         )
 
-    def _try(self, candidate: _Candidate) -> None:
+    def _ahead(
+        self, ready: list[_Candidate]
+    ) -> Generator[tuple[_Candidate, _Tried | None], None, None]:
+        """Each candidate, with what workers found of it beforehand; None if nobody tried it.
+
+        They try some that turn out not to matter. What is found is the same as without them:
+        it is looked at in the same order, and only where it would have been tried here.
+        """
+        for start in range(0, len(ready), AT_ONCE):
+            part = ready[start : start + AT_ONCE]
+            if self.court.executor is None:
+                yield from ((candidate, None) for candidate in part)
+                continue
+            wanted = [not self._dominated(one) for one in part]
+            until = Until.of(self.court.left)
+            court = self.court.elsewhere(until)
+            pieces = [(court, one, until) for one in itertools.compress(part, wanted)]
+            results = shared(self.court.executor, _tried_elsewhere, pieces)
+            for candidate, sent in zip(part, wanted, strict=True):
+                # Who is dominated at first is so ever after.
+                yield candidate, next(results)[1] if sent else None
+
+    def _try(self, candidate: _Candidate, tried: _Tried | None) -> None:
+        if tried is None or not self.court.count(tried.judged):
+            tried = _try_out(self.court, candidate)
         chosen: list[Change] = [self.singles[number] for number in candidate.changes]
         release, share = candidate.release, candidate.kept
         if candidate.scope:
-            blind = self.court.independent
-            hidden = suppress(release, candidate.standing, self.court, blind=blind)
+            hidden = tried.hidden
             if hidden is None:
                 self.left += self.court.spent
                 return
@@ -277,15 +333,14 @@ class _Search:
             chosen += hidden.changes
             self._hidden.append((frozenset(candidate.changes), candidate.scope, share.share))
         else:
-            judged = self.court(release)
-            if judged is None:
+            if tried.verdicts is None:
                 self.left += 1
                 return
-            outcome = judged[-1].verdict
+            verdicts = tried.verdicts
+            outcome = verdicts[-1].verdict
             self.undecided += outcome is Outcome.UNDECIDED
             if outcome is not Outcome.SAFE:
                 return
-            verdicts = judged
             self._safe.append(frozenset(candidate.changes))
         made = Suggestion(tuple(chosen), release, verdicts, share)
         digest = release.digest

@@ -132,7 +132,7 @@ def _already_out(table: Table, given: Release | None, total: bool) -> tuple[Tabl
                 "the same variables and levels in the same order"
             )
         domain = table.domain.with_groupings(given.domain.groupings)
-        table = Table(domain, table.counts, structural=table.structural)
+        table = table.with_domain(domain)
         out += given.statements
     if total and not any(isinstance(one, Total) and one.exact is not None for one in out):
         out = [one for one in out if not isinstance(one, Total)] + [Total(table.total)]

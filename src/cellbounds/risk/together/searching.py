@@ -7,11 +7,9 @@ supersets. Why that is enough: ``docs/theory/safe-sets.md``.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TypeVar
 
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.effort import Effort
@@ -20,6 +18,7 @@ from cellbounds.risk.policies import Outcome, Policy, judge
 from cellbounds.risk.together.candidates import Candidates, members
 from cellbounds.risk.together.knowledge import Knowledge
 from cellbounds.risk.together.moving import safe_by_moves
+from cellbounds.sharing import Until, shared
 from cellbounds.table import Table
 
 __all__ = ["MOST_SETS", "Judge", "closed_sets", "judge_all", "search"]
@@ -34,12 +33,10 @@ LEAST, FIRST = 1e-3, 2.0
 """Seconds that a judgement has at least, and at first."""
 
 AT_ONCE = 8
-"""Sets that are looked into at the same time: as many for any number of workers, so that what is
-judged depends on the question alone."""
+"""Sets that are looked into at the same time: as many for any number of workers, also for none, so
+that what is judged depends on the question alone."""
 
 Facts = list[tuple[int, Outcome]]
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,15 +85,15 @@ def search(judged: Judge, effort: Effort) -> tuple[Knowledge, bool]:
     """All that can be known, for monotone rules; and whether the budget was enough."""
     known = Knowledge(judged.candidates)
     while not effort.spent:
-        sets = _to_look_into(known, 1 if effort.executor is None else AT_ONCE)
+        sets = _to_look_into(known)
         if not sets:
             return known, True
-        if effort.executor is None or len(sets) == 1:
-            for chosen in sets:
-                _look_into(judged, known, chosen, effort)
+        if len(sets) == 1:
+            _look_into(judged, known, sets[0], effort)
         else:
-            arguments = [(judged, known.copy(), chosen) for chosen in sets]
-            for facts in _shared(_looked_into, arguments, effort):
+            until = Until.of(effort.left)
+            pieces = [(judged, known.copy(), chosen, until) for chosen in sets]
+            for _, facts in shared(effort.executor, _looked_into, pieces):
                 for chosen, outcome in facts:
                     known.add(chosen, outcome)
                 effort.say(len(known.judged), len(known.judged) + 1)
@@ -104,9 +101,9 @@ def search(judged: Judge, effort: Effort) -> tuple[Knowledge, bool]:
     return known, False
 
 
-def _to_look_into(known: Knowledge, most: int) -> list[int]:
+def _to_look_into(known: Knowledge) -> list[int]:
     sets: list[int] = []
-    while len(sets) < most:
+    while len(sets) < AT_ONCE:
         chosen = known.open_set(also=sets)
         if chosen is None:
             break
@@ -114,9 +111,10 @@ def _to_look_into(known: Knowledge, most: int) -> list[int]:
     return sets
 
 
-def _looked_into(judged: Judge, known: Knowledge, chosen: int, effort: Effort) -> Facts:
+def _looked_into(judged: Judge, known: Knowledge, chosen: int, until: Until) -> Facts:
+    """Run by a worker."""
     before = set(known.judged)
-    _look_into(judged, known, chosen, effort)
+    _look_into(judged, known, chosen, Effort(until.deadline))
     return [(one, outcome) for one, outcome in known.judged.items() if one not in before]
 
 
@@ -177,23 +175,17 @@ def _steps(candidates: Candidates, first: int, last: int) -> list[int]:
 def judge_all(judged: Judge, effort: Effort) -> dict[int, Outcome]:
     """Every set by itself, the largest first, as far as the budget goes."""
     sets = closed_sets(judged.candidates)
-    found: dict[int, Outcome] = {}
-    size = 1 if effort.executor is None else AT_ONCE
-    for start in range(0, len(sets), size):
-        if effort.spent:
-            break
-        effort.say(start, len(sets))
-        part = sets[start : start + size]
-        if effort.executor is None:
-            found[part[0]] = judged(part[0], effort)
-            continue
-        outcomes = _shared(_judged, [(judged, chosen) for chosen in part], effort)
-        found |= dict(zip(part, outcomes, strict=True))
-    return found
+    effort.say(0, len(sets))
+    until = Until.of(effort.left)
+    pieces = [(judged, chosen, until) for chosen in sets]
+    outcomes = shared(effort.executor, _judged, pieces, progress=effort.say)
+    return {sets[place]: outcome for place, outcome in outcomes if outcome is not None}
 
 
-def _judged(judged: Judge, chosen: int, effort: Effort) -> Outcome:
-    return judged(chosen, effort)
+def _judged(judged: Judge, chosen: int, until: Until) -> Outcome | None:
+    """Run by a worker; None if there was no time to begin."""
+    effort = Effort(until.deadline)
+    return None if effort.spent else judged(chosen, effort)
 
 
 def closed_sets(candidates: Candidates) -> list[int]:
@@ -212,26 +204,3 @@ def closed_sets(candidates: Candidates) -> list[int]:
                 "rules are monotone"
             )
     return sorted(found, key=lambda one: (-one.bit_count(), one))
-
-
-def _shared(
-    work: Callable[..., Answer], arguments: Sequence[tuple[object, ...]], effort: Effort
-) -> Iterator[Answer]:
-    """Work for several workers, answers in the order of the arguments."""
-    assert effort.executor is not None  # who has none works by himself
-    end = None if effort.left is None else time.time() + effort.left
-    waiting = [effort.executor.submit(_worker, work, some, end) for some in arguments]
-    try:
-        for future in waiting:
-            yield future.result()
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
-def _worker(
-    work: Callable[..., Answer], arguments: tuple[object, ...], end: float | None
-) -> Answer:
-    """Run by a worker, until `end` (of the wall clock, which is the same for all processes)."""
-    left = None if end is None else time.monotonic() + end - time.time()
-    return work(*arguments, Effort(left))

@@ -135,7 +135,7 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
             "table that the release was made from"
         )
     domain = release.domain.with_groupings(table.domain.groupings)
-    known = Table(domain, table.counts)
+    known = table.with_domain(domain)
     told = [_told(one, release) for one in release.statements if isinstance(one, Told)]
     wanted = _stated(release) if use is None else _read(use, domain)
     parts = tuple(_part(known, one, told) for one in wanted)

@@ -1,0 +1,1 @@
+"""How much each section measures, in full and quickly."""

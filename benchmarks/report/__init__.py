@@ -1,0 +1,1 @@
+"""From raw figures to one Markdown document with plots, and the targets above it."""

@@ -1,0 +1,1 @@
+"""What is measured, section by section; :mod:`~benchmarks.sections.registry` lists them all."""

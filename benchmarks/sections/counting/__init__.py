@@ -1,0 +1,1 @@
+"""Counting tables, their exact posterior, and drawing them."""

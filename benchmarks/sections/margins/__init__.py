@@ -1,0 +1,1 @@
+"""Published margins: bounds of every cell, beside general solvers and numpy."""

@@ -1,0 +1,1 @@
+"""Rounded rates of one conditional: beside the peers, and how the cost grows."""

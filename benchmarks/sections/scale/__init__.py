@@ -1,0 +1,1 @@
+"""Many records, many processes, many cells, and what it takes to start."""

@@ -1,1 +1,0 @@
-"""Benchmarks of counting tables, of their exact posterior, and of drawing them."""

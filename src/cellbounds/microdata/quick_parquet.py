@@ -1,0 +1,183 @@
+"""Parquet files tabulated by DuckDB.
+
+Two questions are asked. First, of each column alone: which labels does it have, and where does
+each stand first? Columns are stored apart and packed by their labels, so that costs little. Then,
+of all columns: how many lines has each cell? Texts are turned into the numbers of their labels
+before, which makes that question cheaper than it is with texts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cellbounds.errors import InvalidInput
+from cellbounds.microdata.amounts import is_missing, refusal
+from cellbounds.microdata.asking import Asked
+from cellbounds.microdata.engine import (
+    batches_of,
+    connected,
+    is_installed,
+    listed,
+    questioned,
+    quoted,
+)
+from cellbounds.microdata.sums import Result, added_integers, added_numbers
+from cellbounds.microdata.tally import Tally, no_label
+
+if TYPE_CHECKING:
+    from cellbounds.microdata.parquet_files import ParquetFiles
+
+__all__ = ["quick_parquet"]
+
+_ENUMERATED = 2**15
+"""Most labels of a column that are numbered before counting; more do not make it faster."""
+
+
+def quick_parquet(files: ParquetFiles, asked: Asked, memory: str | None) -> Tally | None:
+    """The tally, or None if DuckDB is not there or may take a column for something else."""
+    names = [*asked.used, *([] if asked.amount is None else [asked.amount])]
+    if not is_installed() or not all(_is_alike(files, name) for name in names):
+        return None
+    # Where DuckDB refuses a file, the other reader checks more and says better what is wrong.
+    with connected(memory) as connection, questioned():
+        return _Query(files, asked, connection).tally()
+    return None
+
+
+class _Query:
+    """The questions to one connection about some files."""
+
+    def __init__(self, files: ParquetFiles, asked: Asked, connection: Any) -> None:
+        self.files = files
+        self.asked = asked
+        self.connection = connection
+        paths = listed([str(file.path) for file in files.files])
+        self.source = f"read_parquet({paths}, hive_partitioning=false, binary_as_string=true)"
+
+    def tally(self) -> Tally | None:
+        levels = {name: self._levels(name) for name in self.asked.used}
+        selected = [self._coded(place, name, levels[name]) for place, name in enumerate(levels)]
+        sums = self._sums()
+        result = Result(self.asked, {name: {} for name in levels})
+        result.read(
+            batches_of(
+                self.connection,
+                f"SELECT {', '.join([*selected, 'count(*)', *sums])} FROM {self.source} "
+                f"GROUP BY {', '.join(str(place + 1) for place in range(len(selected)))}",
+            )
+        )
+        if result.odd:
+            self._refuse_odd()
+            return None
+        if sum(int(lines.sum()) for lines in result.lines) != sum(
+            file.lines for file in self.files.files
+        ):
+            raise InvalidInput(f"{self.files.where} was changed while it was read; read it again")
+        return result.tally(self.files.where, levels)
+
+    def _levels(self, name: str) -> list[Any]:
+        """The labels of a column: those it declares, or in the order in which they appear."""
+        import pyarrow
+
+        # One file needs no number, and grouping by one column is a third cheaper than by two.
+        file, groups = ("file_index", "1, 2") if len(self.files.files) > 1 else ("0", "1")
+        found = self.connection.sql(
+            f"SELECT {quoted(name)}, {file}, min(file_row_number) FROM {self.source} "
+            f"GROUP BY {groups}"
+        ).to_arrow_table()
+        labels = found.column(0).to_pylist()
+        places = list(zip(found.column(1).to_pylist(), found.column(2).to_pylist(), strict=True))
+        if self.asked.missing == "error":
+            missing = [
+                place for label, place in zip(labels, places, strict=True) if is_missing(label)
+            ]
+            if missing:
+                raise no_label(self._place(*min(missing)), name)
+        declared: dict[Any, None] = {}
+        for one in self.files.files:
+            if pyarrow.types.is_dictionary(one.schema.field(name).type):
+                declared.update(dict.fromkeys(one.dictionary(name)))
+        ordered = sorted(zip(places, labels, strict=True), key=lambda pair: pair[0])
+        both = [*declared, *(label for _, label in ordered)]
+        return [label for label in dict.fromkeys(both) if not is_missing(label)]
+
+    def _coded(self, place: int, name: str, labels: list[Any]) -> str:
+        """A column in the query: by the numbers of its labels, if they are texts and not many."""
+        import pyarrow
+
+        if not 0 < len(labels) <= _ENUMERATED or not isinstance(labels[0], str):
+            return quoted(name)
+        self.connection.register(f"labels{place}", pyarrow.table({"label": labels}))
+        self.connection.execute(
+            f"CREATE TYPE level{place} AS ENUM (SELECT label FROM labels{place})"
+        )
+        # A cast that cannot fail is done once for each label of a packed column, not for each line.
+        return f"TRY_CAST({quoted(name)} AS level{place})"
+
+    def _sums(self) -> list[str]:
+        if self.asked.amount is None:
+            return []
+        column = quoted(self.asked.amount)
+        if self._is_integer():
+            return added_integers(column, self.asked)
+        text = column
+        if not self._is_text():
+            # A single-precision number stands for what it is as a double, as in a frame.
+            text = f"CAST(CAST({column} AS DOUBLE) AS VARCHAR)"
+            if self._type(self.asked.amount).startswith("decimal"):
+                text = f"CAST({column} AS VARCHAR)"
+        return added_numbers(text, self.asked)
+
+    def _refuse_odd(self) -> None:
+        """Say where the first odd integer stands; of other numbers somebody else decides."""
+        if not self._is_integer():
+            return
+        assert self.asked.amount is not None  # there are no odd sums otherwise
+        column = quoted(self.asked.amount)
+        odd = f"{column} < 0" if self.asked.uncounted else f"{column} IS NULL OR {column} < 0"
+        file, line, missing = self.connection.execute(
+            f"SELECT file_index, file_row_number, {column} IS NULL FROM {self.source} "
+            f"WHERE {odd} ORDER BY 1, 2 LIMIT 1"
+        ).fetchone()
+        raise refusal(self._place(file, line), self.asked, missing=missing)
+
+    def _is_integer(self) -> bool:
+        import pyarrow
+
+        return bool(pyarrow.types.is_integer(_type(self.files, self.asked.amount)))
+
+    def _is_text(self) -> bool:
+        return self._type(self.asked.amount) in ("string", "large_string", "string_view", "binary")
+
+    def _type(self, name: str | None) -> str:
+        return str(_type(self.files, name))
+
+    def _place(self, file: int, line: int) -> str:
+        return f"{self.files.files[file].path}, data line {line + 1}"
+
+
+def _type(files: ParquetFiles, name: str | None, place: int = 0) -> Any:
+    import pyarrow
+
+    found = files.files[place].schema.field(name).type
+    return found.value_type if pyarrow.types.is_dictionary(found) else found
+
+
+def _is_alike(files: ParquetFiles, name: str) -> bool:
+    """Whether a column has one type everywhere, of which DuckDB and Arrow make the same labels."""
+    import pyarrow
+
+    types = pyarrow.types
+    known = (
+        types.is_string,
+        types.is_large_string,
+        types.is_binary,
+        types.is_boolean,
+        types.is_integer,
+        types.is_date32,
+        types.is_float32,
+        types.is_float64,
+        types.is_decimal128,
+    )
+    found = {_type(files, name, place) for place in range(len(files.files))}
+    return len(found) == 1 and any(is_one(*found) for is_one in known)

@@ -1,0 +1,117 @@
+"""A Dask cluster as an executor, for those who name its scheduler."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Any
+from urllib.parse import urlsplit
+
+from cellbounds.errors import InvalidInput
+from cellbounds.version import __version__
+
+__all__ = ["cluster"]
+
+PACKAGE = "cellbounds"
+"""What workers must have."""
+
+SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
+"""What an address may begin with."""
+
+PATIENCE = 6.0
+"""Seconds until somebody must have answered."""
+
+
+@contextmanager
+def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor]:
+    """Workers of a Dask cluster; left as they are at the end.
+
+    What they work on is sent to them: also the confidential table. Addresses that begin with
+    ``tls://`` are answered as Dask's own configuration says.
+
+    Parameters
+    ----------
+    address
+        That of the scheduler, such as ``"tcp://10.0.0.5:8786"``.
+    patience
+        Seconds until it must have answered; 6 unless given.
+
+    Raises
+    ------
+    InvalidInput
+        If Dask is not installed, nobody answers, or the workers have another version of
+        cellbounds or none.
+    """
+    _check_address(address)
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InvalidInput(
+            f"the scheduler {address} needs dask.distributed, which is not installed; "
+            "pip install 'cellbounds[dask]'"
+        ) from None
+    _check_security(address)
+    # It says on standard error, again and again, what our own errors say once.
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with _connected(Client, address, PATIENCE if patience is None else patience) as client:
+            _check_versions(client)
+            yield client.get_executor(pure=False)
+    finally:
+        logging.disable(before)
+
+
+def _connected(kind: Any, address: str, patience: float) -> Any:
+    try:
+        return kind(address, timeout=patience, set_as_default=False)
+    except (OSError, TimeoutError) as problem:
+        raise InvalidInput(
+            f"no scheduler answers at {address} within {patience:g} seconds "
+            f"({type(problem).__name__}); start one (dask scheduler), or give its address"
+        ) from None
+
+
+def _check_address(address: str) -> None:
+    """Refuse here what a client would stumble over."""
+    try:
+        found = urlsplit(address)
+        whole = found.scheme in SCHEMES and found.hostname and found.port
+    except ValueError:
+        whole = False
+    if not whole:
+        raise InvalidInput(
+            f"{address!r} is no scheduler's address; write it like tcp://10.0.0.5:8786 "
+            f"({', '.join(SCHEMES)})"
+        )
+
+
+def _check_security(address: str) -> None:
+    """Encrypted connections need certificates, which Dask's own configuration names."""
+    import dask.config
+
+    named = ("distributed.comm.tls.ca-file", "distributed.client.security-loader")
+    encrypted = urlsplit(address).scheme in ("tls", "wss")
+    if encrypted and not any(dask.config.get(one, None) for one in named):
+        raise InvalidInput(
+            f"{address} is encrypted, and no certificates are known; name them in Dask's "
+            "configuration (distributed.comm.tls: ca-file, and client: cert and key)"
+        )
+
+
+def _check_versions(client: Any) -> None:
+    """Every worker that is there has our version: another one might find something else."""
+    there = client.run(metadata.version, PACKAGE, on_error="return")
+    for worker, found in there.items():
+        if isinstance(found, Exception):
+            raise InvalidInput(
+                f"the worker {worker} has no {PACKAGE}; install version {__version__} there"
+            )
+        if found != __version__:
+            raise InvalidInput(
+                f"the worker {worker} has {PACKAGE} {found}, and this is {__version__}; install "
+                "the same version there"
+            )

@@ -1,0 +1,99 @@
+"""Work that verdicts and searches share is done once, and gives what doing it again gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cellbounds as cb
+from cellbounds.methods.effort import Effort
+from cellbounds.risk.exploring import explore
+from cellbounds.risk.exploring.guessing import guessing
+from cellbounds.risk.policies import Outcome, reach, respondents
+from cellbounds.risk.policies.cases import case_of
+from cellbounds.risk.policies.judging import judged
+from cellbounds.risk.policies.verdict import worst
+
+CHILDREN = cb.example_table("delinquent")
+KOCH = cb.example_table("koch4")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The questions that are asked about releases: their statements, and the margin."""
+    found = []
+    ask = reach.attainable
+
+    def listening(release, **question):
+        found.append((repr(release), question["over"]))
+        return ask(release, **question)
+
+    monkeypatch.setattr(reach, "attainable", listening)
+    return found
+
+
+def test_each_published_table_is_asked_about_once(asked):
+    found = explore(KOCH, response="recovery", digits=[1, 3])
+    assert len(asked) == len(set(asked))
+    assert len(asked) == len(found.designs)
+
+
+def test_what_a_verdict_left_open_is_asked_for_again(asked):
+    release, policy = cb.publish(CHILDREN, "[education|county]@2"), cb.read_policy("small-counts")
+    case = case_of(release, CHILDREN, policy, ("county", "education"), (), False)
+    _, known = judged(case, replace(Effort.of(start=CHILDREN), deadline=0.0))
+    assert not known.settled
+    found = guessing(release, case.margin, policy, False, None, known)
+    assert found.settled
+    assert len(asked) == 1
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_guessing_from_a_verdict_is_guessing_anew(data):
+    counts = data.draw(st.lists(st.integers(0, 30), min_size=6, max_size=6).filter(any))
+    table = cb.Table(cb.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]}), np.reshape(counts, (2, 3)))
+    digits = data.draw(st.sampled_from(["", "@1", "@2", "@3"]))
+    release = cb.publish(table, f"[b|a]{digits}", total=data.draw(st.booleans()))
+    independent = data.draw(st.booleans())
+    policy = cb.read_policy(data.draw(st.sampled_from(["small-counts", "strict"])))
+    case = case_of(release, table, replace(policy, respondent=False), None, (), independent)
+    _, known = judged(case, Effort.of(start=None if independent else table))
+    anew = guessing(release, case.margin, policy, independent, None)
+    assert guessing(release, case.margin, policy, independent, None, known) == anew
+
+
+def test_structural_zeros_are_said_by_the_release_so_that_the_question_is_the_same(asked):
+    counts = [[3, 0, 2], [5, 6, 7]]
+    domain = cb.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    table = cb.Table(domain, counts, structural=np.array(counts) == 0)
+    found = explore(table, response="b", digits=[2])
+    assert len(asked) == len(found.designs) == 2
+
+
+def test_the_worst_outcome():
+    safe, unsafe, undecided = Outcome.SAFE, Outcome.UNSAFE, Outcome.UNDECIDED
+    assert worst([]) is safe
+    assert worst([safe, undecided, safe]) is undecided
+    assert worst([undecided, unsafe, safe]) is unsafe
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_respondents_in_cells_that_are_alike_are_summed_up_as_one_by_one(monkeypatch, independent):
+    """Cells that the release cannot tell apart share findings; without that, the same verdict."""
+    table = cb.Table(cb.Domain({"a": ["x", "y"], "b": range(4)}), [[1, 2, 0, 9], [3, 1, 2, 30]])
+    release = cb.publish(table, "[a]")
+    quick = cb.judge(release, table, "strict", independent=independent)
+
+    def all_differ(known, over):
+        shape = known.domain.project(over).shape
+        return np.arange(int(np.prod(shape))).reshape(shape)
+
+    monkeypatch.setattr(respondents, "alike_cells", all_differ)
+    slow = cb.judge(release, table, "strict", independent=independent)
+    assert [one.to_dict() for one in quick.cells] == [one.to_dict() for one in slow.cells]
+    assert any(one.respondent is not None for one in quick.cells)
