@@ -89,7 +89,9 @@ class Engine:
         native = self.lazy.to_native()
         if type(native).__module__.startswith("ibis."):
             # Some of its backends divide in doubles, but all of them shift bits.
-            column = native[name].cast("int64")
+            column = native[name]
+            if self.schema[name] != narwhals.UInt64:
+                column = column.cast("int64")
             halves = {free[0]: column >> 32, free[1]: column & (_HALF - 1)}
             shifted = narwhals.from_native(native.mutate(**halves))
             return shifted, narwhals.col(free[0]), narwhals.col(free[1])

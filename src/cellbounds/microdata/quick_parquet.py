@@ -8,6 +8,7 @@ before, which makes that question cheaper than it is with texts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cellbounds.errors import InvalidInput
@@ -32,11 +33,16 @@ __all__ = ["quick_parquet"]
 _ENUMERATED = 2**15
 """Most labels of a column that are numbered before counting; more do not make it faster."""
 
+_OWN = ("file_index", "file_row_number")
+"""Columns that DuckDB adds to those of a file; here they say where a line stands."""
+
 
 def quick_parquet(files: ParquetFiles, asked: Asked, memory: str | None) -> Tally | None:
     """The tally, or None if DuckDB is not there or may take a column for something else."""
     names = [*asked.used, *([] if asked.amount is None else [asked.amount])]
-    if not is_installed() or not all(_is_alike(files, name) for name in names):
+    if not is_installed() or _is_ambiguous(files.header):
+        return None
+    if not all(_is_alike(files, name) for name in names):
         return None
     # Where DuckDB refuses a file, the other reader checks more and says better what is wrong.
     with connected(memory) as connection, questioned():
@@ -161,6 +167,16 @@ def _type(files: ParquetFiles, name: str | None, place: int = 0) -> Any:
 
     found = files.files[place].schema.field(name).type
     return found.value_type if pyarrow.types.is_dictionary(found) else found
+
+
+def _is_ambiguous(header: Sequence[str]) -> bool:
+    """Whether DuckDB would take a column for another, or for what it says about lines itself.
+
+    It finds columns whatever the case of their letters, and renames those that differ in nothing
+    else.
+    """
+    folded = [name.casefold() for name in (*header, *_OWN)]
+    return len(set(folded)) < len(folded)
 
 
 def _is_alike(files: ParquetFiles, name: str) -> bool:

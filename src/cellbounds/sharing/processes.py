@@ -37,10 +37,10 @@ def cores() -> int:
 class Processes(Executor):
     """Worker processes that are started only when work has proven to be long.
 
-    Work that is shared with them (by functions with an ``executor=``) is begun here; after half
-    a second of it they are started in the background, and take their part when they are up. The
-    owner goes on beside them. They end with him, even if he is killed, and leave interruptions
-    from the keyboard to him.
+    Work that is shared with them (by functions with an ``executor=``) is begun here; after about
+    half a second of it they are started in the background, and take their part when they are up.
+    The owner goes on beside them. They end with him, even if he is killed, and leave
+    interruptions from the keyboard to him.
 
     Parameters
     ----------

@@ -66,8 +66,10 @@ class Pool(ProcessPoolExecutor):
 
     def end(self) -> None:
         """End them, whatever they do."""
-        self.shutdown(wait=False, cancel_futures=True)
         for process in self._own.started:
             process.terminate()
+        # It waits for the threads behind the processes too: what they leave open when the
+        # interpreter ends would be told on standard error.
+        self.shutdown(cancel_futures=True)
         for process in self._own.started:
             process.join()

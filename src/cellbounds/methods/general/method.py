@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.constraints import NO_UPPER, compile_release
+from cellbounds.constraints import NO_UPPER, System, compile_release
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.exact import ExactProgram
@@ -66,6 +66,8 @@ class GeneralAnswers:
         self._search = Search(release, question.over, question.cells)
         self._all = False
         self._values: dict[int, SumValues] = {}
+        # For checking witnesses, of which a certificate has thousands.
+        self._system: System | None = None
         state = question.effort.state
         self._kept = None if state is None else Kept(state, self._search)
         if self._kept is not None:
@@ -176,7 +178,9 @@ class GeneralAnswers:
         place = self._place(index)
         counts = self._counts_with(place, value)
         table = Table(self._release.domain, counts.reshape(self._release.domain.shape))
-        return checked(self._release, table, self._question.over, index, value)
+        if self._system is None:
+            self._system = compile_release(self._release)
+        return checked(self._release, table, self._question.over, index, value, self._system)
 
     def _counts_with(self, place: int, value: int) -> npt.NDArray[Any]:
         search = self._search

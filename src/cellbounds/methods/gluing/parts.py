@@ -219,6 +219,7 @@ class Both:
         self._left, self._right, self._border = left, right, border
         self.names = _ordered(order, left.names, right.names)
         self.variables = _ordered(order, left.variables, right.variables)
+        self._settled: dict[tuple[int, ...], ValueSet] = {}
 
     def bounds(self, where: Where) -> Arrays:
         """Both parts' bounds combined."""
@@ -249,6 +250,16 @@ class Both:
 
     def values(self, at: dict[str, int]) -> ValueSet:
         """The union over the two parts' values; from run to run it has no gaps inside."""
+        # Many cells of the whole share one of a part.
+        place = tuple(at[name] for name in self.names)
+        if place not in self._settled:
+            found = self._united(at)
+            if not found.settled:
+                return found
+            self._settled[place] = found
+        return self._settled[place]
+
+    def _united(self, at: dict[str, int]) -> ValueSet:
         count = self._shared(at)
 
         def united(ours: ValueSet, theirs: ValueSet) -> ValueSet:
