@@ -23,6 +23,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.releases.numbers import exact_number
+from cellbounds.storage import DENSE_LIMIT
 from cellbounds.wide import FloatArray, Wide, wide_of, widened
 
 __all__ = [
@@ -244,6 +245,7 @@ class Uniform:
 
     def weights(self, domain: Domain) -> Weights:
         """One for every count of every cell."""
+        _check_listable(domain)
         return Weights(((Fraction(1), Fraction(1)),) * domain.size)
 
 
@@ -345,8 +347,19 @@ def belief_of(prior: Belief | str) -> Belief:
     )
 
 
+def _check_listable(domain: Domain) -> None:
+    if domain.size > DENSE_LIMIT:
+        raise TooMuchWork(
+            f"a prior has a weight for each of {domain.size} cells, and up to {DENSE_LIMIT} are "
+            "listed; state the release over fewer variables: "
+            "Release(release.domain.project([...]), release.statements), or read a table of fewer "
+            "(variables=[...], --variables)"
+        )
+
+
 def _numbers(given: Any, domain: Domain, what: str, *, zero: bool = False) -> list[Fraction]:
     """One exact number for each cell of a domain, flat."""
+    _check_listable(domain)
     listed = np.array(given, dtype=object)
     if listed.ndim == 0:
         listed = np.full(domain.shape, listed.item(), dtype=object)

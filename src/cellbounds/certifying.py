@@ -29,8 +29,9 @@ __all__ = ["FORMAT", "certify"]
 
 FORMAT = "cellbounds-certificate/1"
 
-MOST_CELLS = 1 << 22
-"""Cells of the largest domain of a certificate."""
+MOST_CELLS = 10**8
+"""Cells of the largest domain of a certificate: as many as who checks it reads. A budget
+(`seconds`) keeps the search for multipliers short there."""
 
 DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
 """Denominators of multipliers that are tried in turn."""

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from typing import Any
 from cellbounds.errors import InvalidInput
 from cellbounds.version import __version__
 
-__all__ = ["Checkpoint", "damaged", "header_of"]
+__all__ = ["Checkpoint", "check_ordinary", "content_of", "damaged", "header_of", "lock"]
 
 FORMAT = "cellbounds-state/1"
 
@@ -100,7 +101,8 @@ class Checkpoint:
         # Answers go on working when they are asked for more, so the file is open while they live.
         self._end = weakref.finalize(self, os.close, self._file)
         try:
-            _lock(self.path, self._file)
+            check_ordinary(self.path, self._file)
+            lock(self.path, self._file)
             first = json.dumps(header, separators=(",", ":")).encode() + b"\n"
             content = self._content()
             if first.startswith(content):  # new, or killed while its first line was written
@@ -138,12 +140,7 @@ class Checkpoint:
                 yield said
 
     def _content(self) -> bytes:
-        """The whole file; not opened again, since closing it would give up the lock."""
-        os.lseek(self._file, 0, os.SEEK_SET)
-        parts = []
-        while part := os.read(self._file, 2**24):
-            parts.append(part)
-        return b"".join(parts)
+        return content_of(self._file)
 
     def add(self, part: str, entry: dict[str, Any]) -> None:
         """Keep something about a part of the question."""
@@ -171,7 +168,22 @@ def damaged(path: Path, where: str) -> InvalidInput:
     return InvalidInput(f"{where} of {path} is damaged; delete the file to begin anew")
 
 
-def _lock(path: Path, file: int) -> None:
+def content_of(file: int) -> bytes:
+    """The whole file; not opened again, since closing it would give up the lock."""
+    os.lseek(file, 0, os.SEEK_SET)
+    parts = []
+    while part := os.read(file, 2**24):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def check_ordinary(path: Path, file: int) -> None:
+    """Refuse pipes and devices: they keep nothing, and some never end."""
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise InvalidInput(f"{path} is no ordinary file, which a state must be; name a new file")
+
+
+def lock(path: Path, file: int) -> None:
     """Keep other processes out, where the system can."""
     try:
         import fcntl

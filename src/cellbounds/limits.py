@@ -143,13 +143,6 @@ def limited(memory: str | int | None) -> Iterator[None]:
     try:
         with watch:
             yield
-    except (_Exceeded, KeyboardInterrupt):
-        if not watch.exceeded:
-            raise
-        raise TooMuchWork(
-            f"the work needs more than the {size_text(most)} of memory allowed; allow more, or "
-            "ask for less: fewer variables or cells, a coarser question, a budget in seconds"
-        ) from None
     finally:
         _ALLOWED.pop()
 
@@ -185,12 +178,19 @@ class _Watch:
             self._before = signal.signal(self._signal, self._raise)
         self._thread.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._ended.set()
         self._thread.join()
         if self._signal is not None:
             # None: a handler that was not set from Python, which nobody can set again.
             signal.signal(self._signal, self._before or signal.SIG_DFL)
+        # Any error: imports, among others, turn whatever stops them into an error of their own.
+        if self.exceeded and kind is not None:
+            raise TooMuchWork(
+                f"the work needs more than the {size_text(self._most)} of memory allowed; allow "
+                "more, or ask for less: fewer variables or cells, a coarser question, a budget in "
+                "seconds"
+            ) from None
 
     def _raise(self, _number: int, _frame: object) -> None:
         if not self._ended.is_set():
@@ -202,11 +202,16 @@ class _Watch:
                 continue
             self.exceeded = True
             self._wake()
-            patient = time.monotonic() + PATIENCE
+            hurry = patient = time.monotonic() + PATIENCE
             while not self._ended.wait(OFTEN):
-                most = (TOO_FAR if time.monotonic() > patient else AT_ONCE) * self._most
-                if self._resident() > most:
+                most = (TOO_FAR if time.monotonic() > hurry else AT_ONCE) * self._most
+                held = self._resident()
+                if held > most:
                     self._end_everything()
+                if held > self._most and time.monotonic() > patient:
+                    # Somebody may have swallowed it, as destructors and callbacks do.
+                    self._wake()
+                    patient = time.monotonic() + PATIENCE
 
     def _resident(self) -> int:
         now = time.monotonic()

@@ -41,4 +41,6 @@ def _quiet():
     """Dask leaves sockets and loops to the garbage collector when workers die."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
+        # Somebody else may run a cluster here; ours takes another port then.
+        warnings.filterwarnings("ignore", r"\s*Port \d+ is already in use", UserWarning)
         yield

@@ -102,6 +102,12 @@ def test_sums_beyond_64_bits(build):
     assert cb.read_table(build(columns), count=None, weight="w").total == 8 * (2**63 - 1)
 
 
+def test_weights_that_are_unsigned():
+    people = pa.table({"a": ["x"] * 4, "w": pa.array([2**64 - 1] * 3 + [1], pa.uint64())})
+    for source in (duckdb.sql("FROM people"), ibis.memtable(people), pl.from_arrow(people).lazy()):
+        assert cb.read_table(source, count=None, weight="w").total == 3 * (2**64 - 1) + 1
+
+
 @pytest.mark.parametrize("build", ENGINES)
 @pytest.mark.parametrize("weights", [[1, -91827], [1, None]])
 def test_bad_weights(build, weights):

@@ -121,6 +121,26 @@ def test_order_of_first_appearance_over_row_groups_and_files(ways, tmp_path):
     assert ways.settled == 1
 
 
+@pytest.mark.parametrize(
+    "names",
+    [["a", "A", "b"], ["É", "é", "b"], ["a", "A_1", "A"], ["file_row_number", "File_Index", "b"]],
+)
+def test_columns_that_duckdb_takes_for_each_other_or_its_own(ways, tmp_path, names):
+    rows = [("p", "s", "1"), ("r", "q", "2"), ("p", "q", "1"), ("k", "s", "1")]
+    for place, some in enumerate((rows[:2], rows[2:])):
+        part = pa.table([[row[k] for row in some] for k in range(3)], names=names)
+        pq.write_table(part, tmp_path / f"part-{place}.parquet")
+    table = ways.agree(tmp_path, count=None, also_at_once=False)
+    assert [table.domain.levels(name) for name in names] == [
+        ("p", "r", "k"),
+        ("s", "q"),
+        ("1", "2"),
+    ]
+    assert {row: table[row] for row in rows} == dict.fromkeys(rows, 1)
+    second = ways.agree(tmp_path, count=None, variables=[names[1]], also_at_once=False)
+    assert second.counts.tolist() == [2, 2]
+
+
 LEVELS = ["None", "High", "Low"]
 
 

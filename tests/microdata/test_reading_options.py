@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
+from cellbounds.microdata import reading, tally
 from cellbounds.microdata.tally import distinct_rows
 
 RECORDS = {"sex": ["m", None, "f", "m"], "vote": ["yes", "no", None, "yes"], "w": [1, 2, 4, 8]}
@@ -213,3 +214,17 @@ def test_distinct_rows_of_any_width(rows, far):
     first, which = distinct_rows(list(lines.T))
     assert lines[first][which].tolist() == lines.tolist()
     assert len(first) == len({tuple(line) for line in lines.tolist()})
+
+
+@pytest.mark.parametrize("way", ["at once", "in parts"])
+def test_a_column_of_identifiers_is_refused(tmp_path, monkeypatch, way):
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"id": list(range(40)), "sex": ["m", "f"] * 20}), path)
+    monkeypatch.setattr(tally, "MOST_LEVELS", 39)
+    if way == "in parts":
+        monkeypatch.setattr(reading, "LARGE_PARQUET", 1)
+    with pytest.raises(cb.InvalidInput, match=r"'id' has more than 39 labels.*variables="):
+        cb.read_table(path, count=None)
+    assert cb.read_table(path, count=None, variables=["sex"]).counts.tolist() == [20, 20]
+    monkeypatch.setattr(tally, "MOST_LEVELS", 40)
+    assert cb.read_table(path, count=None).domain.shape == (40, 2)

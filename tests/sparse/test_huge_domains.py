@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
+from cellbounds import certifying
 from cellbounds.beliefs import Uniform
 from cellbounds.constraints import violations
 from cellbounds.releases.combining import combined_release
+from cellbounds.report.fibres import render_count
 from cellbounds.risk.policies.projecting import projected
+from cellbounds.verification import space
 
 LEVELS, VARIABLES = 4, 20
 NAMES = [f"v{k}" for k in range(VARIABLES)]
@@ -239,3 +242,43 @@ def test_explanations_of_chosen_cells_ask_about_nothing_else(table, chain):
     assert blamed in CHAIN
     plain = explained.to_dict()
     assert sum(count for *_, count in plain["upper_witness"]["cells"]) == table.total
+
+
+@pytest.mark.parametrize("variables", [20, 64])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        cb.count_tables,
+        lambda release: next(iter(cb.tables(release))),
+        cb.estimate_tables,
+        cb.posterior,
+        lambda release: cb.posterior(release, "multinomial"),
+        lambda release: cb.sample(release, 2),
+        cb.synthesize,
+        lambda release: cb.bounds(
+            cb.Release(
+                release.domain,
+                [*release.statements, cb.Prior(release.domain.names, upper=50)],
+            ),
+            cells=[tuple(release.domain.labels([0] * len(release.domain.names)))],
+        ),
+    ],
+    ids=["count", "tables", "estimate", "uniform", "multinomial", "sample", "synthesize", "prior"],
+)
+def test_what_needs_every_cell_is_refused_with_a_remedy(ask, variables):
+    domain = cb.Domain({f"v{k}": list("abcd") for k in range(variables)})
+    table = cb.Table.from_cells(domain, [[0] * variables, [1] * variables], [3, 4])
+    with pytest.raises(cb.TooMuchWork, match="fewer variables"):
+        ask(cb.publish(table, "[v0|v1]@2"))
+
+
+@pytest.mark.parametrize("style", ["table", "json", "csv"])
+def test_numbers_of_tables_with_thousands_of_digits_are_written(style):
+    release = cb.Release(cb.Domain({"a": ["x", "y"]}), [cb.Total(3)])
+    said = render_count(release, 7 * 10**6000 + 3, style).replace(",", "")
+    assert "7" + "0" * 5999 + "3" in said
+    assert "4" in render_count(release, 4, style)
+
+
+def test_certificates_are_made_up_to_the_size_that_is_read():
+    assert certifying.MOST_CELLS == space.MOST_CELLS

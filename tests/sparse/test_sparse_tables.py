@@ -287,3 +287,17 @@ def test_large_tables_are_listed_up_to_the_limit(monkeypatch):
     monkeypatch.setattr(module, "DENSE_LIMIT", 100)
     assert table.counts[1, 2] == 3
     assert DENSE_LIMIT == 2**27
+
+
+def test_groups_of_huge_counts_are_added_up_exactly():
+    levels = {"a": ["x", "y", "z"]}
+    counts = [2**63, 7, 2**53 + 1]
+    groups = {"low": ["x", "y"], "high": ["z"]}
+    whole = cb.Table(cb.Domain(levels), counts)
+    listed = cb.Table.from_cells(cb.Domain(levels), [[0], [1], [2]], counts)
+    for table in (whole, listed):
+        grouped = table.grouped("g", of="a", levels=groups).margin("g")
+        assert grouped.counts.tolist() == [2**63 + 7, 2**53 + 1]
+        merged = table.merge("a", {"low": ["x", "y"]})
+        assert merged.counts.tolist() == [2**63 + 7, 2**53 + 1]
+        assert {type(count) for count in merged.counts.tolist()} == {int}

@@ -179,9 +179,10 @@ def test_a_full_standard_output_is_said(here, arguments):
     with FULL.open("w") as full:
         done = program(*arguments, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert re.search("standard output cannot be .*written: No space left", done.stderr)
-    assert done.stderr.count("\n") == 1
+    # A slow machine may have shown how far the work is.
+    said = [line for line in done.stderr.splitlines() if not line.startswith("cellbounds: ")]
+    assert len(said) == 1
+    assert re.fullmatch("error: .*standard output cannot be .*written: No space left.*", said[0])
 
 
 @needs_full

@@ -39,6 +39,8 @@ def main() -> None:
     except OSError as problem:
         code = _unwritten("a file or standard output cannot be read or written", problem)
     except Exception as problem:  # wide on purpose: no traceback may show confidential counts
+        if _was_interrupted(problem):
+            sys.exit(_flushed(INTERRUPTED))
         # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
         # errors were caught above.
         click.echo(
@@ -48,6 +50,15 @@ def main() -> None:
         )
         code = INTERNAL
     sys.exit(_flushed(code))
+
+
+def _was_interrupted(problem: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: compiled modules make one of it while they load."""
+    while problem is not None:
+        if isinstance(problem, KeyboardInterrupt):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
 
 
 def _flushed(code: int) -> int:

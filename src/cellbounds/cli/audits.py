@@ -25,7 +25,13 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import certificate_option, effort_options, state_option, workers
+from cellbounds.cli.working import (
+    certificate_option,
+    effort_options,
+    resumable,
+    state_option,
+    workers,
+)
 from cellbounds.errors import InvalidInput
 
 __all__ = ["attack", "audit"]
@@ -100,7 +106,7 @@ def audit(
         made = combine(owned, release, options)
         known = read_knowledge(knows, owned)
         progress.say("working out what is attainable", seconds=seconds)
-        with workers(options) as executor:
+        with resumable(state, "work"), workers(options) as executor:
             found = audit_table(
                 owned,
                 made,
@@ -222,6 +228,7 @@ def attack(
     check_outputs([certificate, output, state], [release])
     with (
         Progress("working out what is attainable", seconds=seconds) as progress,
+        resumable(state, "work"),
         workers(options) as executor,
     ):
         said = read_release(release)

@@ -19,7 +19,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import effort_options, workers
+from cellbounds.cli.working import effort_options, resumable, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -96,17 +96,13 @@ def explore(
     if plot is not None:
         check_suffix(plot, (".html", ".svg", ".png"))
     # A state is read as well as written; a file that is none is refused when it is read.
-    check_outputs([plot, best, output], [table, state, options["policy"], options["merge_levels"]])
+    check_outputs([plot, best, output, state], [table, options["policy"], options["merge_levels"]])
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         asked = _asked(options)
         progress.say("judging designs")
-        try:
-            with workers(options) as executor:
-                found = _search(owned, asked, executor, state, progress.step)
-        except KeyboardInterrupt:
-            _say_how_to_resume(state)
-            raise
+        with resumable(state, "search"), workers(options) as executor:
+            found = _search(owned, asked, executor, state, progress.step)
         progress.say("writing")
         _write(found, style, output, plot, best)
     return _status(found)
@@ -173,14 +169,6 @@ def _search(owned: Any, asked: dict[str, Any], executor: Any, state: Any, step: 
     from cellbounds.risk.exploring import explore as search
 
     return search(owned, **asked, executor=executor, progress=step, state=state)
-
-
-def _say_how_to_resume(state: str | None) -> None:
-    if state is None:
-        said = "nothing was kept; with --state FILE the search can be resumed"
-    else:
-        said = f"{state} keeps what was found; give the same command again to go on"
-    click.echo(f"interrupted: {said}", err=True)
 
 
 def _write(

@@ -17,7 +17,7 @@ from cellbounds.cli.options import (
 )
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.cli.reading import read_owned, table_options
-from cellbounds.cli.working import effort_options, workers
+from cellbounds.cli.working import effort_options, memory_option, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ _drawing_options = effort_options("what was drawn by then is kept")
 
 @click.command(epilog=EPILOG)
 @_question_options
+@memory_option
 @format_options
 def count(
     source: str,

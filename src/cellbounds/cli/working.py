@@ -6,14 +6,23 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any, cast
 
 import click
 
 from cellbounds.cli.options import Decorated, decorated
 from cellbounds.errors import InvalidInput
+from cellbounds.files import is_stream
 
-__all__ = ["certificate_option", "effort_options", "memory_option", "state_option", "workers"]
+__all__ = [
+    "certificate_option",
+    "effort_options",
+    "memory_option",
+    "resumable",
+    "state_option",
+    "workers",
+]
 
 certificate_option = click.option(
     "--certificate",
@@ -82,11 +91,29 @@ state_option = click.option(
 
 
 @contextmanager
+def resumable(state: str | None, work: str) -> Iterator[None]:
+    """Say to whoever interrupts the work what is kept of it."""
+    if state is not None and is_stream(Path(state)):
+        raise InvalidInput(f"{state} is no ordinary file, which a state must be; name another file")
+    try:
+        yield
+    except KeyboardInterrupt:
+        if state is None:
+            said = f"nothing was kept; with --state FILE the {work} can be resumed"
+        else:
+            said = f"{state} keeps what was found; give the same command again to go on"
+        click.echo(f"interrupted: {said}", err=True)
+        raise
+
+
+@contextmanager
 def workers(options: Mapping[str, Any]) -> Iterator[Executor | None]:
     """Whoever shares the work, by the options of :func:`effort_options`; None if nobody does."""
     jobs, scheduler = options["jobs"], options["scheduler"]
-    if jobs is not None and jobs < 1:
-        raise InvalidInput(f"--jobs {jobs}; give 1 or more")
+    from cellbounds.sharing.processes import MOST, Processes, cores
+
+    if jobs is not None and not 1 <= jobs <= MOST:
+        raise InvalidInput(f"--jobs {jobs}; give 1 to {MOST}")
     if scheduler is not None:
         if jobs is not None:
             raise InvalidInput(
@@ -97,9 +124,7 @@ def workers(options: Mapping[str, Any]) -> Iterator[Executor | None]:
         with cluster(scheduler) as executor:
             yield executor
         return
-    from cellbounds.sharing.processes import Processes, cores
-
-    number = cores() if jobs is None else jobs
+    number = min(cores(), MOST) if jobs is None else jobs
     if number == 1:
         yield None
         return

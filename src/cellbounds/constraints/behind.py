@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.arrays import SAFE, IntArray
+from cellbounds.arrays import IntArray
 from cellbounds.domain import Domain
+from cellbounds.errors import TooMuchWork
+from cellbounds.storage import DENSE_LIMIT
 
 __all__ = ["Behind", "cells_behind", "group_of_levels"]
 
@@ -51,8 +53,18 @@ def cells_behind(domain: Domain, names: tuple[str, ...]) -> Behind:
 
     Derived variables count through the levels of their groups; a combination of levels that no
     cell has (a county outside the region) has no cells behind it.
+
+    Raises
+    ------
+    TooMuchWork
+        If the domain has too many cells for a list of all of them.
     """
-    assert domain.size < SAFE
+    if domain.size > DENSE_LIMIT:
+        raise TooMuchWork(
+            f"{domain.size} cells would have to be numbered, which is done up to {DENSE_LIMIT}; "
+            "state the release over fewer variables: Release(release.domain.project([...]), "
+            "release.statements), or read a table of fewer (variables=[...], --variables)"
+        )
     if not any(domain.grouping(name) for name in names):
         axes = list(domain.axes(names))
         rest = [axis for axis in range(len(domain.shape)) if axis not in axes]

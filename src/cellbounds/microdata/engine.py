@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.files import library
+from cellbounds.limits import allowed
 
 __all__ = [
     "batches_of",
@@ -24,8 +26,8 @@ __all__ = [
 ]
 
 SHARE = 0.5
-"""Share of the free memory that a tabulation may take: others work on the same machine, and what
-does not fit goes to disk."""
+"""Share of the free memory, or of what the whole work may take if that is less, that a tabulation
+may take: others work on the same machine, and what does not fit goes to disk."""
 
 LEAST = 256 * 2**20
 """Memory without which a tabulation goes to disk at once."""
@@ -120,7 +122,8 @@ def _limit(memory: str | None) -> str:
         return memory
     import psutil
 
-    most = max(LEAST, int(psutil.virtual_memory().available * SHARE))
+    free = min(psutil.virtual_memory().available, allowed() or math.inf)
+    most = max(LEAST, int(free * SHARE))
     return f"{most // 2**20}MiB"
 
 

@@ -12,7 +12,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.domain import Label
 from cellbounds.errors import InvalidInput
 from cellbounds.microdata.asking import MISSING, Asked
-from cellbounds.microdata.tally import Tally
+from cellbounds.microdata.tally import Tally, check_levels
 
 __all__ = ["with_levels"]
 
@@ -30,6 +30,7 @@ def with_levels(tally: Tally, asked: Asked, given: Mapping[str, Sequence[Label]]
     levels: dict[str, list[Any]] = {}
     columns: list[IntArray] = []
     for place, (name, found) in enumerate(tally.levels.items()):
+        check_levels(tally.where, name, len(found))
         column = tally.places[:, place]
         levels[name], moved = _chosen(tally, name, column, list(found), given.get(name))
         columns.append(column if moved is None else moved[column])

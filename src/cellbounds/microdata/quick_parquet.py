@@ -23,7 +23,7 @@ from cellbounds.microdata.engine import (
     quoted,
 )
 from cellbounds.microdata.sums import Result, added_integers, added_numbers
-from cellbounds.microdata.tally import Tally, no_label
+from cellbounds.microdata.tally import Tally, check_levels, no_label
 
 if TYPE_CHECKING:
     from cellbounds.microdata.parquet_files import ParquetFiles
@@ -91,6 +91,8 @@ class _Query:
             f"SELECT {quoted(name)}, {file}, min(file_row_number) FROM {self.source} "
             f"GROUP BY {groups}"
         ).to_arrow_table()
+        if len(self.files.files) == 1:
+            check_levels(self.files.where, name, found.num_rows)
         labels = found.column(0).to_pylist()
         places = list(zip(found.column(1).to_pylist(), found.column(2).to_pylist(), strict=True))
         if self.asked.missing == "error":

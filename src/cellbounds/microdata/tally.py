@@ -15,13 +15,25 @@ from cellbounds.microdata.amounts import amounts_of, half_up, is_missing
 from cellbounds.microdata.asking import Asked
 from cellbounds.table_files import Columns
 
-__all__ = ["Tally", "distinct_rows", "gathered", "no_label", "no_labels_at_all", "tally_of"]
+__all__ = [
+    "Tally",
+    "check_levels",
+    "distinct_rows",
+    "gathered",
+    "no_label",
+    "no_labels_at_all",
+    "tally_of",
+]
 
 _BATCH = 2**19
 """Cells that wait to be added up: few enough not to be felt in memory."""
 
 _KEYS = 2**62
 """Cells are numbered in 64 bits while their number stays below this."""
+
+
+MOST_LEVELS = 2**22
+"""Labels of one variable at most: more of them take gigabytes, and no table of counts has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +127,16 @@ def gathered(
         lines = None if lines is None else cells.lines
         counted = None if counted is None else cells.counted
     return Tally(where, levels, np.column_stack(columns), amounts, lines, counted)
+
+
+def check_levels(where: str, name: str, number: int) -> None:
+    """Refuse a column with so many labels that it cannot be meant as a variable."""
+    if number > MOST_LEVELS:
+        raise InvalidInput(
+            f"{where}: {name!r} has more than {MOST_LEVELS} labels, as an identifier or an amount "
+            "has; choose the columns that are variables with variables=[...] (--variables), or "
+            "group its values first"
+        )
 
 
 def no_label(place: str, name: str, note: str = "", *, merged: bool = False) -> InvalidInput:

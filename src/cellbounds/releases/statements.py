@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from cellbounds.arrays import IntArray, whole_array
 from cellbounds.domain import Domain, Label
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.releases.numbers import whole_number
+from cellbounds.storage import DENSE_LIMIT
 
 __all__ = [
     "Known",
@@ -144,6 +145,11 @@ class Prior:
         """Lay this knowledge out over its margin, checked against the domain."""
         margin = domain.project(self.variables)
         what = self.notation
+        if margin.size > DENSE_LIMIT:
+            raise TooMuchWork(
+                f"{what}: its margin has {margin.size} cells, and up to {DENSE_LIMIT} are listed; "
+                "say it about fewer variables"
+            )
         lower = self._laid_out(self.lower, margin, 0, f"lower of the {what}")
         upper = self._laid_out(self.upper, margin, -1, f"upper of the {what}")
         crossed = np.argwhere((upper >= 0) & (upper < lower))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 from cellbounds.releases import Release
@@ -18,19 +19,21 @@ __all__ = ["render_count", "render_draws", "render_posterior"]
 def render_count(release: Release, count: int, style: str) -> str:
     """How many tables fit."""
     statements = notations(release)
+    # Python writes no integer of more than 4,300 digits, but any decimal number.
+    exact = Decimal(count)
     if style == "json":
         return _json(
             {
                 "format": "cellbounds-count/1",
                 "release": {"digest": release.digest, "statements": statements},
                 # As text: readers of JSON may round integers beyond 2**53.
-                "tables": str(count),
+                "tables": str(exact),
             }
         )
     if style == "csv":
-        return _csv({"tables": [count]})
+        return _csv({"tables": [str(exact)]})
     noun = "table fits" if count == 1 else "tables fit"
-    return f"{count:,} {noun} {', '.join(statements)}\n"
+    return f"{exact:,} {noun} {', '.join(statements)}\n"
 
 
 def render_posterior(found: Posterior, style: str) -> str:

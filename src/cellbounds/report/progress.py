@@ -166,7 +166,8 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
-        self._stream = stream or sys.stderr
+        # None if the standard error of this process was closed: then nobody listens.
+        self._stream: TextIO | None = stream or sys.stderr
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
         self._saying = threading.Lock()
@@ -202,6 +203,8 @@ class Progress:
             return f"cellbounds: {self._what}{self._part} ({', '.join(said)})"
 
     def _show(self) -> None:
+        if self._stream is None:
+            return
         terminal = self._stream.isatty()
         pause = 1.0
         while not self._ended.wait(pause):
@@ -224,6 +227,8 @@ class Progress:
     ) -> None:
         self._ended.set()
         self._thread.join()
+        if self._stream is None:
+            return
         if self._stream.isatty() and self._clock() - self._begun > 1:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from cellbounds.errors import InvalidInput
 from cellbounds.version import __version__
 
-__all__ = ["cluster"]
+__all__ = ["cluster", "without_workers"]
 
 PACKAGE = "cellbounds"
 """What workers must have."""
@@ -53,6 +53,7 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
             f"the scheduler {address} needs dask.distributed, which is not installed; "
             "pip install 'cellbounds[dask]'"
         ) from None
+    _check_transport(address)
     _check_security(address)
     # It says on standard error, again and again, what our own errors say once.
     before = logging.root.manager.disable
@@ -63,6 +64,14 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
             yield client.get_executor(pure=False)
     finally:
         logging.disable(before)
+
+
+def without_workers(executor: Executor | None) -> bool:
+    """Whether this is a cluster that has no worker now; False of anybody else."""
+    client = getattr(executor, "_client", None)
+    if not type(executor).__module__.startswith("distributed.") or client is None:
+        return False
+    return not client.nthreads()
 
 
 def _connected(kind: Any, address: str, patience: float) -> Any:
@@ -87,6 +96,21 @@ def _check_address(address: str) -> None:
             f"{address!r} is no scheduler's address; write it like tcp://10.0.0.5:8786 "
             f"({', '.join(SCHEMES)})"
         )
+
+
+def _check_transport(address: str) -> None:
+    """Some ways to connect need a library of their own; a client would stumble over that too."""
+    from distributed.comm.registry import get_backend
+
+    scheme = urlsplit(address).scheme
+    try:
+        backend: Any = get_backend(scheme)
+        backend.get_connector()
+    except (ImportError, RuntimeError, TypeError, ValueError):
+        raise InvalidInput(
+            f"{address}: the Dask of this machine cannot connect by {scheme}://; install what "
+            "that needs (such as distributed-ucxx), or give a tcp:// address"
+        ) from None
 
 
 def _check_security(address: str) -> None:

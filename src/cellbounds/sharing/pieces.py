@@ -34,6 +34,9 @@ TOLERANCE = 1.0
 AWAKE = 1.0
 """Seconds between two looks whether somebody interrupts, where waiting cannot be interrupted."""
 
+DESERTED, LOOK = 60.0, 5.0
+"""Seconds that a cluster may have no worker (it may be starting some), and between two looks."""
+
 CLUSTER = "distributed."
 """Errors from modules of this name are a cluster's own, not those of the work."""
 
@@ -142,6 +145,7 @@ class _Pieces:
         # A cluster takes calls that look the same for one call, even if the first was cancelled.
         self._mark = uuid.uuid4().hex
         self._broken = False
+        self._manned = self._looked = time.monotonic()
 
     def alone(self) -> Generator[tuple[int, Any], None, None]:
         """Do here what nobody has begun."""
@@ -193,7 +197,7 @@ class _Pieces:
         def wait() -> None:
             if self._ended.wait(processes.pause) or not self._todo:
                 return
-            if not processes.awake(self._ended):
+            if not processes.awake(self._ended, len(self._todo)):
                 return
             while self._todo and not self._broken and not self._ended.is_set():
                 self._hand_out(AHEAD * processes.helpers)
@@ -251,10 +255,28 @@ class _Pieces:
             try:
                 future = self._home.get(timeout=AWAKE)
             except queue.Empty:
+                self._check_workers()
                 continue
+            self._manned = time.monotonic()
             yield from self._result(future)
         self._todo.extendleft(sorted(self._lost, reverse=True))
         self._lost.clear()
+
+    def _check_workers(self) -> None:
+        """Give up on a cluster that has had no worker for long: it would be waited for forever."""
+        now = time.monotonic()
+        if now - self._looked < LOOK:
+            return
+        self._looked = now
+        from cellbounds.sharing.cluster import without_workers
+
+        if not without_workers(self._executor):
+            self._manned = now
+        elif now - self._manned >= DESERTED:
+            raise Unsettled(
+                f"the cluster has had no worker for {DESERTED:.0f} seconds; start some "
+                "(dask worker ADDRESS), and ask again"
+            )
 
     def _result(self, future: Future[Any]) -> Iterator[tuple[int, Any]]:
         """What a piece has brought; nothing if it was lost."""

@@ -15,13 +15,16 @@ from cellbounds.errors import InvalidInput
 if TYPE_CHECKING:
     from cellbounds.sharing.starting import Pool
 
-__all__ = ["Processes", "cores"]
+__all__ = ["MOST", "Processes", "cores"]
 
 PATIENCE = 0.4
 """Seconds of work that are done by the owner alone before processes are started."""
 
 PAUSE = 0.1
 """The same once they are there: what is shorter is not worth sending."""
+
+MOST = 1024
+"""Processes that anybody could mean: a slip of the keyboard should not bring the machine down."""
 
 RENEWALS = 2
 """How often processes are started again after one of them was killed."""
@@ -45,7 +48,8 @@ class Processes(Executor):
     Parameters
     ----------
     number
-        How many work together, the owner included; as many as there are cores if not given.
+        How many work together, the owner included, 1024 at most; as many as there are cores if
+        not given.
     patience
         Seconds of work before they are started.
 
@@ -62,9 +66,9 @@ class Processes(Executor):
     """
 
     def __init__(self, number: int | None = None, *, patience: float = PATIENCE) -> None:
-        number = cores() if number is None else number
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise InvalidInput(f"number={number!r}; give the number of processes, 1 or more")
+        number = min(cores(), MOST) if number is None else number
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
+            raise InvalidInput(f"number={number!r}; give the number of processes, 1 to {MOST}")
         self.number = number
         self.helpers = number - 1
         self._patience = patience
@@ -103,11 +107,11 @@ class Processes(Executor):
         """Seconds that work is to be done here before it is handed out."""
         return max(PAUSE, self._patience - self._alone)
 
-    def awake(self, ended: threading.Event) -> bool:
-        """Start them, and wait until one is up; False if the work `ended` before."""
+    def awake(self, ended: threading.Event, pieces: int) -> bool:
+        """Start as many as so many pieces need, and wait for one; False if the work `ended`."""
         try:
             # One call each, so that all are started.
-            calls = [self.submit(os.getpid) for _ in range(self.helpers)]
+            calls = [self.submit(os.getpid) for _ in range(min(self.helpers, max(1, pieces)))]
             while not any(one.done() for one in calls):
                 if ended.wait(0.02):
                     return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -57,6 +58,18 @@ def _end_with_owner() -> None:
         os._exit(1)
 
 
+class _Call(Future[Any]):
+    """A call that was taken back before its process ended.
+
+    The thread behind a pool tells all its calls that a process has ended, and fails over those
+    that were cancelled (Python 3.11).
+    """
+
+    def set_exception(self, exception: BaseException | None) -> None:
+        if not self.cancelled():
+            super().set_exception(exception)
+
+
 class Pool(ProcessPoolExecutor):
     """Processes that end at once when told so, or when their owner is gone."""
 
@@ -64,12 +77,20 @@ class Pool(ProcessPoolExecutor):
         self._own = _Context()
         super().__init__(number, mp_context=self._own, initializer=_prepared)
 
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have one call done."""
+        future = super().submit(fn, *args, **kwargs)
+        future.__class__ = _Call  # the pool makes its futures itself
+        return future
+
     def end(self) -> None:
         """End them, whatever they do."""
-        for process in self._own.started:
+        # Some may not have been started, for want of a folder, of memory, of descriptors.
+        started = [process for process in self._own.started if process.pid is not None]
+        for process in started:
             process.terminate()
         # It waits for the threads behind the processes too: what they leave open when the
         # interpreter ends would be told on standard error.
         self.shutdown(cancel_futures=True)
-        for process in self._own.started:
+        for process in started:
             process.join()

@@ -92,7 +92,10 @@ def _regrouped(
                 *(levels_behind(domain, kept[place]) for place in places)
             )
         ]
-        summed = np.stack([summed.take(one, axis=axis).sum(axis=axis) for one in behind], axis=axis)
+        # The axis is kept: sums that are lone Python numbers would become doubles side by side.
+        summed = np.concatenate(
+            [summed.take(one, axis=axis).sum(axis=axis, keepdims=True) for one in behind], axis=axis
+        )
         order += places
         shape += [len(domain.levels(kept[place])) for place in places]
     apart = summed.reshape(shape)

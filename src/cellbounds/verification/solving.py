@@ -114,6 +114,8 @@ class Solver:
         solver.parameters.max_time_in_seconds = self._seconds
         solver.parameters.num_workers = WORKERS
         solver.parameters.random_seed = self._seed
+        # Else it would leave the system's own handling of Ctrl-C behind, instead of Python's.
+        solver.parameters.catch_sigint_signal = False
         status = solver.solve(model)
         if status == cp_model.INFEASIBLE:
             return False, ""

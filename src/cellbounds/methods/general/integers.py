@@ -12,6 +12,7 @@ from cellbounds.arrays import IntArray
 from cellbounds.constraints import NO_LOWER, NO_UPPER
 from cellbounds.errors import CellboundsError
 from cellbounds.methods.general.problem import Problem
+from cellbounds.methods.general.stopping import solved
 
 __all__ = ["Found", "IntegerProgram", "fits_solver"]
 
@@ -181,7 +182,7 @@ class IntegerProgram:
             solver.parameters.max_deterministic_time = most
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.001)
-        status = solver.solve(model)
+        status = solved(solver, model)
         if status == self._cp.MODEL_INVALID:
             raise CellboundsError("the integer solver refused a model; please report this")
         if status in (self._cp.OPTIMAL, self._cp.FEASIBLE):

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from cellbounds.checkpoints import check_ordinary, content_of, lock
 from cellbounds.errors import InvalidInput
 from cellbounds.risk.exploring.designs import Design
 from cellbounds.risk.exploring.judged import Judged
@@ -77,7 +78,9 @@ class State:
         except OSError as problem:
             raise InvalidInput(f"{path} cannot be written: {problem.strerror}") from None
         try:
-            content = self.path.read_bytes()
+            check_ordinary(self.path, self._file)
+            lock(self.path, self._file)
+            content = content_of(self._file)
             if first.startswith(content):  # new, or killed while its first line was written
                 self.found: dict[int, Judged] = {}
                 os.ftruncate(self._file, 0)

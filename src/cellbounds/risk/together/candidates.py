@@ -6,6 +6,7 @@ A set of candidates is a whole number whose binary digits say which of them are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -208,7 +209,7 @@ def margin_texts(
         sizes = [margins]
     else:
         return tuple(_listed_margin(domain, one) for one in margins)
-    count = sum(1 for size in sizes for _ in combinations(range(len(names)), size))
+    count = sum(math.comb(len(names), size) for size in sizes)
     if count > MOST_CANDIDATES:
         raise InvalidInput(
             f"{count} margins; at most {MOST_CANDIDATES} are searched at once: give a number of "
