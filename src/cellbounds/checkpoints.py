@@ -15,15 +15,14 @@ import stat
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cellbounds.errors import InvalidInput
 from cellbounds.version import __version__
 
-__all__ = ["Checkpoint", "check_ordinary", "content_of", "damaged", "header_of", "lock"]
-
-FORMAT = "cellbounds-state/1"
+__all__ = ["QUESTION", "Checkpoint", "Purpose", "damaged", "header_of"]
 
 PRIVATE = 0o600
 """For the owner only: tables that were found with the help of the owner's lean towards it."""
@@ -33,6 +32,36 @@ HOW = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 BEGIN = b'["'
 SUM = 8
 """Hexadecimal digits of a checksum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a state is kept for, and how one of something else is told.
+
+    Attributes
+    ----------
+    what
+        In words.
+    format
+        The first thing that a header says.
+    differences
+        Entries of the header that must agree, and what a file is in which one does not.
+    """
+
+    what: str
+    format: str
+    differences: tuple[tuple[str, str], ...]
+
+
+QUESTION = Purpose(
+    "a question",
+    "cellbounds-state/1",
+    (
+        ("release", "the state of a question about another release"),
+        ("question", "the state of a question about other cells, or of another kind"),
+        ("start", "the state of a question with (or without) the owner's table to start from"),
+    ),
+)
 
 
 def header_of(
@@ -57,7 +86,7 @@ def header_of(
     """
     asked = json.dumps([kind, list(over), None if cells is None else [list(c) for c in cells]])
     return {
-        "format": FORMAT,
+        "format": QUESTION.format,
         "version": __version__,
         "release": release,
         "question": hashlib.sha256(asked.encode()).hexdigest(),
@@ -74,6 +103,8 @@ class Checkpoint:
         Where it is.
     header
         What is asked (see :func:`header_of`).
+    purpose
+        What it is kept for: a question, unless said.
 
     Raises
     ------
@@ -91,9 +122,11 @@ class Checkpoint:
     [{'bounds': [[0, 1, 7]]}]
     """
 
-    def __init__(self, path: str | Path, header: dict[str, Any]) -> None:
+    def __init__(
+        self, path: str | Path, header: dict[str, Any], purpose: Purpose = QUESTION
+    ) -> None:
         self.path = Path(path)
-        self.start = bool(header["start"])
+        self.start = bool(header.get("start"))
         try:
             self._file = os.open(self.path, HOW, PRIVATE)
         except OSError as problem:
@@ -101,8 +134,8 @@ class Checkpoint:
         # Answers go on working when they are asked for more, so the file is open while they live.
         self._end = weakref.finalize(self, os.close, self._file)
         try:
-            check_ordinary(self.path, self._file)
-            lock(self.path, self._file)
+            _check_ordinary(self.path, self._file)
+            _lock(self.path, self._file)
             first = json.dumps(header, separators=(",", ":")).encode() + b"\n"
             content = self._content()
             if first.startswith(content):  # new, or killed while its first line was written
@@ -110,7 +143,7 @@ class Checkpoint:
                 self._write(first)
                 return
             whole = content[: content.rfind(b"\n") + 1]
-            _check_header(self.path, whole.partition(b"\n")[0], header)
+            _check_header(self.path, whole.partition(b"\n")[0], header, purpose)
             os.ftruncate(self._file, _sound(self.path, whole))
         except OSError as problem:
             self.close()
@@ -140,7 +173,7 @@ class Checkpoint:
                 yield said
 
     def _content(self) -> bytes:
-        return content_of(self._file)
+        return _content_of(self._file)
 
     def add(self, part: str, entry: dict[str, Any]) -> None:
         """Keep something about a part of the question."""
@@ -168,7 +201,7 @@ def damaged(path: Path, where: str) -> InvalidInput:
     return InvalidInput(f"{where} of {path} is damaged; delete the file to begin anew")
 
 
-def content_of(file: int) -> bytes:
+def _content_of(file: int) -> bytes:
     """The whole file; not opened again, since closing it would give up the lock."""
     os.lseek(file, 0, os.SEEK_SET)
     parts = []
@@ -177,13 +210,13 @@ def content_of(file: int) -> bytes:
     return b"".join(parts)
 
 
-def check_ordinary(path: Path, file: int) -> None:
+def _check_ordinary(path: Path, file: int) -> None:
     """Refuse pipes and devices: they keep nothing, and some never end."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise InvalidInput(f"{path} is no ordinary file, which a state must be; name a new file")
 
 
-def lock(path: Path, file: int) -> None:
+def _lock(path: Path, file: int) -> None:
     """Keep other processes out, where the system can."""
     try:
         import fcntl
@@ -216,19 +249,15 @@ def _sound(path: Path, content: bytes) -> int:
     return length
 
 
-def _check_header(path: Path, line: bytes, expected: dict[str, Any]) -> None:
+def _check_header(path: Path, line: bytes, expected: dict[str, Any], purpose: Purpose) -> None:
     try:
         said = json.loads(line)
     except ValueError:
         said = None
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
-        raise InvalidInput(f"{path} is no state of a question; give the name of a new file")
-    for what, words in (
-        ("version", "made by another version of cellbounds"),
-        ("release", "the state of a question about another release"),
-        ("question", "the state of a question about other cells, or of another kind"),
-        ("start", "the state of a question with (or without) the owner's table to start from"),
-    ):
+    if not isinstance(said, dict) or said.get("format") != purpose.format:
+        raise InvalidInput(f"{path} is no state of {purpose.what}; give the name of a new file")
+    version = ("version", "made by another version of cellbounds")
+    for what, words in (version, *purpose.differences):
         if said.get(what) != expected[what]:
             raise InvalidInput(
                 f"{path} is {words}; resume with what it was begun with, or name a new file"

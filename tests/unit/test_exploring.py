@@ -481,7 +481,7 @@ def test_without_the_true_counts_all_cells_are_at_risk():
         ({"merges": {"zz": []}}, "unknown variable 'zz'"),
         ({"merges": {"b": {"pq": ["p", "q"]}}}, "give a list of mappings"),
         ({"merges": {"b": [{}]}}, "a merge of 'b' is {}"),
-        ({"merges": {"b": [{"pq": "pq"}]}}, "joins 'pq'; give a list"),
+        ({"merges": {"b": [{"pq": "pq"}]}}, "merged into 'pq' are given as 'pq'; give a list"),
         ({"merges": {"b": [{"pq": ["p", "zz"]}]}}, "unknown level 'zz'"),
         ({"merges": {"b": [{"pq": ["p", "p"]}]}}, "twice"),
         ({"merges": {"b": [{"r": ["p", "q"]}]}}, "the name of a level that stays"),
@@ -626,7 +626,7 @@ import cellbounds as cb
 from cellbounds.risk.exploring import explore
 write = os.write
 def torn(file, line):
-    if line.startswith(b'{"place":5,'):
+    if b'{"place":5,' in line:
         write(file, line[: len(line) // 2])
         os.kill(os.getpid(), signal.SIGKILL)
     return write(file, line)
@@ -649,7 +649,7 @@ def test_a_process_killed_while_it_writes_leaves_a_state_that_works(tmp_path):
     assert resumed.designs == explore(KOCH, response="recovery", digits=[1, 2]).designs
     lines = path.read_bytes().splitlines()
     assert len(lines) == 17
-    assert sorted(json.loads(line)["place"] for line in lines[1:]) == list(range(16))
+    assert sorted(json.loads(line)[2]["place"] for line in lines[1:]) == list(range(16))
 
 
 def test_a_state_cut_anywhere_is_resumed(tmp_path):

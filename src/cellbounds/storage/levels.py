@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput, TooMuchWork
@@ -19,9 +19,10 @@ def merged_levels(
     domain.axis(variable)
     target: dict[Label, Label] = {}
     for new, parts in groups.items():
-        if isinstance(parts, str):
+        if isinstance(parts, str) or not isinstance(parts, Iterable):
             raise InvalidInput(
-                f"the levels merged into {new!r} are given as the text {parts!r}; give a list"
+                f"the levels of {variable!r} merged into {new!r} are given as {parts!r}; give a "
+                "list"
             )
         for part in parts:
             domain.position(variable, part)

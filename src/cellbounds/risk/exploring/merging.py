@@ -9,6 +9,7 @@ from typing import Any
 
 from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput
+from cellbounds.storage.levels import merged_levels
 
 __all__ = ["ADJACENT", "Merge", "merges_of"]
 
@@ -91,23 +92,7 @@ def _merge(domain: Domain, variable: str, joined: object) -> Merge:
     what = f"a merge of {variable!r}"
     if not isinstance(joined, Mapping) or not joined:
         raise InvalidInput(f"{what} is {joined!r}; give {{new level: [levels that it joins]}}")
-    target: dict[Label, Label] = {}
-    for new, parts in joined.items():
-        if isinstance(parts, str) or not isinstance(parts, Iterable):
-            raise InvalidInput(f"{what}: {new!r} joins {parts!r}; give a list of levels")
-        for part in parts:
-            domain.position(variable, part)
-            if part in target:
-                raise InvalidInput(f"{what} names the level {part!r} twice; name it once")
-            target[part] = new
-    groups: dict[Label, list[Label]] = {}
-    for level in domain.levels(variable):
-        if level not in target and level in joined:
-            raise InvalidInput(
-                f"{what}: {level!r} is the name of a level that stays; choose another name, or "
-                "merge that level too"
-            )
-        groups.setdefault(target.get(level, level), []).append(level)
+    groups = merged_levels(domain, variable, joined)
     if len(groups) == len(domain.levels(variable)):
         raise InvalidInput(f"{what} joins no two levels; name at least two levels for one of them")
     ordered = tuple((label, tuple(parts)) for label, parts in groups.items())
