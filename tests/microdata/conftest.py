@@ -8,6 +8,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.microdata import csv_files, engine, quick_csv, quick_parquet, reading
+from cellbounds.table_files import parquet
 
 
 class Ways:
@@ -34,9 +35,16 @@ class Ways:
             large_everywhere(patch)
             patch.setattr(quick_csv, "_PREFIX", prefix)
             patch.setattr(csv_files, "_BATCH", prefix)
+            patch.setattr(parquet, "_BATCH", prefix)
             for module, name in ((quick_csv, "quick_csv"), (quick_parquet, "quick_parquet")):
                 patch.setattr(module, name, self._spied(getattr(module, name)))
-            return outcome(source, options)
+            as_texts = outcome(source, options)
+            seen = self.settled, self.asked
+            patch.setattr(quick_parquet, "_FEW_CELLS", 0)
+            as_numbers = outcome(source, options)
+            self.settled, self.asked = seen
+            assert as_texts == as_numbers
+            return as_numbers
 
     def _spied(self, quick):
         def spy(*arguments):

@@ -211,9 +211,9 @@ def test_control_c_reaches_duckdb():
     script = f"""if True:
         import os, signal, threading
         from cellbounds.microdata.engine import connected
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             with connected(None) as connection:
+                threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
                 connection.sql("{ENDLESS}").fetchall()
         except KeyboardInterrupt:
             print("stopped")

@@ -1,14 +1,17 @@
 """Parquet files tabulated by DuckDB.
 
-Two questions are asked. First, of each column alone: which labels does it have, and where does
-each stand first? Columns are stored apart and packed by their labels, so that costs little. Then,
-of all columns: how many lines has each cell? Texts are turned into the numbers of their labels
-before, which makes that question cheaper than it is with texts.
+One question is asked of all columns: how many lines has each cell? Texts are turned into the
+numbers of their labels before, which makes that cheaper than it is with texts. The labels and
+their order are those of the first lines. Where others turn up later, or labels are missing, a
+column is asked alone which labels it has and where each stands first; if these were unknown texts,
+the first question is asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cellbounds.errors import InvalidInput
@@ -32,6 +35,10 @@ __all__ = ["quick_parquet"]
 
 _ENUMERATED = 2**15
 """Most labels of a column that are numbered before counting; more do not make it faster."""
+
+_FEW_CELLS = 2**20
+"""Cells of a table up to which texts are counted as they are: where few cells occur, DuckDB groups
+packed texts faster than numbers, and little has to be handed over."""
 
 _OWN = ("file_index", "file_row_number")
 """Columns that DuckDB adds to those of a file; here they say where a line stands."""
@@ -57,21 +64,16 @@ class _Query:
         self.files = files
         self.asked = asked
         self.connection = connection
+        self._types = 0
         paths = listed([str(file.path) for file in files.files])
         self.source = f"read_parquet({paths}, hive_partitioning=false, binary_as_string=true)"
 
     def tally(self) -> Tally | None:
-        levels = {name: self._levels(name) for name in self.asked.used}
-        selected = [self._coded(place, name, levels[name]) for place, name in enumerate(levels)]
-        sums = self._sums()
-        result = Result(self.asked, {name: {} for name in levels})
-        result.read(
-            batches_of(
-                self.connection,
-                f"SELECT {', '.join([*selected, 'count(*)', *sums])} FROM {self.source} "
-                f"GROUP BY {', '.join(str(place + 1) for place in range(len(selected)))}",
-            )
-        )
+        levels = self._first_levels()
+        result, numbered = self._counted(levels)
+        late = {name: self._levels(name) for name in self._unsure(result, levels)}
+        if any(name in numbered and len(late[name]) > len(levels[name]) for name in late):
+            result, _ = self._counted(levels | late)
         if result.odd:
             self._refuse_odd()
             return None
@@ -79,7 +81,39 @@ class _Query:
             file.lines for file in self.files.files
         ):
             raise InvalidInput(f"{self.files.where} was changed while it was read; read it again")
-        return result.tally(self.files.where, levels)
+        return result.tally(self.files.where, levels | late)
+
+    def _counted(self, levels: Mapping[str, list[Any]]) -> tuple[Result, set[str]]:
+        """The cells, and the columns whose labels were turned into numbers for it."""
+        numbered = math.prod(map(len, levels.values())) > _FEW_CELLS
+        coded = {name: self._coded(name, labels, numbered) for name, labels in levels.items()}
+        result = Result(self.asked, {name: {} for name in levels})
+        result.read(
+            batches_of(
+                self.connection,
+                f"SELECT {', '.join([*coded.values(), 'count(*)', *self._sums()])} "
+                f"FROM {self.source} GROUP BY {', '.join(str(k + 1) for k in range(len(coded)))}",
+            )
+        )
+        return result, {name for name in coded if coded[name] != quoted(name)}
+
+    def _first_levels(self) -> dict[str, list[Any]]:
+        """The labels of each column in the first lines, after those that it declares."""
+        first, *later = [file for file in self.files.files if file.lines]
+        found = first.first_labels(self.asked.used)
+        # Lines of later files come after all lines of the first one; what they declare does not.
+        declared = [file.first_labels(file.declaring(self.asked.used)) for file in later]
+        return {
+            name: _distinct([found[name], *(one.get(name, ()) for one in declared)])
+            for name in self.asked.used
+        }
+
+    def _unsure(self, result: Result, levels: Mapping[str, list[Any]]) -> Iterator[str]:
+        """Columns with labels that the first lines do not have, or that are missing."""
+        for place, name in enumerate(self.asked.used):
+            missing = any(bool((codes[place] < 0).any()) for codes in result.codes)
+            if missing or not result.positions[name].keys() <= set(levels[name]):
+                yield name
 
     def _levels(self, name: str) -> list[Any]:
         """The labels of a column: those it declares, or in the order in which they appear."""
@@ -101,20 +135,22 @@ class _Query:
             ]
             if missing:
                 raise no_label(self._place(*min(missing)), name)
-        declared: dict[Any, None] = {}
-        for one in self.files.files:
-            if pyarrow.types.is_dictionary(one.schema.field(name).type):
-                declared.update(dict.fromkeys(one.dictionary(name)))
         ordered = sorted(zip(places, labels, strict=True), key=lambda pair: pair[0])
-        both = [*declared, *(label for _, label in ordered)]
-        return [label for label in dict.fromkeys(both) if not is_missing(label)]
+        declared = [
+            one.dictionary(name)
+            for one in self.files.files
+            if pyarrow.types.is_dictionary(one.schema.field(name).type)
+        ]
+        return _distinct([*declared, (label for _, label in ordered)])
 
-    def _coded(self, place: int, name: str, labels: list[Any]) -> str:
+    def _coded(self, name: str, labels: list[Any], numbered: bool) -> str:
         """A column in the query: by the numbers of its labels, if they are texts and not many."""
         import pyarrow
 
-        if not 0 < len(labels) <= _ENUMERATED or not isinstance(labels[0], str):
+        if not numbered or not 0 < len(labels) <= _ENUMERATED or not isinstance(labels[0], str):
             return quoted(name)
+        self._types += 1
+        place = self._types
         self.connection.register(f"labels{place}", pyarrow.table({"label": labels}))
         self.connection.execute(
             f"CREATE TYPE level{place} AS ENUM (SELECT label FROM labels{place})"
@@ -162,6 +198,11 @@ class _Query:
 
     def _place(self, file: int, line: int) -> str:
         return f"{self.files.files[file].path}, data line {line + 1}"
+
+
+def _distinct(parts: Sequence[Iterable[Any]]) -> list[Any]:
+    """Labels in the order in which they come; none is missing."""
+    return [label for label in dict.fromkeys(itertools.chain(*parts)) if not is_missing(label)]
 
 
 def _type(files: ParquetFiles, name: str | None, place: int = 0) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ from cellbounds.table_files.columns import Columns
 __all__ = ["ParquetBatches", "parquet_batches", "parquet_columns"]
 
 _UNNAMED_INDEX = re.compile(r"__index_level_[0-9]+__")
+
+_MANY = 2**12
+"""Categories from which on a writer may have stored some of them elsewhere."""
 
 _BATCH = 2**16
 """Lines at a time: a batch of a few columns is a few megabytes of Python values."""
@@ -52,6 +56,42 @@ class ParquetBatches:
         for batch in self._batches([name]):
             found.update(dict.fromkeys(batch.column(0).dictionary.to_pylist()))
         return list(found)
+
+    def first_labels(self, names: Sequence[str]) -> dict[str, list[Any]]:
+        """The categories that columns declare, or their labels in the first lines, in order.
+
+        Categories are read where each part of the file begins: all of them stand there, unless
+        there are so many that a writer ran out of room.
+        """
+        arrow = _arrow()
+        found: dict[str, dict[Any, None]] = {name: {} for name in names}
+        declaring = self.declaring(names)
+        others = [name for name in names if name not in declaring]
+        with _careful(self.path):
+            file = _opened(str(self.path))
+            for part in range(file.num_row_groups if declaring else 0):
+                read = file.iter_batches(1, row_groups=[part], columns=declaring, use_threads=False)
+                for batch in itertools.islice(read, 1):
+                    for name in declaring:
+                        labels = batch.column(name).dictionary
+                        found[name].update(dict.fromkeys(labels.to_pylist()))
+            read = file.iter_batches(_BATCH, columns=others) if others else ()
+            for batch in itertools.islice(read, 1):
+                table = _with_text(arrow.Table.from_batches([batch])).combine_chunks()
+                for name in others:
+                    labels = table.column(name).unique()
+                    found[name].update(dict.fromkeys(labels.to_pylist()))
+        return {
+            name: self.dictionary(name)
+            if name in declaring and len(labels) >= _MANY
+            else list(labels)
+            for name, labels in found.items()
+        }
+
+    def declaring(self, names: Sequence[str]) -> list[str]:
+        """Those columns that declare categories."""
+        arrow = _arrow()
+        return [n for n in names if arrow.types.is_dictionary(self.schema.field(n).type)]
 
     def chunks(self, names: Sequence[str]) -> Iterator[Columns]:
         """The columns with these names, with their types, a batch of lines at a time."""
