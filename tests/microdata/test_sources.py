@@ -207,14 +207,15 @@ def test_work_of_duckdb_can_be_interrupted(spilling):
     assert not Path(spilling[0]).exists()
 
 
-def test_control_c_reaches_duckdb():
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.3])
+def test_control_c_reaches_duckdb(seconds):
     script = f"""if True:
         import os, signal, threading
-        from cellbounds.microdata.engine import connected
+        from cellbounds.microdata.engine import batches_of, connected
         try:
             with connected(None) as connection:
-                threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-                connection.sql("{ENDLESS}").fetchall()
+                threading.Timer({seconds}, os.kill, (os.getpid(), signal.SIGINT)).start()
+                list(batches_of(connection, "{ENDLESS}"))
         except KeyboardInterrupt:
             print("stopped")
     """

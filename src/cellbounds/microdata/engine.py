@@ -6,15 +6,18 @@ import importlib.util
 import math
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.files import library
 from cellbounds.limits import allowed
 
 __all__ = [
+    "answered",
     "batches_of",
     "check_memory",
     "connected",
@@ -36,6 +39,11 @@ _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", re.IGNORECASE)
 
 _BATCH = 2**19
 """Cells at a time."""
+
+_AGAIN = 0.05
+"""Seconds until DuckDB is told again to stop: it may not have begun when it was told."""
+
+Answer = TypeVar("Answer")
 
 
 def is_installed() -> bool:
@@ -77,7 +85,27 @@ def batches_of(connection: Any, query: str) -> Iterator[Any]:
     relation = connection.sql(query)
     # Its older name is no longer liked by later versions.
     name = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_record_batch"
-    yield from getattr(relation, name)(_BATCH)
+    reader = answered(connection, lambda: getattr(relation, name)(_BATCH))
+    while (batch := answered(connection, lambda: next(reader, None))) is not None:
+        yield batch
+
+
+def answered(connection: Any, call: Callable[[], Answer]) -> Answer:
+    """What a call to DuckDB gives; whoever interrupts the main thread ends it.
+
+    While DuckDB plans a query it does not hear Ctrl-C, and forgets it. So the main thread only
+    waits, which can be interrupted, while another one asks.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    with ThreadPoolExecutor(1, "cellbounds-duckdb") as helper:
+        future = helper.submit(call)
+        try:
+            return future.result()
+        finally:
+            while not future.done():
+                connection.interrupt()
+                wait([future], _AGAIN)
 
 
 @contextmanager

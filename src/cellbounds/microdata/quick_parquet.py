@@ -18,6 +18,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.microdata.amounts import is_missing, refusal
 from cellbounds.microdata.asking import Asked
 from cellbounds.microdata.engine import (
+    answered,
     batches_of,
     connected,
     is_installed,
@@ -121,10 +122,11 @@ class _Query:
 
         # One file needs no number, and grouping by one column is a third cheaper than by two.
         file, groups = ("file_index", "1, 2") if len(self.files.files) > 1 else ("0", "1")
-        found = self.connection.sql(
+        query = (
             f"SELECT {quoted(name)}, {file}, min(file_row_number) FROM {self.source} "
             f"GROUP BY {groups}"
-        ).to_arrow_table()
+        )
+        found = answered(self.connection, lambda: self.connection.sql(query).to_arrow_table())
         if len(self.files.files) == 1:
             check_levels(self.files.where, name, found.num_rows)
         labels = found.column(0).to_pylist()
