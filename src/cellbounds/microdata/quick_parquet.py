@@ -1,10 +1,10 @@
 """Parquet files tabulated by DuckDB.
 
-One question is asked of all columns: how many lines has each cell? Texts are turned into the
-numbers of their labels before, which makes that cheaper than it is with texts. The labels and
-their order are those of the first lines. Where others turn up later, or labels are missing, a
-column is asked alone which labels it has and where each stands first; if these were unknown texts,
-the first question is asked again.
+One question is asked of all columns: how many lines has each cell? The labels and their order are
+those of the first lines, or what a column declares. Where others turn up later, or labels are
+missing, a column is asked alone which labels it has and where each stands first. Where many cells
+may occur, columns are asked before, and texts turned into the numbers of their labels, which
+makes counting them cheaper.
 """
 
 from __future__ import annotations
@@ -71,6 +71,9 @@ class _Query:
 
     def tally(self) -> Tally | None:
         levels = self._first_levels()
+        if _is_numbered(levels):
+            # Asking the columns first costs less than asking for all cells once more.
+            levels |= {name: self._levels(name) for name in self._undeclared()}
         result, numbered = self._counted(levels)
         late = {name: self._levels(name) for name in self._unsure(result, levels)}
         if any(name in numbered and len(late[name]) > len(levels[name]) for name in late):
@@ -86,7 +89,7 @@ class _Query:
 
     def _counted(self, levels: Mapping[str, list[Any]]) -> tuple[Result, set[str]]:
         """The cells, and the columns whose labels were turned into numbers for it."""
-        numbered = math.prod(map(len, levels.values())) > _FEW_CELLS
+        numbered = _is_numbered(levels)
         coded = {name: self._coded(name, labels, numbered) for name, labels in levels.items()}
         result = Result(self.asked, {name: {} for name in levels})
         result.read(
@@ -108,6 +111,11 @@ class _Query:
             name: _distinct([found[name], *(one.get(name, ()) for one in declared)])
             for name in self.asked.used
         }
+
+    def _undeclared(self) -> list[str]:
+        """Columns of which the first lines need not tell all labels."""
+        declared = {n for file in self.files.files for n in file.declaring(self.asked.used)}
+        return [name for name in self.asked.used if name not in declared]
 
     def _unsure(self, result: Result, levels: Mapping[str, list[Any]]) -> Iterator[str]:
         """Columns with labels that the first lines do not have, or that are missing."""
@@ -200,6 +208,11 @@ class _Query:
 
     def _place(self, file: int, line: int) -> str:
         return f"{self.files.files[file].path}, data line {line + 1}"
+
+
+def _is_numbered(levels: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether so many cells may occur that texts are better counted as numbers."""
+    return math.prod(map(len, levels.values())) > _FEW_CELLS
 
 
 def _distinct(parts: Sequence[Iterable[Any]]) -> list[Any]:
