@@ -119,9 +119,9 @@ class Row:
             abs(part) for rate in (*lows, *highs) for part in rate.as_integer_ratio()
         )
         least, most = limits.of(self.cells)
-        self.least = max(least, 0 if self.empty else 1)
-        self.most = 0 if self.empty else most
         self.step = self._step(lows, highs)
+        self.least = -(-max(least, 0 if self.empty else 1) // self.step) * self.step
+        self.most = 0 if self.empty else most
 
     def _step(self, lows: Sequence[Fraction], highs: Sequence[Fraction]) -> int:
         """A divisor of every sum: whole counts at fixed rates need one.
