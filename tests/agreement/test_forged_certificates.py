@@ -218,7 +218,7 @@ def check(release, over, largest, data, forged):
         gone = data.draw(st.integers(0, len(release.statements) - 1))
         statements = [one for place, one in enumerate(release.statements) if place != gone]
         weaker = cb.Release(release.domain, statements)
-        most = sum(count for _, count in made["witnesses"][0]) if made["witnesses"] else 0
+        most = max((sum(n for _, n in one) for one in made["witnesses"]), default=0)
         said = json.loads(json.dumps({"digest": weaker.digest, **weaker.to_dict()}))
         wrong = made | {"release": said}
         # Tables beyond these may show that it is false, so only falsehood is decided here.
