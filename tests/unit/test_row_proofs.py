@@ -196,6 +196,53 @@ def test_certificates_of_the_first_format_are_read():
     assert not cb.verify_certificate(made).ok  # the evidence is 'exact'
 
 
+# Large numbers -----------------------------------------------------------------------------------
+
+BY_ROWS = {"kind": "rows", "statement": 0, "row": 0, "sums": []}
+SWORN = {"kind": "method", "text": "sworn"}
+
+
+def claimed(release, labels, lower, upper, proof):
+    """A certificate of one cell, whose bounds are not said to be attained."""
+    bounds = [
+        {"proven": proven, "attained": None, "witness": None, "proof": one}
+        for proven, one in ((lower, proof if lower else {"kind": "nonnegative"}), (upper, proof))
+    ]
+    return {
+        "format": "cellbounds-certificate/2",
+        "version": "0",
+        "public": True,
+        "release": json.loads(json.dumps({"digest": release.digest, **release.to_dict()})),
+        "over": list(release.domain.names),
+        "kind": "sharp",
+        "method": "sworn",
+        "evidence": "outer",
+        "witnesses": [],
+        "cells": [{"labels": labels, "lower": bounds[0], "upper": bounds[1]}],
+    }
+
+
+@pytest.mark.parametrize("proof", [BY_ROWS, SWORN])
+def test_a_row_that_needs_more_sums_than_are_tried(proof):
+    """Nobody need be in the first half of a column of a thousand million people."""
+    domain = cb.Domain({"c": ["x"], "s": ["1", "2"]})
+    release = cb.Release(domain, [cb.Conditional(["c"], rates=["1"]), cb.Total(10**9)])
+    assert not cb.verify_certificate(claimed(release, ["x", "1"], 100, 10**9, proof)).ok
+    assert certified(release)["cells"][0]["lower"]["proven"] == 0
+
+
+@pytest.mark.parametrize("total", [2**63, 2**64 + 1, 10**30, 10**100])
+def test_totals_that_no_machine_word_holds(total):
+    release = published(total, [["0.5", "0.5"], ["0.2", "0.8"]], digits=1)
+    made = certified(release)
+    assert "rows" in kinds(made)
+    most = made["cells"][0]["upper"]["proven"]
+    for proven in (most - 1, total // 4, 2**62, 2**40):
+        for proof in (BY_ROWS, SWORN):
+            wrong = claimed(release, ["r0", "c0"], 0, proven, proof)
+            assert not cb.verify_certificate(wrong).settled
+
+
 # Sets of sums ------------------------------------------------------------------------------------
 
 finite = st.sets(st.integers(1, 25), max_size=6).map(lambda chosen: sorted({0, *chosen}))

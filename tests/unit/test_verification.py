@@ -613,6 +613,18 @@ MALFORMED = {
         "3 entries; it needs 2",
     ),
     "a count in words": (("release", "statements", 1, "margin", "counts", 0), "few", "no range"),
+    # A digest knows "no limit" and a limit below 0 by the same number.
+    "a range of nothing": (("release", "statements", 1, "margin", "counts", 0), "<0", "no count"),
+    "a range turned around": (
+        ("release", "statements", 1, "margin", "counts", 0),
+        "5-4",
+        "no count fits",
+    ),
+    "coefficients of too many digits": (
+        ("release", "statements", 0),
+        linear("ab", [[f"1/{10**990 + k}" for k in row] for row in ([1, 3], [5, 7])], "9" * 990),
+        "4300 digits",
+    ),
     "a rule without a base": (
         ("release", "statements", 1, "margin", "rounding"),
         "up",

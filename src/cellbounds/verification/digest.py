@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
+from cellbounds.errors import InvalidInput
 from cellbounds.verification.space import Space
 from cellbounds.verification.statements import Statement
 
@@ -15,6 +16,12 @@ __all__ = ["digest"]
 def digest(space: Space, statements: Sequence[Statement]) -> str:
     """SHA-256 of the domain and of what the statements mean, in whatever order they stand."""
     levels, groups = space.definitions({name for one in statements for name in one.names})
-    said = sorted(json.dumps(one.meaning) for one in statements)
+    try:
+        said = sorted(json.dumps(one.meaning) for one in statements)
+    except ValueError:  # Python writes no longer ones
+        raise InvalidInput(
+            "a statement has numbers of more than 4300 digits once they share a denominator; "
+            "write shorter ones"
+        ) from None
     content = [levels, said, groups] if groups else [levels, said]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

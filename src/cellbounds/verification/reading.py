@@ -133,14 +133,18 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
         if found is None:
             raise InvalidInput(f"{where} is a text that is no range; write '<5', '>=11' or '3-7'")
         if found[3] is not None:
-            return int(found[3]), int(found[4])
-        limit = int(found[2])
-        return {
-            "<": (0, limit - 1),
-            "<=": (0, limit),
-            ">": (limit + 1, None),
-            ">=": (limit, None),
-        }[found[1]]
+            least, most = int(found[3]), int(found[4])
+        else:
+            limit = int(found[2])
+            least, most = {
+                "<": (0, limit - 1),
+                "<=": (0, limit),
+                ">": (limit + 1, None),
+                ">=": (limit, None),
+            }[found[1]]
+        if most is not None and most < least:
+            raise InvalidInput(f"{where} is a range that no count fits; its ends must ascend")
+        return least, most
     figure = whole(entry, where)
     if base is None or rule is None:
         return figure, figure

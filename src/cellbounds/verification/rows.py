@@ -257,19 +257,21 @@ class RowProofs:
             most = total - others if most is None else min(most, total - others)
         if most is not None and most < 0:
             return ()
-        first, flags = 0, np.zeros(0, dtype=bool)
-        limit = WORK // max(1, len(row.columns))
-        end = limit if most is None else min(limit, most // row.step + 1)
+        first = start = row.least // row.step
+        flags = np.zeros(0, dtype=bool)
+        end = start + WORK // max(1, len(row.columns))
+        if most is not None:
+            end = min(end, most // row.step + 1)
         size = CHUNK
         while first < end:
             last = min(end, first + size)
             flags = np.concatenate([flags, row.admissible(_multiples(first, last, row.step))])
-            settled = flags[first:].all() and first > 0
+            settled = flags[first - start :].all() and first > start
             first, size = last, size * 2
             if settled:
                 break
         complete = most is not None and first > most // row.step
-        made = progressions(flags, 0, row.step, endless=not complete)
+        made = progressions(flags, start * row.step, row.step, endless=not complete)
         if made and made[-1][1] is None and most is not None:
             made = (*made[:-1], (made[-1][0], most // row.step * row.step, row.step))
         return made
@@ -325,6 +327,8 @@ class RowProofs:
         assert most is not None
         window, sets = self._others
         taken = sum(self._leasts) - self._leasts[row]
+        if max(least, most, taken) >= SAFE:
+            sums = sums.astype(object)
         top = most - taken - sums
         bottom = np.maximum(least - taken - sums, 0)
         raw = np.frombuffer(sets[row].to_bytes(window // 8 + 1, "little"), dtype=np.uint8)
@@ -369,7 +373,9 @@ class RowProofs:
     ) -> int | None:
         """The first multiple of the step from which on the columns alone keep, or break, a bound.
 
-        Both ends of what the columns allow only grow with the sum of the row.
+        Both ends of what the columns allow only grow with the sum of the row, from its least sum
+        on: below it, a column that needs more than the row holds would leave the less to the rest
+        the smaller the row.
         """
 
         def crossed(multiple: int) -> bool:
@@ -378,7 +384,7 @@ class RowProofs:
 
         below, above = start, start + 1
         while not crossed(above):
-            if (stop is not None and above >= stop) or above - start > SAFE:
+            if above >= stop if stop is not None else above - start > SAFE:
                 return stop
             below, above = above, start + 2 * (above - start)
         if crossed(start):
