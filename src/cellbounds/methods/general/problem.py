@@ -10,7 +10,7 @@ from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.constraints import NO_LOWER, NO_UPPER, System
 from cellbounds.errors import InconsistentRelease, TooMuchWork
 
-__all__ = ["Problem", "make_problem", "raw_problem", "reduced"]
+__all__ = ["TOO_WIDE", "WIDEST", "Problem", "make_problem", "raw_problem", "reduced"]
 
 PASSES = 60
 """Propagation ends after so many passes even if something still moves; all it found is valid."""
@@ -66,16 +66,20 @@ class Problem:
         )
 
     def restricted(self, kept: BoolArray) -> Problem:
-        """Some of the cells, renumbered, with the rows about them; no row may be cut."""
+        """Some of the cells, renumbered, with what is about them; no row or list may be cut."""
         number = np.cumsum(kept) - 1
         rows = np.minimum.reduceat(kept[self.cells], self.starts[:-1])
         fewer = self.with_rows(rows)
         return replace(
-            fewer, lower=self.lower[kept], upper=self.upper[kept], cells=number[fewer.cells]
+            fewer,
+            lower=self.lower[kept],
+            upper=self.upper[kept],
+            cells=number[fewer.cells],
+            lists=tuple((number[cells], one) for cells, one in self.lists if kept[cells[0]]),
         )
 
     def components(self) -> IntArray:
-        """The smallest cell that each cell is connected with, through rows."""
+        """The smallest cell that each cell is connected with, through rows and lists."""
         labels = np.arange(len(self.lower))
         before = labels - 1
         while not np.array_equal(before, labels):
@@ -83,6 +87,8 @@ class Problem:
             if len(self.cells):
                 least = np.minimum.reduceat(labels[self.cells], self.starts[:-1])
                 np.minimum.at(labels, self.cells, least[self.rows])
+            for listed, _ in self.lists:
+                labels[listed] = labels[listed].min()
             labels = labels[labels]
         return labels
 
@@ -127,9 +133,9 @@ def raw_problem(system: System, size: int) -> Problem:
     TooMuchWork
         If counts times coefficients could leave 64-bit integers.
     """
-    parts = (system.coefficients, system.lower, system.upper)
-    if any(part.dtype == object for part in parts):
-        raise TooMuchWork(_TOO_WIDE)
+    limits = [system.lower[system.lower != NO_LOWER], system.upper[system.upper != NO_UPPER]]
+    if any((np.abs(part) >= WIDEST).any() for part in (system.coefficients, *limits)):
+        raise TooMuchWork(TOO_WIDE)
     return Problem(
         np.zeros(size, dtype=np.int64),
         np.full(size, NO_UPPER, dtype=np.int64),
@@ -160,9 +166,12 @@ def make_problem(system: System, size: int) -> Problem:
     return replace(problem, lower=lower, upper=upper)
 
 
-_TOO_WIDE = (
-    "counts times coefficients pass 64-bit integers, which the general method works in; give "
-    "rates with fewer decimals, or a smaller upper limit of N"
+WIDEST = SAFE // 4
+"""Limits and sums stay below this."""
+
+TOO_WIDE = (
+    f"counts times coefficients reach {WIDEST}, beyond which the general method, which works in "
+    "64-bit integers, does not go; give rates with fewer decimals, or smaller counts and limits"
 )
 
 
@@ -207,8 +216,8 @@ def _activity(factors: IntArray, ends: IntArray, starts: IntArray) -> tuple[IntA
     else:
         finite, missing = ends, np.zeros(len(starts), dtype=np.int64)
     widest = np.add.reduceat(np.abs(factors).astype(float) * finite, starts)
-    if float(widest.max()) >= SAFE / 4:
-        raise TooMuchWork(_TOO_WIDE)
+    if float(widest.max()) >= WIDEST:
+        raise TooMuchWork(TOO_WIDE)
     return np.add.reduceat(factors * finite, starts), missing
 
 
@@ -271,9 +280,22 @@ def reduced(problem: Problem) -> tuple[Problem, IntArray]:
         lower[needed],
         upper[needed],
         problem.origin[needed],
-        problem.lists,
+        _lists_left(problem, number),
     )
     return _without_twins(small), left
+
+
+def _lists_left(problem: Problem, number: IntArray) -> tuple[tuple[IntArray, frozenset[int]], ...]:
+    """Value lists over the cells that are not fixed, by their new numbers (-1: fixed)."""
+    left = []
+    for cells, values in problem.lists:
+        free = number[cells] >= 0
+        known = int(problem.lower[cells[~free]].sum())
+        if free.any():
+            left.append((number[cells[free]], frozenset(value - known for value in values)))
+        elif known not in values:
+            raise InconsistentRelease("the published figures contradict each other")
+    return tuple(left)
 
 
 def _shifted(limits: IntArray, by: IntArray, nothing: int) -> IntArray:
