@@ -15,6 +15,7 @@ from cellbounds.arrays import SAFE, BoolArray, IntArray, whole_array
 from cellbounds.constraints.behind import Behind, cells_behind
 from cellbounds.domain import Domain
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Statement, Total
+from cellbounds.releases.knowledge import laid_out, within
 
 __all__ = ["NO_LOWER", "NO_UPPER", "System", "ValueList", "compile_release"]
 
@@ -83,10 +84,18 @@ def compile_release(release: Release, *, closed: bool = False) -> System:
     """Compile every statement of a release.
 
     `closed` takes open ends for closed ones: the relaxation to real numbers, whose extremes need
-    not be attained.
+    not be attained. A list of values stands for all that lies between the smallest and the largest
+    of those that the other bounds and lists of the same count, and N, allow.
+
+    Raises
+    ------
+    InconsistentRelease
+        If `closed` and a list is left without any value.
     """
     blocks: list[_Block] = []
     lists: list[ValueList] = []
+    if closed:
+        blocks += _list_ends(release)
     for place, statement in enumerate(release.statements):
         for made in _compile(statement, release.domain, place, closed):
             if isinstance(made, ValueList):
@@ -94,6 +103,21 @@ def compile_release(release: Release, *, closed: bool = False) -> System:
             else:
                 blocks.append(made)
     return _joined(release, blocks, lists)
+
+
+def _list_ends(release: Release) -> Iterator[_Block]:
+    """The ends of lists of values, after all that is said of the same counts."""
+    said: dict[frozenset[str], list[tuple[int, Prior | Margin]]] = {}
+    for place, statement in enumerate(release.statements):
+        if isinstance(statement, Prior | Margin):
+            said.setdefault(frozenset(statement.variables), []).append((place, statement))
+    for about in said.values():
+        if any(isinstance(one, Prior) and one.values is not None for _, one in about):
+            place, first = about[0]
+            known = laid_out([one for _, one in about], release.domain, first.variables)
+            known = within(known, release.total.upper)
+            behind = cells_behind(release.domain, first.variables)
+            yield from _sums(behind, known.lower.ravel(), known.upper.ravel(), place)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

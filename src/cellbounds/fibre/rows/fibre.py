@@ -17,8 +17,8 @@ from cellbounds.fibre.rows.lines import Ground, make_ground
 from cellbounds.fibre.rows.listing import tables_of
 from cellbounds.fibre.rows.weighing import RowsWeighed, weigh
 from cellbounds.methods.conditional.layout import make_layout
-from cellbounds.methods.conditional.problem import laid_out
 from cellbounds.releases import Total
+from cellbounds.releases.knowledge import laid_out
 from cellbounds.structure import ConditionalFacts, Facts
 
 __all__ = ["RowsFibre", "rows_fibre"]

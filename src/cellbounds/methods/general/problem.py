@@ -145,7 +145,8 @@ def raw_problem(system: System, size: int) -> Problem:
         system.lower.astype(np.int64),
         system.upper.astype(np.int64),
         np.arange(system.row_count),
-        tuple((one.cells, one.values) for one in system.lists),
+        # Limits are rows as well: what lies beyond the widest of them is out of reach.
+        tuple((one.cells, frozenset(v for v in one.values if v < WIDEST)) for one in system.lists),
     )
 
 
