@@ -172,7 +172,7 @@ def _compile(
             behind = cells_behind(domain, statement.variables)
             lower, upper = known.limits()
             yield from _sums(behind, lower, upper, place)
-            for flat, values in known.values.items():
+            for flat, values in known.values.items() if not closed else ():
                 cells = behind.cells[behind.starts[flat] : behind.starts[flat + 1]]
                 yield ValueList(cells, frozenset(values), place, flat)
         case Linear():

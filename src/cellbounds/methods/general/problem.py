@@ -150,8 +150,10 @@ def raw_problem(system: System, size: int) -> Problem:
     )
 
 
-def make_problem(system: System, size: int) -> Problem:
+def make_problem(system: System, size: int, *, real: bool = False) -> Problem:
     """Propagate a system to a fixed point.
+
+    `real` asks for what holds of real numbers too: limits of cells are rounded outwards.
 
     Raises
     ------
@@ -163,7 +165,7 @@ def make_problem(system: System, size: int) -> Problem:
     problem = raw_problem(system, size)
     if not len(problem.cells):
         return problem
-    lower, upper = _propagate(problem)
+    lower, upper = _propagate(problem, real)
     return replace(problem, lower=lower, upper=upper)
 
 
@@ -176,13 +178,14 @@ TOO_WIDE = (
 )
 
 
-def _propagate(problem: Problem) -> tuple[IntArray, IntArray]:
+def _propagate(problem: Problem, real: bool) -> tuple[IntArray, IntArray]:
     """The shuttle: what each row leaves for each of its cells, until nothing moves."""
     lower, upper = problem.lower, problem.upper
     order, begins, found = problem.by_cell()
     rows, factors, cells = problem.rows, problem.coefficients, problem.cells
     positive = factors > 0
     starts = problem.starts[:-1]
+    below, above = (_ceil, _floor) if real else (_floor, _ceil)
     # A row that says how large its sum is limits its cells before anything is known of them.
     for _ in range(PASSES):
         small = np.where(positive, lower[cells], upper[cells])
@@ -192,8 +195,8 @@ def _propagate(problem: Problem) -> tuple[IntArray, IntArray]:
         high = _room(problem.row_upper, least, rows, factors, small, NO_UPPER)
         low = _room(problem.row_lower, most, rows, factors, large, NO_LOWER)
         new_upper, new_lower = upper.copy(), lower.copy()
-        top = np.where(positive, _floor(high, factors), _floor(low, factors))
-        bottom = np.where(positive, _ceil(low, factors), _ceil(high, factors))
+        top = np.where(positive, below(high, factors), below(low, factors))
+        bottom = np.where(positive, above(low, factors), above(high, factors))
         open_top = np.where(positive, high == NO_UPPER, low == NO_LOWER)
         open_bottom = np.where(positive, low == NO_LOWER, high == NO_UPPER)
         top[open_top] = NO_UPPER

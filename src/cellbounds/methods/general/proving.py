@@ -74,8 +74,10 @@ def _by_closing(search: Search, place: int, side: int, value: int, seconds: floa
     solver = IntegerProgram(beyond)
     found = solver.minimize(cells, np.full(len(cells), sign), None, seconds)
     if found.cells is not None:
+        if not len(search.pool) and not near.all():
+            return False  # a part of a table, and nothing to put the rest from
         # What has nothing to do with the sum may stay as in any table.
-        counts = search.pool.at(0)
+        counts = search.pool.at(0) if len(search.pool) else search.full.lower.copy()
         counts[search.numbers[near]] = found.cells
         search.pool.add(counts)
         if found.bound is not None:
