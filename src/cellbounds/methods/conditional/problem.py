@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.arrays import BoolArray, IntArray, whole_array
 from cellbounds.errors import InconsistentRelease
 from cellbounds.releases.knowledge import NO_LIMIT
 from cellbounds.releases.statements import Known
@@ -95,6 +95,8 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
         if flat // shape[1] in place_of
     }
     row_values = {place_of[i]: values for i, values in rows.values.items() if i in place_of}
+    # A single row holds everybody: sums below N need not be looked at.
+    least = max(facts.total.lower, 1) if len(rows_kept) == 1 else 1
     total_upper = facts.total.upper
     lower, upper, row_upper = lower[kept], upper[kept], row_upper[kept]
     if total_upper is not None and known:
@@ -110,7 +112,7 @@ def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProb
         cell_lower=lower,
         cell_upper=upper,
         cell_values=cell_values,
-        row_lower=np.maximum(row_lower[kept], 1),
+        row_lower=np.maximum(row_lower[kept], whole_array([least], (1,))),
         row_upper=row_upper,
         row_values=row_values,
         total_lower=facts.total.lower,
