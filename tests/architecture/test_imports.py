@@ -17,6 +17,7 @@ SOURCE = Path(cellbounds.__file__).parent
 ROOMS = (
     "version",
     "errors",
+    "interrupting",
     "sharing",
     "limits",
     "checkpoints",
