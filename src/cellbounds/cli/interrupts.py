@@ -23,7 +23,7 @@ GRACE = 3.0
 OFTEN = 0.02
 """Seconds between two attempts to raise it."""
 
-ONCE = 0.5
+ONCE = 1.0
 """Seconds in which more signals are taken for the same: some programs send each twice."""
 
 
@@ -38,6 +38,10 @@ class Interruption:
     def __init__(self) -> None:
         self._raised = threading.Event()
         self._when = 0.0
+        # Python writes the numbers of signals to one end; they come out of the other.
+        self.signals, self.wake = socket.socketpair()
+        self.wake.setblocking(False)
+        self.hook = sys.unraisablehook
 
     @property
     def raised(self) -> bool:
@@ -56,13 +60,13 @@ class Interruption:
         """What is done about an error that nobody can catch: one in a destructor, say."""
         if isinstance(found.exc_value, KeyboardInterrupt):
             self._raised.clear()
-            _thread.interrupt_main()
+            self.wake.send(bytes([signal.SIGINT]))
         else:
-            sys.__unraisablehook__(found)
+            self.hook(found)
 
-    def watch(self, signals: socket.socket) -> None:
+    def watch(self) -> None:
         """See to it, in another thread, that the signals have consequences."""
-        while number := signals.recv(1):
+        while number := self.signals.recv(1):
             if number[0] != signal.SIGINT:
                 continue
             if self.raised and time.monotonic() > self._when + ONCE:
@@ -71,7 +75,16 @@ class Interruption:
             while not self._raised.wait(OFTEN):
                 if time.monotonic() > end:
                     end_now("interrupted", INTERRUPTED)
-                _thread.interrupt_main()
+                _interrupt_main()
+
+
+def _interrupt_main() -> None:
+    """Interrupt the main thread, also if it waits for something."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -86,23 +99,27 @@ def _is_importing(frame: FrameType | None) -> bool:
 def interruptible() -> Iterator[Interruption]:
     """Handle Ctrl-C as a command should, if it is handled here at all."""
     found = Interruption()
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield found
-        return
-    signals, wake = socket.socketpair()
-    wake.setblocking(False)
-    watching = threading.Thread(target=found.watch, args=(signals,), daemon=True)
-    hook, sys.unraisablehook = sys.unraisablehook, found.unraisable
-    before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    with found.signals, found.wake:
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is threading.main_thread() and callable(handler):
+            with _handled_by(found, handler):
+                yield found
+        else:
+            yield found
+
+
+@contextmanager
+def _handled_by(found: Interruption, handler: Any) -> Iterator[None]:
+    watching = threading.Thread(target=found.watch, name="cellbounds-interrupts", daemon=True)
     watching.start()
+    sys.unraisablehook = found.unraisable
+    before = signal.set_wakeup_fd(found.wake.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, found.handle)
     try:
-        yield found
+        yield
     finally:
         signal.signal(signal.SIGINT, handler)
         signal.set_wakeup_fd(before)
-        sys.unraisablehook = hook
-        wake.close()
+        sys.unraisablehook = found.hook
+        found.wake.close()
         watching.join()
-        signals.close()
