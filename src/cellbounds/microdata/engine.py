@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.files import library
+from cellbounds.files import library, private_folder
 from cellbounds.limits import allowed
 
 __all__ = [
@@ -55,10 +54,10 @@ def is_installed() -> bool:
 def connected(memory: str | None) -> Iterator[Any]:
     """A database in memory, which writes what does not fit into a folder that is removed after."""
     duckdb = _duckdb()
-    with tempfile.TemporaryDirectory(prefix="cellbounds-") as spill:
+    with private_folder() as spill:
         connection = duckdb.connect(":memory:")
         try:
-            connection.execute(f"SET temp_directory={text_literal(spill)}")
+            connection.execute(f"SET temp_directory={text_literal(str(spill))}")
             # Files are local and of kinds that it knows by itself: nothing is fetched.
             connection.execute("SET autoinstall_known_extensions=false")
             connection.execute("SET enable_progress_bar=false")
