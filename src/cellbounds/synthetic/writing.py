@@ -51,6 +51,7 @@ def write_folder(
     texts = {f"synthetic-{i}.csv": _csv_text(table) for i, table in enumerate(tables, start=1)}
     texts[README] = _readme(domain, list(texts), kept, made)
     try:
+        _recover(target.absolute())
         _check_folder(target, texts, overwrite)
         _write(target, texts)
     except OSError as problem:
@@ -150,7 +151,6 @@ def _check_folder(target: Path, texts: Mapping[str, str], overwrite: bool) -> No
 def _write(target: Path, texts: Mapping[str, str]) -> None:
     """Write into a folder beside the target, then move: at once if the target is new."""
     beside = target.absolute()
-    _recover(beside)
     with hidden_folder(beside) as hidden:
         staged = hidden / "tables"
         staged.mkdir()
