@@ -11,13 +11,9 @@ from _signal import signal as set_handler
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-__all__ = ["BEFORE_END", "INTERRUPTED", "end_now", "stoppable", "uninterrupted"]
-
-INTERRUPTED = 130
-"""The exit status of a command that somebody interrupted."""
+__all__ = ["BEFORE_END", "end_now", "stoppable", "uninterrupted"]
 
 BEFORE_END: list[Callable[[], None]] = []
 """What is called before everything is ended at once, by whichever thread ends it."""
@@ -118,20 +114,3 @@ def end_now(message: str, status: int) -> NoReturn:
 def _say(message: str) -> None:
     with suppress(OSError, ValueError, AttributeError):  # there may be no standard error
         os.write(sys.stderr.fileno(), f"{message}\n".encode())
-
-
-def _end_start(_number: int, _frame: object) -> NoReturn:
-    _say("interrupted")
-    os._exit(INTERRUPTED)
-
-
-def _is_command() -> bool:
-    """Whether this process was started to run the command line."""
-    module = sys.argv[0] == "-m" and "cellbounds.cli" in sys.orig_argv
-    return module or Path(sys.argv[0]).stem == "cellbounds"
-
-
-# The rest of the package takes a while to load, all of which could be interrupted halfway. There is
-# nothing yet that would have to be put in order.
-if sys.argv and _is_command() and getsignal(signal.SIGINT) is signal.default_int_handler:
-    set_handler(signal.SIGINT, _end_start)

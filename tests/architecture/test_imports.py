@@ -15,6 +15,7 @@ import cellbounds
 SOURCE = Path(cellbounds.__file__).parent
 
 ROOMS = (
+    "starting",
     "version",
     "errors",
     "interrupting",

@@ -153,7 +153,7 @@ def big(tmp_path_factory):
 
 COMMANDS = {
     "posterior": ("[a|b,c]@1",),
-    "sample": ("[a,b]", "[b,c]", "[c,d]", "[a,d]", "--draws", "100000"),
+    "sample": ("[a,b]", "[b,c]", "[c,d]", "[a,d]", "--size", "100000"),
     "count": ("[a|b,c]@1",),
     "audit": ("[a,b]", "[b,c]", "[c,d]", "[a,d]", "--report", "report.xlsx"),
     "explore": ("--response", "a", "--digits", "1-3", "--state", "explore.state"),

@@ -11,7 +11,7 @@ from cellbounds.cli.later import Later
 from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED
 from cellbounds.cli.outputs import drop_output
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
-from cellbounds.interrupting import INTERRUPTED
+from cellbounds.starting import INTERRUPTED
 from cellbounds.version import __version__
 
 __all__ = ["main"]
