@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import _thread
-import os
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.interrupting import end_now
 
 __all__ = ["allowed", "limited", "parse_size", "size_text"]
 
@@ -233,13 +232,8 @@ class _Watch:
             _thread.interrupt_main()
 
     def _end_everything(self) -> None:
-        with suppress(OSError, ValueError, AttributeError):  # there may be no standard error
-            sys.stderr.write(
-                f"undecided: the work needs more than the {size_text(self._most)} of memory "
-                "allowed, and a solver did not let itself be stopped; allow more, or ask for less\n"
-            )
-            sys.stderr.flush()
-        for child in self._children:
-            with suppress(self._psutil.Error):
-                child.kill()
-        os._exit(GIVEN_UP)
+        end_now(
+            f"undecided: the work needs more than the {size_text(self._most)} of memory allowed, "
+            "and a solver did not let itself be stopped; allow more, or ask for less",
+            GIVEN_UP,
+        )

@@ -15,8 +15,10 @@ import cellbounds
 SOURCE = Path(cellbounds.__file__).parent
 
 ROOMS = (
+    "starting",
     "version",
     "errors",
+    "interrupting",
     "sharing",
     "limits",
     "checkpoints",

@@ -6,10 +6,12 @@ import sys
 
 import click
 
+from cellbounds.cli.interrupts import Interruption, interruptible
 from cellbounds.cli.later import Later
-from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, INTERRUPTED, UNDECIDED
+from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED
 from cellbounds.cli.outputs import drop_output
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.starting import INTERRUPTED
 from cellbounds.version import __version__
 
 __all__ = ["main"]
@@ -19,11 +21,18 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
+    with interruptible() as interruption:
+        code = _run(interruption)
+    sys.exit(_flushed(code))
+
+
+def _run(interruption: Interruption) -> int:
     try:
-        code = commands.main(standalone_mode=False)
+        code: int = commands.main(standalone_mode=False)
     except click.exceptions.Exit as left:
         code = left.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt) as problem:
+        click.echo(": ".join(["interrupted", *map(str, problem.args)]), err=True)
         code = INTERRUPTED
     except click.ClickException as problem:
         problem.show()
@@ -34,13 +43,12 @@ def main() -> None:
     except CellboundsError as problem:
         click.echo(f"error: {problem}", err=True)
         code = BAD_INPUT
-    except KeyboardInterrupt:
-        code = INTERRUPTED
     except OSError as problem:
         code = _unwritten("a file or standard output cannot be read or written", problem)
     except Exception as problem:  # wide on purpose: no traceback may show confidential counts
-        if _was_interrupted(problem):
-            sys.exit(_flushed(INTERRUPTED))
+        if interruption.raised:  # libraries make errors of their own of it
+            click.echo("interrupted", err=True)
+            return INTERRUPTED
         # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
         # errors were caught above.
         click.echo(
@@ -49,16 +57,7 @@ def main() -> None:
             err=True,
         )
         code = INTERNAL
-    sys.exit(_flushed(code))
-
-
-def _was_interrupted(problem: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: compiled modules make one of it while they load."""
-    while problem is not None:
-        if isinstance(problem, KeyboardInterrupt):
-            return True
-        problem = problem.__cause__ or problem.__context__
-    return False
+    return code
 
 
 def _flushed(code: int) -> int:
@@ -129,7 +128,18 @@ COMMANDS = (
 """Name, module and first sentence of the help of each command (a test compares the sentences)."""
 
 
-@click.group(context_settings=_CONTEXT, epilog=EPILOG)
+class Commands(click.Group):
+    """Commands that are interrupted without the empty line that click would write."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as problem:
+            raise click.Abort(*problem.args) from None
+
+
+@click.group(cls=Commands, context_settings=_CONTEXT, epilog=EPILOG)
 @click.version_option(__version__, prog_name="cellbounds")
 def commands() -> None:
     """What published rates and margins reveal about a confidential table of counts."""

@@ -138,7 +138,7 @@ def audit(
             for path in reports:
                 report.write(path)
         text = report.to_html() if style == "html" else render(found, style, everything=everything)
-    write_text(text, output)
+    write_text(text, output, private=not (public and style == "html"))
     outcome = found.verdict.verdict.value
     return {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}[outcome]
 
@@ -194,7 +194,9 @@ def _certify(
         progress=progress,
         state=state,
     )
-    write_text(json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n", path)
+    text = json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n"
+    # Tables that were found with the help of the owner's lean towards it.
+    write_text(text, path, private=start is not None)
 
 
 @click.command(epilog=EPILOG)

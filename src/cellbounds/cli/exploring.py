@@ -185,7 +185,7 @@ def _write(
         save_chart(found.plot(), plot)
     if best is not None:
         _write_best(found, best)
-    write_text(render_listing(found, style), output)
+    write_text(render_listing(found, style), output, private=True)
 
 
 def _write_best(found: Frontier, path: str) -> None:

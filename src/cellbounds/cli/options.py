@@ -19,7 +19,6 @@ __all__ = [
     "BAD_INPUT",
     "EPILOG",
     "INTERNAL",
-    "INTERRUPTED",
     "SAFE",
     "UNDECIDED",
     "UNSAFE",
@@ -34,7 +33,7 @@ __all__ = [
     "read_knowledge",
 ]
 
-SAFE, UNSAFE, BAD_INPUT, UNDECIDED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
+SAFE, UNSAFE, BAD_INPUT, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
 
 EPILOG = (
     "Exit status: 0 safe, 1 unsafe or a mismatch, 2 bad input, 3 undecided, 70 internal error, "

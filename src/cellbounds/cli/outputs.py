@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from cellbounds.errors import InvalidInput
-from cellbounds.files import is_stream, write_whole
+from cellbounds.files import is_stream, remove_abandoned, write_whole
 
 __all__ = ["check_outputs", "check_suffix", "drop_output", "write_text"]
 
@@ -34,6 +34,7 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -
         if path is None:
             continue
         _check_writable(path)
+        remove_abandoned(Path(path))
         if is_stream(Path(path)):
             continue
         for other, what in needed:
@@ -83,10 +84,13 @@ def _check_writable(path: str) -> None:
         raise InvalidInput(f"{path} cannot be written: {why}; name another file")
 
 
-def write_text(text: str, output: str | None) -> None:
-    """Write to a file, whole or not at all, or to standard output."""
+def write_text(text: str, output: str | None, *, private: bool = False) -> None:
+    """Write to a file, whole or not at all, or to standard output.
+
+    What is `private` goes into a file for its owner only.
+    """
     if output is not None and Path(output).absolute() != Path("/dev/stdout"):
-        write_whole(Path(output), text)
+        write_whole(Path(output), text, private=private)
         return
     try:
         click.echo(text, nl=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from cellbounds.cli.outputs import check_outputs, write_text
 from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
+from cellbounds.files import hidden_folder
 
 if TYPE_CHECKING:
     from cellbounds.risk.suggesting import Suggestions
@@ -99,7 +99,7 @@ def suggest(
             )
     if save is not None:
         _save(found, Path(save))
-    write_text(render_listing(found, style), output)
+    write_text(render_listing(found, style), output, private=True)
     return SAFE if found.safe_already or len(found) else UNSAFE
 
 
@@ -123,13 +123,12 @@ def _save(found: Suggestions, folder: Path) -> None:
 
     there = folder.is_dir()
     try:
-        with tempfile.TemporaryDirectory(
-            dir=folder if there else folder.absolute().parent, prefix=".suggestions-"
-        ) as hidden:
+        # Inside, if it is there: the place around it may be closed to us.
+        with hidden_folder(folder / "suggestions" if there else folder) as hidden:
             for rank, suggestion in enumerate(found, 1):
-                write_release(suggestion.release, Path(hidden, f"suggestion-{rank}.toml"))
+                write_release(suggestion.release, hidden / f"suggestion-{rank}.toml")
             folder.mkdir(exist_ok=True)
-            for file in sorted(Path(hidden).iterdir()):
+            for file in sorted(hidden.iterdir()):
                 file.replace(folder / file.name)
     except OSError as problem:
         for file in folder.glob("suggestion-*"):  # ours: there were none before

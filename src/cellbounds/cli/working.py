@@ -102,8 +102,7 @@ def resumable(state: str | None, work: str) -> Iterator[None]:
             said = f"nothing was kept; with --state FILE the {work} can be resumed"
         else:
             said = f"{state} keeps what was found; give the same command again to go on"
-        click.echo(f"interrupted: {said}", err=True)
-        raise
+        raise KeyboardInterrupt(said) from None
 
 
 @contextmanager
