@@ -16,14 +16,15 @@ SOURCE = Path(cellbounds.__file__).parent
 
 ROOMS = (
     "version",
+    "text",
     "errors",
     "sharing",
     "limits",
+    "inputs",
     "checkpoints",
     "arrays",
     "compiling",
     "wide",
-    "text",
     "files",
     "frames",
     "spreadsheets",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
 
 from cellbounds.cli.later import Later
 from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, INTERRUPTED, UNDECIDED
-from cellbounds.cli.outputs import drop_output
+from cellbounds.cli.outputs import drop_output, said, say
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.text import one_line
 from cellbounds.version import __version__
 
 __all__ = ["main"]
@@ -26,16 +28,29 @@ def main() -> None:
     except click.Abort:
         code = INTERRUPTED
     except click.ClickException as problem:
-        problem.show()
+        shown = io.StringIO()
+        problem.show(shown)
+        usage, mark, message = shown.getvalue().partition("Error: ")
+        say(f"{usage}{mark}{one_line(message)}")
         code = BAD_INPUT
     except (UnsupportedRelease, TooMuchWork, Unsettled) as problem:
-        click.echo(f"undecided: {problem}", err=True)
+        say(f"undecided: {problem}")
         code = UNDECIDED
     except CellboundsError as problem:
-        click.echo(f"error: {problem}", err=True)
+        say(f"error: {problem}")
         code = BAD_INPUT
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except MemoryError:
+        say("undecided: the work needs more memory than there is; ask for less, or give more")
+        code = UNDECIDED
+    except UnicodeEncodeError as problem:
+        odd = ascii(problem.object[problem.start])
+        say(
+            f"error: the character {odd} cannot be written in {problem.encoding}; rename what has "
+            "it, or write UTF-8: to a file with -o, or with PYTHONIOENCODING=utf-8"
+        )
+        code = BAD_INPUT
     except OSError as problem:
         code = _unwritten("a file or standard output cannot be read or written", problem)
     except Exception as problem:  # wide on purpose: no traceback may show confidential counts
@@ -43,10 +58,9 @@ def main() -> None:
             sys.exit(_flushed(INTERRUPTED))
         # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
         # errors were caught above.
-        click.echo(
+        say(
             f"internal error ({type(problem).__name__}); please report it with the command and, "
-            "if it is not confidential, the input",
-            err=True,
+            "if it is not confidential, the input"
         )
         code = INTERNAL
     sys.exit(_flushed(code))
@@ -63,6 +77,8 @@ def _was_interrupted(problem: BaseException | None) -> bool:
 
 def _flushed(code: int) -> int:
     """Write what is left of the output now: at shutdown its errors would be lost."""
+    with said():
+        pass
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -76,7 +92,7 @@ def _flushed(code: int) -> int:
 def _unwritten(what: str, problem: OSError) -> int:
     drop_output()
     why = problem.strerror or type(problem).__name__
-    click.echo(f"error: {what}: {why}", err=True)
+    say(f"error: {what}: {why}")
     return BAD_INPUT
 
 

@@ -33,6 +33,7 @@ from cellbounds.cli.working import (
     workers,
 )
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import read_bytes
 
 __all__ = ["attack", "audit"]
 
@@ -138,7 +139,7 @@ def audit(
             for path in reports:
                 report.write(path)
         text = report.to_html() if style == "html" else render(found, style, everything=everything)
-    write_text(text, output)
+    write_text(text, output, style)
     outcome = found.verdict.verdict.value
     return {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}[outcome]
 
@@ -160,10 +161,7 @@ def _checked_secret(
         check_suffix(path, (".html", ".json", ".csv", ".xlsx"))
     if key is None:
         return None
-    try:
-        secret = Path(key).read_bytes()
-    except OSError as problem:
-        raise InvalidInput(f"{key} cannot be read: {problem.strerror}") from None
+    secret = read_bytes(key)
     if not secret:
         raise InvalidInput(f"{key} is empty; put a secret into it, such as 32 random bytes")
     return secret
@@ -194,7 +192,8 @@ def _certify(
         progress=progress,
         state=state,
     )
-    write_text(json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n", path)
+    certificate = json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False)
+    write_text(f"{certificate}\n", path, "json")
 
 
 @click.command(epilog=EPILOG)
@@ -253,5 +252,5 @@ def attack(
             _certify(
                 said, names, certificate, seconds, executor, None, progress.step, chosen, state
             )
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE

@@ -299,7 +299,7 @@ def history(
     else:
         entries = book.history()
         text = history_csv(entries) if style == "csv" else f"{history_text(entries)}\n"
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE
 
 
@@ -313,7 +313,8 @@ def export(place: str, wait: float, internal: bool, output: str | None) -> int:
     from cellbounds.ledger import Ledger
 
     check_written(output, place)
-    write_text(json_text(Ledger.open(place, wait=wait).export(public=not internal)), output)
+    exported = Ledger.open(place, wait=wait).export(public=not internal)
+    write_text(json_text(exported), output, "json")
     return SAFE
 
 
@@ -350,7 +351,7 @@ def frontier(
             sets=sets,
             **how,
         )
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output)
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output, style)
     return SAFE if found.safe else UNDECIDED if found.undecided else UNSAFE
 
 
@@ -365,5 +366,5 @@ def verify(place: str, wait: float, head: str | None, entries: int | None, style
     from cellbounds.ledger import Ledger
 
     found = Ledger.open(place, wait=wait).verify(head=head, entries=entries)
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None)
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None, style)
     return SAFE if found.intact else UNSAFE

@@ -162,7 +162,8 @@ def json_text(values: dict[str, Any]) -> str:
 
 def write_answer(answer: Answer, style: str, output: str | None) -> None:
     """Write an answer to a file or the terminal."""
-    write_text(json_text(answer.to_dict()) if style == "json" else f"{answer}\n", output)
+    text = json_text(answer.to_dict()) if style == "json" else f"{answer}\n"
+    write_text(text, output, style)
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def margins(
                 executor=executor,
                 progress=progress.step,
             )
-    write_text(render_listing(found, style), output)
+    write_text(render_listing(found, style), output, style)
     return _status(found)
 
 

@@ -99,7 +99,7 @@ def suggest(
             )
     if save is not None:
         _save(found, Path(save))
-    write_text(render_listing(found, style), output)
+    write_text(render_listing(found, style), output, style)
     return SAFE if found.safe_already or len(found) else UNSAFE
 
 

@@ -15,7 +15,7 @@ from cellbounds.cli.options import (
     format_options,
     publishing_options,
 )
-from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
+from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
 from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.cli.working import effort_options, memory_option, workers
 from cellbounds.errors import InvalidInput
@@ -78,7 +78,7 @@ def count(
     with Progress("counting tables"):
         made = _release(source, release, options)
         found = count_tables(made, effort=effort)
-    write_text(render_count(made, found, style), output)
+    write_text(render_count(made, found, style), output, style)
     return SAFE
 
 
@@ -131,7 +131,7 @@ def posterior(
             from cellbounds.results.charts import save_chart
 
             save_chart(found.plot(), plot)
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE
 
 
@@ -206,7 +206,7 @@ def sample(
             **{name: value for name, value in given.items() if value is not None},
         )
         text = render_draws(found, style)
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE
 
 
@@ -289,7 +289,7 @@ def synthesize(
             text = f"{made.compare(owned, seconds=seconds, effort=effort)}\n"
         written = made.write(output, overwrite=overwrite)
     write_text(text, None)
-    click.echo("\n".join(f"written: {path}" for path in written), err=True)
+    say("\n".join(f"written: {path}" for path in written))
     return SAFE
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import click
 
 from cellbounds.cli.options import Decorated, decorated
+from cellbounds.cli.outputs import say
 from cellbounds.errors import InvalidInput
 from cellbounds.files import is_stream
 
@@ -102,7 +103,7 @@ def resumable(state: str | None, work: str) -> Iterator[None]:
             said = f"nothing was kept; with --state FILE the {work} can be resumed"
         else:
             said = f"{state} keeps what was found; give the same command again to go on"
-        click.echo(f"interrupted: {said}", err=True)
+        say(f"interrupted: {said}")
         raise
 
 

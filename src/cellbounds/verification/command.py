@@ -62,7 +62,7 @@ def verify(
     Witnesses and dual proofs are checked in exact integers; bounds that rest on a method or a
     solver are re-proved by CP-SAT, a sample of them unless --all.
     """
-    shown = sys.stderr.isatty()
+    shown = sys.stderr is not None and sys.stderr.isatty()
 
     def progress(done: int, total: int) -> None:
         end = "\r\x1b[K" if done == total else ""
