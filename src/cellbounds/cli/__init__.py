@@ -28,10 +28,7 @@ def main() -> None:
     except click.Abort:
         code = INTERRUPTED
     except click.ClickException as problem:
-        shown = io.StringIO()
-        problem.show(shown)
-        usage, mark, message = shown.getvalue().partition("Error: ")
-        say(f"{usage}{mark}{one_line(message)}")
+        _show_usage(problem)
         code = BAD_INPUT
     except (UnsupportedRelease, TooMuchWork, Unsettled) as problem:
         say(f"undecided: {problem}")
@@ -64,6 +61,18 @@ def main() -> None:
         )
         code = INTERNAL
     sys.exit(_flushed(code))
+
+
+def _show_usage(problem: click.ClickException) -> None:
+    """Say what is wrong with the arguments, on one line; help that stands in for it as it is."""
+    shown = io.StringIO()
+    problem.show(shown)
+    text, _, message = shown.getvalue().partition("Error: ")
+    context = getattr(problem, "ctx", None)
+    if message:
+        see = "" if context is None else f" See {context.command_path} --help"
+        text = f"error: {one_line(message)}{see}"
+    say(text.rstrip())
 
 
 def _was_interrupted(problem: BaseException | None) -> bool:

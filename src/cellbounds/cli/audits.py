@@ -19,6 +19,7 @@ from cellbounds.cli.options import (
     knows_option,
     names_of,
     output_options,
+    outside_option,
     policy_options,
     publishing_options,
     read_knowledge,
@@ -105,7 +106,7 @@ def audit(
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         made = combine(owned, release, options)
-        known = read_knowledge(knows, owned)
+        known = read_knowledge(knows, owned, allow_outside=options["allow_outside"])
         progress.say("working out what is attainable", seconds=seconds)
         with resumable(state, "work"), workers(options) as executor:
             found = audit_table(
@@ -199,6 +200,7 @@ def _certify(
 @click.command(epilog=EPILOG)
 @click.argument("release", type=click.Path())
 @cell_option
+@outside_option
 @effort_options()
 @state_option
 @certificate_option
@@ -230,7 +232,7 @@ def attack(
         resumable(state, "work"),
         workers(options) as executor,
     ):
-        said = read_release(release)
+        said = read_release(release, allow_outside=options["allow_outside"])
         names, chosen = cells_of(cells, names, said.domain)
         answer = attainable(
             said,

@@ -136,7 +136,7 @@ def _digits(text: str | None, tolerances: bool) -> list[int | None] | range | No
         first, dash, last = (one.strip() for one in part.partition("-"))
         if part.strip() == "exact":
             found.append(None)
-        elif not first.isdecimal() or (dash and not last.isdecimal()):
+        elif not _is_short_number(first) or (dash and not _is_short_number(last)):
             raise InvalidInput(f'--digits {text!r}; write it like "1-4", "2,4" or "exact"')
         else:
             top = int(last) if dash else int(first)
@@ -144,6 +144,10 @@ def _digits(text: str | None, tolerances: bool) -> list[int | None] | range | No
                 raise InvalidInput(f"--digits {text!r}; give decimals from 0 to {MOST_DIGITS}")
             found += range(int(first), top + 1)
     return found
+
+
+def _is_short_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= 9  # Python refuses to read very long ones
 
 
 def _merges(text: str | None) -> Any:

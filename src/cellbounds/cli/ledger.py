@@ -25,7 +25,7 @@ from cellbounds.cli.ledger_options import (
     working,
     write_answer,
 )
-from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, names_of, policy_options
+from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, WHOLE, names_of, policy_options
 from cellbounds.cli.outputs import write_text
 from cellbounds.cli.reading import read_owned
 from cellbounds.errors import InvalidInput
@@ -321,8 +321,8 @@ def export(place: str, wait: float, internal: bool, output: str | None) -> int:
 @ledger.command(epilog=EPILOG)
 @place_argument
 @click.argument("statements", nargs=-1, metavar="[STATEMENT...]")
-@click.option("--way", type=int, help="Margins of up to so many variables; all unless given.")
-@click.option("--digits", type=int, default=2, show_default=True, help="Decimals of rates.")
+@click.option("--way", type=WHOLE, help="Margins of up to so many variables; all unless given.")
+@click.option("--digits", type=WHOLE, default=2, show_default=True, help="Decimals of rates.")
 @click.option("--no-total", is_flag=True, help="N is not published.")
 @click.option("--sets", is_flag=True, help="Also which of them may be released together.")
 @owned_options
@@ -359,7 +359,7 @@ def frontier(
 @place_argument
 @wait_option
 @click.option("--head", help="The hash of the last entry, as it was noted elsewhere.")
-@click.option("--entries", type=int, help="How many entries there were then.")
+@click.option("--entries", type=WHOLE, help="How many entries there were then.")
 @style_option("table", "json")
 def verify(place: str, wait: float, head: str | None, entries: int | None, style: str) -> int:
     """Check every link of the chain, and its head against a copy."""

@@ -13,6 +13,7 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
+    WHOLE,
     Decorated,
     combine,
     decorated,
@@ -135,7 +136,7 @@ def question_options(function: Decorated) -> Decorated:
             click.option(
                 "--version",
                 "about",
-                type=int,
+                type=WHOLE,
                 help="The version of the table that RELEASE is about; the newest unless given.",
             ),
             owned_options,

@@ -10,6 +10,7 @@ import click
 from cellbounds.cli.options import (
     EPILOG,
     SAFE,
+    WHOLE,
     combine,
     decorated,
     format_options,
@@ -85,7 +86,7 @@ def count(
 @click.command(epilog=EPILOG)
 @_question_options
 @_prior_option
-@click.option("--draws", type=int, default=10_000, show_default=True, help="For estimates.")
+@click.option("--draws", type=WHOLE, default=10_000, show_default=True, help="For estimates.")
 @_drawing_options
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw to this .svg or .png file.")
 @format_options
@@ -138,7 +139,7 @@ def posterior(
 @click.command(epilog=EPILOG)
 @_question_options
 @_prior_option
-@click.option("--size", type=int, default=1000, show_default=True, help="Tables to draw.")
+@click.option("--size", type=WHOLE, default=1000, show_default=True, help="Tables to draw.")
 @click.option(
     "--method",
     type=click.Choice(["auto", "exact", "chain", "importance"]),
@@ -146,9 +147,9 @@ def posterior(
     show_default=True,
     help="auto: exact if the structure allows, else a Markov chain.",
 )
-@click.option("--chains", type=int, help="Markov chains to run at once; 4 unless given.")
-@click.option("--burn-in", type=int, help="Steps of each chain that are thrown away.")
-@click.option("--thin", type=int, help="Steps of a chain for each draw.")
+@click.option("--chains", type=WHOLE, help="Markov chains to run at once; 4 unless given.")
+@click.option("--burn-in", type=WHOLE, help="Steps of each chain that are thrown away.")
+@click.option("--thin", type=WHOLE, help="Steps of a chain for each draw.")
 @click.option("--proposal", type=click.Choice(["ordinary", "two-step"]), help="Of a chain.")
 @click.option(
     "--moves",
@@ -213,10 +214,10 @@ def sample(
 @click.command(epilog=EPILOG)
 @_question_options
 @click.option("--prior", metavar="PRIOR", help=f"One of {PRIORS}.")
-@click.option("--copies", type=int, default=1, show_default=True, help="Tables to make.")
+@click.option("--copies", type=WHOLE, default=1, show_default=True, help="Tables to make.")
 @click.option(
     "--digits",
-    type=int,
+    type=WHOLE,
     help="Round the rates of RELEASE to so many decimals and take these as exact.",
 )
 @click.option(
@@ -304,7 +305,7 @@ def _release(source: str, statements: tuple[str, ...], options: dict[str, Any]) 
             f"{source} alone is no release: give a release file (.toml), or a table and the "
             'statements published of it, such as "[A,B]"'
         )
-    return read_release(source)
+    return read_release(source, allow_outside=options["allow_outside"])
 
 
 def _seed(options: dict[str, Any]) -> int:

@@ -149,7 +149,7 @@ def _check_folder(target: Path, texts: Mapping[str, str], overwrite: bool) -> No
 def _write(target: Path, texts: Mapping[str, str]) -> None:
     """Write into a folder beside the target, then move: at once if the target is new."""
     beside = target.absolute()
-    staged = beside.with_name(f".{beside.name}.{secrets.token_hex(4)}")
+    staged = beside.parent / f".{beside.name}.{secrets.token_hex(4)}"  # "/" has no name
     staged.mkdir()
     try:
         for name, text in texts.items():
