@@ -45,14 +45,13 @@ EPILOG = (
 Decorated = Callable[..., Any]
 
 
-class _Whole(click.ParamType):
+class _Whole(click.types.IntParamType):
     """How many of something: a number that fits the arrays and compiled functions behind it."""
 
-    name = "integer"
     most = 2**31 - 1
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        number = int(click.INT.convert(value, param, ctx))
+        number = int(super().convert(value, param, ctx))
         if abs(number) > self.most:
             self.fail(f"{value!r} is too large; give {self.most} at most.", param, ctx)
         return number

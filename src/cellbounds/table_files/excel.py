@@ -17,7 +17,7 @@ from xml.etree.ElementTree import ParseError
 
 from cellbounds.errors import InvalidInput
 from cellbounds.files import library
-from cellbounds.inputs import check_archive, check_cells
+from cellbounds.inputs import check_archive, check_cells, limit
 from cellbounds.spreadsheets import column_letters, excel_restored
 from cellbounds.table_files.columns import Columns
 
@@ -39,6 +39,9 @@ _DAMAGED = (
 """What the library raises on files that are not as they should be."""
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
+MOST_ROWS = 2**20
+"""Rows of a sheet; numbers of rows beyond that are damaged, or meant to keep us busy."""
+
 _PADDED = re.compile("0{2,}")
 _UNCALCULATED = "it holds a formula without a stored value: open and save the workbook"
 
@@ -119,11 +122,13 @@ def _careful(path: Path) -> Iterator[None]:
 def _cells(path: Path, sheet: Any) -> Iterator[Any]:
     """The cells of a sheet that are not empty."""
     sheet.reset_dimensions()  # some programs store wrong ones, which would cut the sheet
-    looked = 0
-    for row in sheet.iter_rows():
+    cells, most = 0, limit("cells")
+    for number, row in enumerate(sheet.iter_rows()):
         # Empty rows and cells up to the last one come too, however far away that is.
-        looked += 1 + len(row)
-        check_cells(looked, f"{path}, sheet {sheet.title!r}")
+        cells += len(row)
+        if number >= MOST_ROWS or cells > most:
+            check_cells(cells, f"{path}, sheet {sheet.title!r}")
+            raise ValueError  # no sheet has more rows
         yield from (cell for cell in row if cell.value not in (None, ""))
 
 
