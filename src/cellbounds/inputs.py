@@ -263,7 +263,7 @@ def _check_shape(plain: bytes, where: object) -> None:
         left = left.replace(b"[]", b"")  # the innermost pairs
         if len(left) == size:
             break
-    if len(left) > most:
+    if b"[]" in left or len(left) > most:
         raise _too_deep(where, most)
     digits = limit("digits")
     if re.search(rb"\b[0-9][0-9A-Za-z_]{%d}" % digits, plain):

@@ -24,7 +24,6 @@ from cellbounds.ledger.recording import (
 )
 from mixtures import cases
 
-
 JUDGED = {"outcome": "safe", "broken": 0, "open": 0, "rules": [], "harmful": []}
 
 

@@ -100,7 +100,8 @@ def write_text(text: str, output: str | None, style: str = "table") -> None:
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         text = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
-        click.echo(text, nl=False)
+        # In colour: else what looks like one would be taken out of the data.
+        click.echo(text, nl=False, color=True)
     except BrokenPipeError:
         # The reader has left; the verdict is the same, whether or not anybody reads it.
         drop_output()

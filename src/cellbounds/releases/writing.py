@@ -45,6 +45,8 @@ def write_release(release: Release, path: str | Path) -> None:
                 f"variable {name!r} has levels that read the same as text; files hold labels as "
                 "text, so rename one of them"
             )
+        if not name.strip():
+            raise InvalidInput(f"variable {name!r} has a name that is empty text; rename it")
         for text in (name, *texts):
             _check_readable(text)
     content: dict[str, Any] = {
