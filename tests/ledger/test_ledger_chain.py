@@ -24,6 +24,8 @@ from cellbounds.ledger.recording import (
 )
 from mixtures import cases
 
+JUDGED = {"outcome": "safe", "broken": 0, "open": 0, "rules": [], "harmful": []}
+
 
 def chain(count=4):
     rows, head = [], None
@@ -35,7 +37,7 @@ def chain(count=4):
             at=f"t{number}",
             who="é\x00",
             why="",
-            content={"a": 1},
+            content={"statements": ["[a]"], "digest": "ab", "version": 1, "judged": JUDGED},
         )
         rows.append(row)
         head = Head(entry.number, entry.hash)

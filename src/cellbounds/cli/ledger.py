@@ -25,7 +25,7 @@ from cellbounds.cli.ledger_options import (
     working,
     write_answer,
 )
-from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, names_of, policy_options
+from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, WHOLE, names_of, policy_options
 from cellbounds.cli.outputs import write_text
 from cellbounds.cli.reading import read_owned
 from cellbounds.errors import InvalidInput
@@ -299,7 +299,7 @@ def history(
     else:
         entries = book.history()
         text = history_csv(entries) if style == "csv" else f"{history_text(entries)}\n"
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE
 
 
@@ -313,15 +313,16 @@ def export(place: str, wait: float, internal: bool, output: str | None) -> int:
     from cellbounds.ledger import Ledger
 
     check_written(output, place)
-    write_text(json_text(Ledger.open(place, wait=wait).export(public=not internal)), output)
+    exported = Ledger.open(place, wait=wait).export(public=not internal)
+    write_text(json_text(exported), output, "json")
     return SAFE
 
 
 @ledger.command(epilog=EPILOG)
 @place_argument
 @click.argument("statements", nargs=-1, metavar="[STATEMENT...]")
-@click.option("--way", type=int, help="Margins of up to so many variables; all unless given.")
-@click.option("--digits", type=int, default=2, show_default=True, help="Decimals of rates.")
+@click.option("--way", type=WHOLE, help="Margins of up to so many variables; all unless given.")
+@click.option("--digits", type=WHOLE, default=2, show_default=True, help="Decimals of rates.")
 @click.option("--no-total", is_flag=True, help="N is not published.")
 @click.option("--sets", is_flag=True, help="Also which of them may be released together.")
 @owned_options
@@ -350,7 +351,7 @@ def frontier(
             sets=sets,
             **how,
         )
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output)
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output, style)
     return SAFE if found.safe else UNDECIDED if found.undecided else UNSAFE
 
 
@@ -358,12 +359,12 @@ def frontier(
 @place_argument
 @wait_option
 @click.option("--head", help="The hash of the last entry, as it was noted elsewhere.")
-@click.option("--entries", type=int, help="How many entries there were then.")
+@click.option("--entries", type=WHOLE, help="How many entries there were then.")
 @style_option("table", "json")
 def verify(place: str, wait: float, head: str | None, entries: int | None, style: str) -> int:
     """Check every link of the chain, and its head against a copy."""
     from cellbounds.ledger import Ledger
 
     found = Ledger.open(place, wait=wait).verify(head=head, entries=entries)
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None)
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None, style)
     return SAFE if found.intact else UNSAFE

@@ -13,6 +13,7 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
+    WHOLE,
     Decorated,
     combine,
     decorated,
@@ -135,7 +136,7 @@ def question_options(function: Decorated) -> Decorated:
             click.option(
                 "--version",
                 "about",
-                type=int,
+                type=WHOLE,
                 help="The version of the table that RELEASE is about; the newest unless given.",
             ),
             owned_options,
@@ -162,7 +163,8 @@ def json_text(values: dict[str, Any]) -> str:
 
 def write_answer(answer: Answer, style: str, output: str | None) -> None:
     """Write an answer to a file or the terminal."""
-    write_text(json_text(answer.to_dict()) if style == "json" else f"{answer}\n", output)
+    text = json_text(answer.to_dict()) if style == "json" else f"{answer}\n"
+    write_text(text, output, style)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,12 +21,14 @@ __all__ = [
     "SAFE",
     "UNDECIDED",
     "UNSAFE",
+    "WHOLE",
     "combine",
     "decorated",
     "format_options",
     "knows_option",
     "names_of",
     "output_options",
+    "outside_option",
     "policy_options",
     "publishing_options",
     "read_knowledge",
@@ -43,6 +44,21 @@ EPILOG = (
 Decorated = Callable[..., Any]
 
 
+class _Whole(click.types.IntParamType):
+    """How many of something: a number that fits the arrays and compiled functions behind it."""
+
+    most = 2**31 - 1
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number = int(super().convert(value, param, ctx))
+        if abs(number) > self.most:
+            self.fail(f"{value!r} is too large; give {self.most} at most.", param, ctx)
+        return number
+
+
+WHOLE = _Whole()
+
+
 def decorated(
     function: Decorated, options: Sequence[Callable[[Decorated], Decorated]]
 ) -> Decorated:
@@ -50,6 +66,13 @@ def decorated(
     for option in reversed(options):
         function = option(function)
     return function
+
+
+outside_option = click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Release files may name figures that are not in their own folder or below.",
+)
 
 
 def publishing_options(function: Decorated) -> Decorated:
@@ -77,6 +100,7 @@ def publishing_options(function: Decorated) -> Decorated:
             type=int,
             help="Seed for everything random; keep it secret if it rounds counts.",
         ),
+        outside_option,
     ]
     return decorated(function, options)
 
@@ -94,6 +118,7 @@ def combine(table: Table, statements: tuple[str, ...], options: dict[str, Any]) 
         eps=options["eps"],
         strict=options["strict"],
         rng=options["seed"],
+        allow_outside=options["allow_outside"],
     )
 
 
@@ -125,14 +150,16 @@ knows_option = click.option(
 )
 
 
-def read_knowledge(paths: Sequence[str], table: Table) -> tuple[Prior, ...]:
+def read_knowledge(
+    paths: Sequence[str], table: Table, *, allow_outside: bool = False
+) -> tuple[Prior, ...]:
     """The priors of the files of :data:`knows_option`."""
     from cellbounds.releases import Prior
     from cellbounds.releases.files import read_release
 
     known: list[Prior] = []
     for path in paths:
-        read = read_release(Path(path))
+        read = read_release(path, allow_outside=allow_outside)
         if read.domain != table.domain:
             raise InvalidInput(
                 f"{path} speaks of another table: {_difference(read.domain, table.domain)}; they "

@@ -12,6 +12,7 @@ from cellbounds.cli.options import (
     EPILOG,
     SAFE,
     UNSAFE,
+    WHOLE,
     combine,
     format_options,
     knows_option,
@@ -40,8 +41,10 @@ __all__ = ["suggest"]
 @policy_options
 @knows_option
 @click.option("--over", metavar="A,B", help="Judge the cells of this margin.")
-@click.option("--most", type=int, default=10, show_default=True, help="Suggestions at most.")
-@click.option("--changes", type=int, default=2, show_default=True, help="Changes at once at most.")
+@click.option("--most", type=WHOLE, default=10, show_default=True, help="Suggestions at most.")
+@click.option(
+    "--changes", type=WHOLE, default=2, show_default=True, help="Changes at once at most."
+)
 @effort_options("what was not tried by then is said")
 @click.option(
     "--save",
@@ -92,14 +95,14 @@ def suggest(
                 most=most,
                 changes=changes,
                 seconds=seconds,
-                knows=read_knowledge(knows, owned),
+                knows=read_knowledge(knows, owned, allow_outside=options["allow_outside"]),
                 independent=independent,
                 executor=executor,
                 progress=progress.step,
             )
     if save is not None:
         _save(found, Path(save))
-    write_text(render_listing(found, style), output, private=True)
+    write_text(render_listing(found, style), output, style, private=True)
     return SAFE if found.safe_already or len(found) else UNSAFE
 
 

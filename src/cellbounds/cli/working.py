@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import click
 
-from cellbounds.cli.options import Decorated, decorated
+from cellbounds.cli.options import WHOLE, Decorated, decorated
+from cellbounds.cli.outputs import say
 from cellbounds.errors import InvalidInput
 from cellbounds.files import is_stream
 
@@ -45,7 +46,7 @@ def effort_options(
         ),
         click.option(
             "--jobs",
-            type=int,
+            type=WHOLE,
             metavar="N",
             help="Processes that share long work; as many as there are cores unless given.",
         ),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cellbounds.errors import InvalidInput
 from cellbounds.files import library
 from cellbounds.ledger.chain import Entry, Head, checked, sealed
+from cellbounds.ledger.contents import understood
 from cellbounds.ledger.places import Place
 from cellbounds.ledger.state import State, state_of
 
@@ -64,7 +65,7 @@ class Book:
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, the chain checked."""
         rows, head = self.store.rows()
-        return checked(rows, head, self.place.name)
+        return understood(checked(rows, head, self.place.name))
 
     @contextmanager
     def creating(self) -> Iterator[Page]:
@@ -77,7 +78,7 @@ class Book:
         """The last page, under a lock; what is added is there when this ends, whole or not."""
         with self.store.writing() as writer:
             rows, head = writer.rows()
-            state = state_of(checked(rows, head, self.place.name))
+            state = state_of(understood(checked(rows, head, self.place.name)))
             yield Page(self, writer, head, state)
 
 

@@ -206,7 +206,7 @@ def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
 def _values(row: Row, number: int) -> dict[str, Any]:
     try:
         values = json.loads(row.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _broken(number, f"entry {number} is not an entry of a ledger") from None
     if isinstance(values, dict) and values.get("format", FORMAT) != FORMAT:
         raise LedgerError(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, Head, Row, checked
+from cellbounds.ledger.contents import kept_table, understood
 from cellbounds.ledger.problems import BrokenChain
-from cellbounds.ledger.recording import read_plain_table
 
 __all__ = ["Check", "check"]
 
@@ -77,12 +76,13 @@ def check(
     if count is not None and count < 1:
         raise InvalidInput(f"entries={count}; a ledger has at least one entry")
     try:
-        entries = checked(rows, head, ledger)
+        entries = understood(checked(rows, head, ledger))
     except BrokenChain as problem:
         return Check(len(rows), head.hash, str(problem), problem.number, noted is not None)
     for number, digest in _kept_digests(entries):
         text = kept(digest)
-        if text is None or read_plain_table(json.loads(text)).digest != digest:
+        table = None if text is None else kept_table(text)
+        if table is None or table.digest != digest:
             said = f"the table kept with entry {number} is missing or was changed; restore a copy"
             return Check(len(rows), head.hash, said, number, noted is not None)
     if noted is not None and count is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,8 +9,9 @@ import numpy as np
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import body_of
+from cellbounds.ledger.contents import kept_table
 from cellbounds.ledger.problems import LedgerError
-from cellbounds.ledger.recording import plain_table, read_plain_table
+from cellbounds.ledger.recording import plain_table
 from cellbounds.ledger.state import State
 from cellbounds.table import Table
 
@@ -73,8 +73,8 @@ def _kept(digest: str, kept: Callable[[str], str | None]) -> Table | None:
     text = kept(digest)
     if text is None:
         return None
-    table = read_plain_table(json.loads(text))
-    if table.digest != digest:
+    table = kept_table(text)
+    if table is None or table.digest != digest:
         raise LedgerError(
             "the table that is kept in the ledger was changed after it was written: its digest "
             "differs; restore the ledger from a copy, or supply the table (table=, --table)"

@@ -43,7 +43,7 @@ def verify(file: str, seconds: float, style: str, output: str | None) -> int:
     The digest is worked out from the statements. Witnesses, dual proofs and proofs by rows are
     checked in exact integers; bounds that rest on a method or a solver are proved anew.
     """
-    shown = sys.stderr.isatty()
+    shown = sys.stderr is not None and sys.stderr.isatty()
 
     def progress(done: int, total: int) -> None:
         end = "\r\x1b[K" if done == total else ""

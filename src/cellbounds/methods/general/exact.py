@@ -145,7 +145,10 @@ class ExactProgram:
         if float(np.add.reduceat(sizes, problem.starts[:-1]).max()) >= SAFE:
             return False
         sums = problem.sums(cells)
-        low, high = _times(limits[2], denominator, NO_LOWER), _times(limits[3], denominator, NO_UPPER)
+        low, high = (
+            _times(limits[2], denominator, NO_LOWER),
+            _times(limits[3], denominator, NO_UPPER),
+        )
         return not ((sums < low).any() or (sums > high).any())
 
     @cached_property
