@@ -19,7 +19,7 @@ FINER = (
     "county,education,sex,count\nAlpha,Low,f,1\nAlpha,Low,m,0\nAlpha,High,f,4\nAlpha,High,m,5\n"
     "Beta,Low,f,9\nBeta,Low,m,11\nBeta,High,f,14\nBeta,High,m,16\n"
 )
-COMMANDS = "init ask commit refuse history frontier policy refine grow verify export"
+COMMANDS = "init ask commit refuse history frontier policy refine grow revise verify export"
 RATES, ROWS = "[education|county]@1", "[county]"
 
 
@@ -121,9 +121,13 @@ def test_verify_compares_with_a_copy(run, opened, table):
     code, out, _ = run("ledger", "verify", opened, "--head", "0" * 64, "--entries", 2)
     assert code == 1
     assert "rewritten" in out
+    assert run("ledger", "verify", opened, *copy[:2])[0] == 0
+    code, out, _ = run("ledger", "verify", opened, "--head", "0" * 64)
+    assert code == 1
+    assert "no entry has the noted hash" in out
     code, _, err = run("ledger", "verify", opened, "--entries", 2)
     assert code == 2
-    assert "go together" in err
+    assert "give the head too" in err
 
 
 WIDE = """name = "wide"

@@ -92,7 +92,7 @@ def suggest(
                 most=most,
                 changes=changes,
                 seconds=seconds,
-                knows=read_knowledge(knows, owned),
+                knows=read_knowledge(knows, owned.domain),
                 independent=independent,
                 executor=executor,
                 progress=progress.step,
