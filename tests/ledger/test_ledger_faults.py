@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from databases import raw, unprivileged
 
 import cellbounds as cb
 from cellbounds.ledger import BrokenChain, Ledger, LedgerBusy, LedgerError
@@ -76,23 +77,6 @@ def ledger(own_place):
     made = Ledger.create(own_place, TABLE, who="ann", wait=0.2)
     made.commit(RATES, table=TABLE, who="ann", why="x")
     return made
-
-
-@contextlib.contextmanager
-def raw(ledger):
-    """The database itself, for doing harm."""
-    place = ledger.book.place
-    if place.file is not None:
-        connection = sqlite3.connect(place.file, isolation_level=None)
-    else:
-        import psycopg
-
-        address = place.url.replace("postgresql+psycopg", "postgresql")
-        connection = psycopg.connect(address, autocommit=True)
-    try:
-        yield connection
-    finally:
-        connection.close()
 
 
 def without_triggers(connection, ledger):
@@ -169,21 +153,6 @@ def test_a_locked_ledger_says_so_and_can_be_read(ledger):
         assert not ledger.ask(ROWS, table=TABLE).safe
         connection.execute("ROLLBACK")
     assert ledger.commit("[education]", table=TABLE, why="x").number == 3
-
-
-@contextlib.contextmanager
-def unprivileged():
-    """Root may write everywhere, so be nobody for a while."""
-    if os.geteuid() != 0:
-        yield
-        return
-    import pwd
-
-    os.seteuid(pwd.getpwnam("nobody").pw_uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 def test_a_read_only_file_can_be_read_and_says_so():
