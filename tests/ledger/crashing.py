@@ -1,7 +1,7 @@
 """Runs in a process of its own: commits that are killed, and commits that race.
 
     python crashing.py dying PLACE TRIALS SEED    one child at a time, killed while it commits
-    python crashing.py racing PLACE CHILDREN      children that ask for, and commit, a harmful pair
+    python crashing.py racing PLACE CHILDREN PAIR children that ask for, and commit, a harmful pair
     python crashing.py filling FILE               a commit that may not make the file larger
 
 Children are forked from a process without threads, so that a trial costs milliseconds. The result
@@ -30,6 +30,9 @@ TABLE = cb.Table(
 )
 RATES, ROWS = "[education|county]@1", "[county]"
 """Each is safe alone, not both together."""
+
+PAIRS = ((RATES,), (ROWS,)), (("[county]~5", "[education]~5"), (RATES,))
+"""Harmful pairs: one that is judged at once, and one of which the first takes its time."""
 
 MARKS = ("before_cursor_execute", "after_cursor_execute", "begin", "commit")
 """Moments of a transaction, before or after each of its statements."""
@@ -63,9 +66,9 @@ def next_commit(ledger: Ledger, who: str) -> None:
     ledger.commit(numbered(number), table=TABLE, who=who, why=str(number))
 
 
-def commit(place: str, statement: str) -> int:
+def commit(place: str, statements: tuple[str, ...]) -> int:
     try:
-        Ledger.open(place).commit(statement, table=TABLE, who="child", why="x")
+        Ledger.open(place).commit(statements, table=TABLE, who="child", why="x")
     except NotSafe:
         return 1
     except LedgerError:
@@ -144,22 +147,22 @@ def settled(ledger: Ledger):
         return ledger.history()
 
 
-def racing(place: str, children: int) -> dict:
+def racing(place: str, children: int, pair: int) -> dict:
     Ledger.create(place, TABLE, who="parent")
     ready, go = os.pipe()
     started = []
     for number in range(children):
-        statement = (RATES, ROWS)[number % 2]
+        statements = PAIRS[pair][number % 2]
 
-        def work(said=statement):
+        def work(said=statements):
             os.close(go)
             os.read(ready, 1)  # ends when the parent closes its end
             Ledger.open(place).ask(said, table=TABLE)
             return commit(place, said)
 
-        started.append((statement, forked(work)))
+        started.append((statements, forked(work)))
     os.close(go)
-    codes = [(statement, ended(child)) for statement, child in started]
+    codes = [(statements[0], ended(child)) for statements, child in started]
     ledger = Ledger.open(place)
     released = sorted({one.statements[0] for one in ledger.state().released})
     return {

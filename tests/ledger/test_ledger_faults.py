@@ -52,10 +52,11 @@ def test_a_killed_commit_leaves_the_whole_entry_or_none(place):
     assert counts["rounds"] > 0  # every mark of a commit was tried
 
 
-def test_eight_at_once_never_commit_an_unsafe_pair(place):
+@pytest.mark.parametrize("pair", [0, 1])
+def test_eight_at_once_never_commit_an_unsafe_pair(place, pair):
     for _ in range(10 if LONG else 1):
         joint = f"{place}{'' if '://' in place else '.'}{random.randrange(10**9)}"
-        found = crashing("racing", joint, 8)
+        found = crashing("racing", joint, 8, pair)
         assert found["intact"]
         assert found["verdict"] == "safe"
         (released,) = found["released"]

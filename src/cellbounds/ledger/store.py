@@ -24,7 +24,7 @@ from cellbounds.ledger.faults import damaged, explained
 from cellbounds.ledger.guards import guards_fault
 from cellbounds.ledger.migrating import migrate, revision_of
 from cellbounds.ledger.places import Place
-from cellbounds.ledger.problems import LedgerError, ReadOnly
+from cellbounds.ledger.problems import LedgerBusy, LedgerError, ReadOnly
 from cellbounds.ledger.schema import HEAD, READABLE, entries, kept_tables, ledgers
 
 __all__ = ["Store", "Writer"]
@@ -110,14 +110,10 @@ class Store:
                 f"the ledger {self.place.shown}: its folder is not there; create it first"
             )
         made = self.place.file is not None and _make_private(self.place, self.place.file)
-        found = None if self.place.file is None else _identity(self.place.file)
+        found = self._identity()
         try:
             with self._connected(writing=True, new=True) as connection:
-                if self.place.file is not None and _identity(self.place.file) != found:
-                    raise LedgerError(
-                        f"the file {self.place.shown} was removed meanwhile by somebody who could "
-                        "not make a ledger in it; try again. Nothing was written"
-                    )
+                self._check_identity(found)
                 migrate(connection, self.place.shown)
                 if _head(connection, self.place.name) is not None:
                     raise LedgerError(
@@ -127,6 +123,7 @@ class Store:
                 row = {"name": self.place.name, "entries": 0, "head": ""}
                 connection.execute(insert(ledgers).values(row))
                 yield Writer(connection, self.place)
+            self._check_identity(found)
         except BaseException:
             if made:
                 self._remove_empty()
@@ -140,9 +137,28 @@ class Store:
         """
         file = self.place.file
         assert file is not None  # only files are made
-        with suppress(LedgerError, OSError), self._connected(writing=True):
-            if file.exists() and file.stat().st_size == 0:
-                file.unlink()
+        try:
+            with self._connected(writing=True):
+                _unlink_empty(file)
+        except LedgerBusy:
+            return  # it is somebody else's now
+        except LedgerError:  # on a full disk there is no room for a lock either
+            _unlink_empty(file)
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file it is that has this name, if one has."""
+        try:
+            found = None if self.place.file is None else self.place.file.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    def _check_identity(self, expected: tuple[int, int] | None) -> None:
+        if self._identity() != expected:
+            raise LedgerError(
+                f"the file {self.place.shown} was removed meanwhile, perhaps by somebody who could "
+                "not make a ledger in it; try again. Nothing was written"
+            )
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
@@ -260,13 +276,10 @@ def _make_private(place: Place, file: Path) -> bool:
         ) from None
 
 
-def _identity(file: Path) -> tuple[int, int] | None:
-    """Which file it is that has this name, if one has."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _unlink_empty(file: Path) -> None:
+    with suppress(OSError):
+        if file.stat().st_size == 0:
+            file.unlink()
 
 
 def _begin(connection: Connection) -> None:
