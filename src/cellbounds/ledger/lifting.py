@@ -122,7 +122,7 @@ def informing(state: State, pieces: Iterable[Piece]) -> tuple[Domain, tuple[Prio
             ((revision.version, revision.version - 1), revision.removed),
             ((revision.version - 1, revision.version), revision.added),
         )
-        if (low, high) != (0, None)
+        if (low, high) != (0, None) and _members(state, *between)
     ]
     return domain, (*found.values(), *counted)
 
@@ -166,10 +166,11 @@ def stacked(state: State, tables: Sequence[Table]) -> Table:
                 layers[came, version - 1] = leaves
                 present[came], gone = present[came] - leaves, gone - leaves
         present[version] = np.maximum(change, 0)
-    layers |= {(came, state.versions): counts for came, counts in present.items()}
+    for came, counts in present.items():
+        if (came, state.versions) in layers:
+            layers[came, state.versions] = counts
     structural = np.stack([state.structural] * len(stays))
-    counts = np.stack([layers[stay] for stay in stays])
-    return Table(_whole(state), counts, structural=structural)
+    return Table(_whole(state), np.stack(list(layers.values())), structural=structural)
 
 
 def targets_of(state: State) -> list[Target]:
@@ -226,9 +227,18 @@ def _of_part(rule: Rule, names: tuple[str, ...], part: str | None) -> Rule:
 
 
 def _stays(state: State) -> list[tuple[int, int]]:
-    """When a record can have been there: the versions it came in with and was last in."""
-    ends = [one.version - 1 for one in state.revisions] + [state.versions]
-    return [(came, last) for came in range(1, state.versions + 1) for last in ends if last >= came]
+    """When a record can have been there: the versions it came in with and was last in.
+
+    Where it is known that nobody was removed, or added, there is nobody to be protected either.
+    """
+    nobody_came = {one.version for one in state.revisions if one.added[1] == 0}
+    ends = [one.version - 1 for one in state.revisions if one.removed[1] != 0]
+    return [
+        (came, last)
+        for came in range(1, state.versions + 1)
+        for last in (*ends, state.versions)
+        if last >= came and came not in nobody_came
+    ]
 
 
 def _members(state: State, without: int, version: int) -> list[str]:
