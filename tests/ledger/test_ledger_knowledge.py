@@ -20,7 +20,7 @@ ALPHA = cb.Prior(["county"], lower={"Alpha": 10}, upper={"Alpha": 10})
 HARMLESS = cb.Prior(["county"], lower={"Beta": 1})
 
 TOML = """
-[table]
+[domain]
 county = ["Alpha", "Beta"]
 education = ["Low", "High"]
 
@@ -57,14 +57,13 @@ def test_what_was_recorded_is_known_from_then_on(ledger):
     assert (answer.harmful, answer.smallest) == ((), True)
     with pytest.raises(NotSafe):
         ledger.commit(RATES, why="y")
+    assert "does harm alone, with what an intruder knows" in answer.reason
+    with pytest.raises(cb.InvalidInput, match="knows more"):
+        ledger.frontier(["N"], sets=True)
     assert RATES in ledger.frontier([RATES, "[education]~5"]).unsafe
     assert ledger.set_policy("small-counts", protect=[["county"]], why="z").verdict is (
         cb.judge(cb.publish(TABLE, "[education]~5"), TABLE, knows=[ALPHA], over=["county"]).verdict
     )
-    with pytest.raises(cb.InvalidInput, match="knows more"):
-        Ledger.open(ledger.book.place.shown).frontier(["N"], sets=True) if (
-            ledger.book.place.file
-        ) else ledger.frontier(["N"], sets=True)
 
 
 def test_questions_and_refusals_leave_no_knowledge_and_no_figures_of_it(ledger):
@@ -89,7 +88,8 @@ def test_the_history_tells_its_owner_and_nobody_else(ledger, run):
         assert "prior" not in out
     text = json.dumps(ledger.export())
     assert "prior" not in text
-    assert "know" not in text
+    assert "knows" not in text
+    assert "knowledge" not in text
     assert "knowledge" in json.dumps(ledger.export(public=False))
     together = ledger.together()
     assert not any(isinstance(one, cb.Prior) for one in together.statements)

@@ -91,13 +91,15 @@ class Answer:
             said += "; what is out is unsafe already"
         if self.release is None or self.smallest is None:
             return said
+        known = any(verdict.knows for _, verdict in self.judged)
+        besides = ", with what an intruder knows" if known else ""
         if not self.harmful:
-            return f"{said}; it does harm alone"
+            return f"{said}; it does harm alone{besides}"
         named = "; ".join(
             f"entry {one.number}: {', '.join(one.statements)}" for one in self.harmful
         )
         fewest = "no fewer do" if self.smallest else "perhaps fewer do"
-        return f"{said}; it does harm together with {named} ({fewest})"
+        return f"{said}; it does harm together with {named} ({fewest}){besides}"
 
     def summary(self) -> dict[str, Any]:
         """What is recorded of it: no label, count or figure."""
