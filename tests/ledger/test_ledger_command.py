@@ -5,7 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import subprocess
+import sys
 from importlib import resources
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -326,3 +330,36 @@ def test_the_history_as_a_page(run, opened, table, tmp_path):
         code, out, err = run("ledger", "history", opened, *wrong)
         assert (code, out) == (2, "")
         assert "--public" in err or "public" in err
+
+
+def test_the_habit_of_noting_the_head_works_as_it_is_documented(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text("utf-8")
+    section = page.partition("## Noting the head elsewhere")[2].partition("\n## ")[0]
+    note, check = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    table = cb.Table(cb.Domain({"a": ["x", "y"]}), [30, 40])
+    ledger = Ledger.create(tmp_path / "census.ledger", table, keep_table=True, who="ann")
+    command = f'cellbounds() {{ "{sys.executable}" -m cellbounds.cli "$@"; }}\n'
+
+    def shell(script):
+        done = subprocess.run(
+            ["sh", "-c", command + script],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        return done.returncode, done.stdout
+
+    assert shell(note) == (0, "")
+    before = (tmp_path / "census.ledger").read_bytes()
+    ledger.commit("[a]", why="x")
+    assert shell(note) == (0, "")
+    noted = (tmp_path / "census.heads").read_text("utf-8").split()
+    assert noted == [one.hash for one in ledger.history()]
+    assert shell(check)[0] == 0
+    (tmp_path / "census.ledger").write_bytes(before)  # an end that was cut off, with its head
+    assert ledger.verify().intact
+    code, said = shell(check)
+    assert code == 1
+    assert "cut off" in said
