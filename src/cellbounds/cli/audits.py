@@ -106,7 +106,7 @@ def audit(
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         made = combine(owned, release, options)
-        known = read_knowledge(knows, owned, allow_outside=options["allow_outside"])
+        known = read_knowledge(knows, owned.domain, allow_outside=options["allow_outside"])
         progress.say("working out what is attainable", seconds=seconds)
         with resumable(state, "work"), workers(options) as executor:
             found = audit_table(

@@ -151,18 +151,18 @@ knows_option = click.option(
 
 
 def read_knowledge(
-    paths: Sequence[str], table: Table, *, allow_outside: bool = False
+    paths: Sequence[str], domain: Domain, *, allow_outside: bool = False
 ) -> tuple[Prior, ...]:
-    """The priors of the files of :data:`knows_option`."""
+    """The priors of the files of :data:`knows_option`, about a table over these variables."""
     from cellbounds.releases import Prior
     from cellbounds.releases.files import read_release
 
     known: list[Prior] = []
     for path in paths:
         read = read_release(path, allow_outside=allow_outside)
-        if read.domain != table.domain:
+        if read.domain != domain:
             raise InvalidInput(
-                f"{path} speaks of another table: {_difference(read.domain, table.domain)}; they "
+                f"{path} speaks of another table: {_difference(read.domain, domain)}; they "
                 "need the same variables and levels in the same order (labels in files are text)"
             )
         priors = [one for one in read.statements if isinstance(one, Prior)]

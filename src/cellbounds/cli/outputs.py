@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
@@ -17,7 +18,15 @@ from cellbounds.errors import InvalidInput
 from cellbounds.files import is_stream, remove_abandoned, write_whole
 from cellbounds.text import legible
 
-__all__ = ["check_outputs", "check_suffix", "drop_output", "said", "say", "write_text"]
+__all__ = [
+    "check_outputs",
+    "check_suffix",
+    "drop_output",
+    "open_output",
+    "said",
+    "say",
+    "write_text",
+]
 
 
 def check_suffix(path: str, suffixes: Sequence[str]) -> None:
@@ -84,6 +93,22 @@ def _check_writable(path: str) -> None:
         why = "permission denied"
     if why:
         raise InvalidInput(f"{path} cannot be written: {why}; name another file")
+
+
+def open_output(path: str) -> None:
+    """See, by opening it, whether something can be written there; nothing is."""
+    target = Path(path)
+    try:
+        if not is_stream(target):
+            # Files are written beside their place first, and then put there.
+            with tempfile.TemporaryFile(dir=Path(os.path.realpath(target)).parent):
+                return
+        if not target.is_fifo():  # a pipe may wait for its reader
+            os.close(os.open(target, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY))
+    except OSError as problem:
+        raise InvalidInput(
+            f"{path} cannot be written: {problem.strerror}; name another file"
+        ) from None
 
 
 def write_text(

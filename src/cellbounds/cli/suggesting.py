@@ -95,7 +95,7 @@ def suggest(
                 most=most,
                 changes=changes,
                 seconds=seconds,
-                knows=read_knowledge(knows, owned, allow_outside=options["allow_outside"]),
+                knows=read_knowledge(knows, owned.domain, allow_outside=options["allow_outside"]),
                 independent=independent,
                 executor=executor,
                 progress=progress.step,

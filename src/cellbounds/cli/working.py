@@ -12,7 +12,6 @@ from typing import Any, cast
 import click
 
 from cellbounds.cli.options import WHOLE, Decorated, decorated
-from cellbounds.cli.outputs import say
 from cellbounds.errors import InvalidInput
 from cellbounds.files import is_stream
 

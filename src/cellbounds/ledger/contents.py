@@ -44,6 +44,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "policy": ("policy", "independent", "protected", "judged"),
     "refined": ("domain", "structural", "digests", "judged"),
     "grown": ("digest", "judged"),
+    "revised": ("digest", "removed", "added", "judged"),
 }
 """What an entry of each kind must hold; of other kinds, whatever is known is looked at."""
 
@@ -120,16 +121,25 @@ def _judged(said: dict[str, Any]) -> bool:
     return known and _texts(judged["rules"])
 
 
+def _between(ends: Any) -> bool:
+    low, high = ends
+    return type(low) is int and (high is None or (type(high) is int and low <= high))
+
+
 _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "added": lambda said: _between(said["added"]),
     "digest": lambda said: isinstance(said["digest"], str),
     "digests": lambda said: bool(said["digests"]) and _texts(said["digests"]),
     "domain": _layout,
     "independent": lambda said: isinstance(said["independent"], bool),
     "judged": _judged,
     "kept": lambda said: isinstance(said["kept"], bool),
+    "knowledge": lambda said: read_plain_release(said["knowledge"]) is not None,
+    "knows": lambda said: _texts(said["knows"]),
     "policy": lambda said: read_plain_policy(said["policy"]) is not None,
     "protected": lambda said: all(_texts(one) for one in said["protected"]),
     "release": lambda said: read_plain_release(said["release"]) is not None,
+    "removed": lambda said: _between(said["removed"]),
     "statements": lambda said: _texts(said["statements"]),
     "version": lambda said: type(said["version"]) is int and said["version"] >= 1,
 }

@@ -132,6 +132,8 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
         found = _RANGE.fullmatch(entry) if len(entry) <= 1000 else None
         if found is None:
             raise InvalidInput(f"{where} is a text that is no range; write '<5', '>=11' or '3-7'")
+        least: int
+        most: int | None
         if found[3] is not None:
             least, most = int(found[3]), int(found[4])
         else:
