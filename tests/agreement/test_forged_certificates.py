@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import json
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -19,7 +20,7 @@ from cellbounds.verification import rows
 from cellbounds.verification.reading import read_statement
 from cellbounds.verification.space import Space
 from listing import listed, sums
-from mixtures import cases, margin_cases
+from mixtures import Case, cases, margin_cases
 from strategies import releases
 
 SIDES = ("lower", "upper")
@@ -252,6 +253,16 @@ def test_rates(release, data):
     check(release, release.domain.names, total, data, 6)
 
 
+DOMAIN = cb.Domain({"a": ["a0"], "b": ["b0", "b1"]})
+SPLIT = Case(
+    cb.Release(DOMAIN, [cb.Conditional(["a"], rates=["1"]), cb.Total(7)]),
+    np.array([[3, 4]]),
+    7,
+    ("a", "b"),
+)
+"""Fewer sums are tried than the one row has people, and nothing limits the parts of its column."""
+
+
 @settings(max_examples=SHARE)
 @given(
     cases(kinds=("rates", "rates", "loose", "prior"), spoil=False),
@@ -259,6 +270,7 @@ def test_rates(release, data):
     st.sampled_from([1, 2, 8]),
     st.sampled_from([1, 3, 1 << 20]),
 )
+@example(SPLIT, 4, 1, 1)
 def test_rows_prove_nothing_false_where_work_ends_early(case, work, chunk, block):
     """As if sums were many: what is not tried counts as possible."""
     tables = listed(case.release, case.largest)
