@@ -66,7 +66,8 @@ def faces(n):
         less, more = (down, up) if sum(index) % 2 == 0 else (up, down)
         ends.append((table[index] - less, table[index] + more))
     margins = [
-        Margin(list(pair), table.sum(axis=axis).tolist()) for axis, pair in enumerate(("bc", "ac", "ab"))
+        Margin(list(pair), table.sum(axis=axis).tolist())
+        for axis, pair in enumerate(("bc", "ac", "ab"))
     ]
     return margins, ends
 

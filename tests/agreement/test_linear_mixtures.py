@@ -86,8 +86,7 @@ class Rows:
                 left = [
                     n
                     for n in values
-                    if (most is None or n <= most)
-                    and all(self._allowed(s, named, n) for s in same)
+                    if (most is None or n <= most) and all(self._allowed(s, named, n) for s in same)
                 ]
                 self.between(inside[:, place], *((left[0], left[-1]) if left else (1, 0)))
 

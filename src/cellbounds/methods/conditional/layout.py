@@ -176,9 +176,7 @@ def _ground(domain: Domain, over: tuple[str, ...]) -> Domain:
     return domain.project(over).with_groupings(kept)
 
 
-def make_layout(
-    facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool = False
-) -> Layout:
+def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool = False) -> Layout:
     """Lay a release out for a question about the margin `over`.
 
     `relaxed` keeps to the relaxation: lists of parts say nothing of sums but their ends.

@@ -16,6 +16,7 @@ from cellbounds.structure import ConditionalFacts
 
 __all__ = ["RowProblem", "build_problem"]
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RowProblem:
     """Rows i with rates between low/scale and high/scale, priors, and a total.

@@ -52,7 +52,7 @@ class ExactProgram:
     """The relaxation of a problem; answers are fractions."""
 
     def __init__(self, problem: Problem, *, bounded: bool = False) -> None:
-        """Take a problem; `bounded` says that it has tables, and an end in every direction asked."""
+        """Take a problem; `bounded`: it has tables, and an end in every direction asked."""
         import highspy
 
         self._highspy = highspy
@@ -145,7 +145,10 @@ class ExactProgram:
         if float(np.add.reduceat(sizes, problem.starts[:-1]).max()) >= SAFE:
             return False
         sums = problem.sums(cells)
-        low, high = _times(limits[2], denominator, NO_LOWER), _times(limits[3], denominator, NO_UPPER)
+        low, high = (
+            _times(limits[2], denominator, NO_LOWER),
+            _times(limits[3], denominator, NO_UPPER),
+        )
         return not ((sums < low).any() or (sums > high).any())
 
     @cached_property
