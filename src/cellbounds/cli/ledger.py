@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cellbounds.cli.ledger_changes import grow, policy, refine, revise
+from cellbounds.cli.ledger_changes import CHANGES
 from cellbounds.cli.ledger_options import (
     CODES,
     asking,
@@ -41,7 +41,7 @@ def ledger() -> None:
     """
 
 
-for command in (policy, refine, grow, revise):
+for command in CHANGES:
     ledger.add_command(command)
 
 

@@ -26,7 +26,7 @@ from cellbounds.cli.outputs import write_text
 from cellbounds.cli.reading import read_owned
 from cellbounds.errors import InvalidInput
 
-__all__ = ["grow", "policy", "refine", "revise"]
+__all__ = ["CHANGES"]
 
 LONGEST = 18
 """Digits of a number of records."""
@@ -163,3 +163,7 @@ def _between(text: str | None, option: str) -> tuple[int, int] | None:
     if not all(one.strip().isdecimal() and len(one) <= LONGEST for one in numbers):
         raise InvalidInput(f"{option} {text!r}; give a number of records, or two such as 2-5")
     return int(low), int(high if hyphen else low)
+
+
+CHANGES = policy, refine, grow, revise
+"""The commands, for the group `ledger`."""
