@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reliability.fuzz.case import Case
 from reliability.fuzz.corpus import Document, build
-from reliability.fuzz.judging import Violation, over_budget, violations
+from reliability.fuzz.judging import Violation, lateness, over_budget, violations
 from reliability.fuzz.making import make
 from reliability.fuzz.running import PATIENCE, Outcome, run, run_once, scratch, warm
 
@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     late: list[int] = []
     for case, outcome in run((make(options.seed, n, corpus) for n in numbers), options.jobs):
         found = violations(case, outcome)
-        if over_budget(case, outcome) and not outcome.stopped:
+        if over_budget(case, outcome) or (outcome.stopped == "time" and case.budget is not None):
             late.append(case.number)
             found = [one for one in found if one.kind != "time"]
         tally.add(case, outcome, found)
@@ -129,8 +129,7 @@ def _still_late(seed: int, number: int, corpus: Sequence[Document]) -> Violation
         if fastest is None or outcome.seconds < fastest[1].seconds:
             fastest = case, outcome
     assert fastest is not None
-    case, outcome = fastest
-    return Violation("time", f"{case.command}: {outcome.seconds:.1f} s of {case.budget} s")
+    return lateness(*fastest)
 
 
 def _print(tally: Tally, seed: int, seconds: float) -> None:
@@ -139,7 +138,8 @@ def _print(tally: Tally, seed: int, seconds: float) -> None:
     print("status    " + "  ".join(f"{s}: {n}" for s, n in sorted(tally.statuses.items())))
     print(f"memory    {tally.memory / 2**20:.0f} MiB at most")
     print(f"longest   {tally.longest:.1f} s")
-    print(f"refused   {len(tally.refused)} of {tally.untouched} to which nothing was done")
+    print(f"refused   {len(tally.refused)} of {tally.untouched} to which nothing was done", end="")
+    print(f": --only {' '.join(map(str, sorted(tally.refused)[:20]))}" if tally.refused else "")
     for name, statuses in sorted(tally.commands.items()):
         counts = "  ".join(f"{s}: {n}" for s, n in sorted(statuses.items()))
         print(f"  {name:<16} {counts}")
@@ -173,7 +173,9 @@ def _show(seed: int, numbers: Sequence[int], corpus: Sequence[Document]) -> int:
             print(f"file      {file.name!a} {file.kind} {file.target} ({len(file.content)} bytes)")
             print(f"          {file.content[:1500]!a}")
         print(f"status    {outcome.status} {outcome.stopped and 'stopped: ' + outcome.stopped}")
-        print(f"took      {outcome.seconds:.2f} s, {outcome.memory / 2**20:.0f} MiB")
+        print(
+            f"took      {outcome.seconds:.2f} s ({outcome.busy:.2f} s busy), {outcome.memory / 2**20:.0f} MiB"
+        )
         print(f"stdout    {outcome.stdout[:600]!a}")
         print(f"stderr    {outcome.stderr[:3000]!a}")
         print(f"made      {outcome.made}")

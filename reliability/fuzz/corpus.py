@@ -11,7 +11,7 @@ from typing import Any
 
 from reliability.fuzz.case import Case, File
 from reliability.fuzz.documents import release, rendered
-from reliability.fuzz.scenes import Scene, random_scene, tidy
+from reliability.fuzz.scenes import Scene, counted, random_scene, tidy
 
 __all__ = ["Document", "build", "scenes"]
 
@@ -57,9 +57,8 @@ def build(run: Callable[[Case], tuple[int, Path]]) -> list[Document]:
         for kind, words, written in _recipes(scene):
             case = Case(0, -1, words[0], words)
             tree, beside = document.asked
-            rows = [[*scene.names, "count"], *([*cell, n] for cell, n in scene.counts.items())]
             case.files = [
-                File("table.csv", tidy(rows).encode()),
+                File("table.csv", tidy(counted(scene)).encode()),
                 File("asked.toml", rendered(tree, "toml")),
                 *(File(one.name, one.content) for one in beside),
             ]
@@ -82,11 +81,23 @@ def _recipes(scene: Scene) -> list[tuple[str, list[str], str]]:
     init = ["ledger", "init", "keep.ledger", "--table", "table.csv", *signed]
     commit = ["ledger", "commit", "keep.ledger", margin, *signed, *effort]
     return [
-        ("certificate", ["attack", "asked.toml", "--certificate", "made.json", *effort], "made.json"),
+        (
+            "certificate",
+            ["attack", "asked.toml", "--certificate", "made.json", *effort],
+            "made.json",
+        ),
         ("question", ["attack", "asked.toml", "--state", "made.state", *effort], "made.state"),
         (
             "search",
-            ["explore", "table.csv", "--response", f'"{response}"', "--state", "made.state", *effort],
+            [
+                "explore",
+                "table.csv",
+                "--response",
+                f'"{response}"',
+                "--state",
+                "made.state",
+                *effort,
+            ],
             "made.state",
         ),
         ("ledger", init, "keep.ledger"),

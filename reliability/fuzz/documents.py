@@ -44,9 +44,12 @@ def _section(key: str, value: Any) -> str:
     name = _key(key, "toml")
     if not _is_section(value):
         return f"{name} = {_value(value, 'toml')}\n"
-    heads = [(f"[{name}]", value)] if isinstance(value, dict) else [(f"[[{name}]]", v) for v in value]
+    heads = (
+        [(f"[{name}]", value)] if isinstance(value, dict) else [(f"[[{name}]]", v) for v in value]
+    )
     return "".join(
-        f"\n{head}\n" + "".join(f"{_key(k, 'toml')} = {_value(v, 'toml')}\n" for k, v in body.items())
+        f"\n{head}\n"
+        + "".join(f"{_key(k, 'toml')} = {_value(v, 'toml')}\n" for k, v in body.items())
         for head, body in heads
     )
 
@@ -203,7 +206,9 @@ def policy(rng: Random, scene: Scene) -> Any:
     made: dict[str, Any] = {"format": "cellbounds-policy/1", "name": "house", "title": "Ours"}
     if rng.random() < 0.3:
         made["respondent"] = True
-    return {**made, "rule": rng.sample(rules, rng.choice([1, 1, 2, 3]))}
+    chosen = rng.sample(rules, rng.choice([1, 1, 2, 3]))
+    # Of each kind one: a policy with two of them is refused.
+    return {**made, "rule": list({rule["rule"]: rule for rule in chosen}.values())}
 
 
 def merging(rng: Random, scene: Scene) -> Any:

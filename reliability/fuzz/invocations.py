@@ -24,6 +24,8 @@ class Draft:
         self.scene: Scene = self.document.scene if self.document else random_scene(rng)
         self.case.confidential = self.scene.confidential
         self.how: list[str] = []
+        self.asked = True  # whether a state is about the question
+        self.needed = False  # whether a ledger keeps no table, so that it has to be given
 
     def maybe(self, chance: float = 0.15) -> bool:
         """True now and then."""
@@ -62,7 +64,7 @@ class Draft:
         name = self.rng.choice(self.scene.names)
         levels = self.scene.levels[name]
         self.some(
-            ("--missing", self.rng.choice(["error", "drop", "level"])),
+            ("--missing", self.rng.choice(["error", "level"])),
             ("--structural",),
             ("--merge", f"{name}={levels[0]},{levels[1]}"),
             chance=0.07,
@@ -70,7 +72,8 @@ class Draft:
 
     def release(self) -> str:
         """A release file, with the files that it names."""
-        if self.document and self.maybe(0.5):
+        self.asked = self.document is not None and self.maybe(0.5)
+        if self.document and self.asked:
             tree, beside = self.document.asked
         else:
             tree, beside = documents.release(self.rng, self.scene)
@@ -93,10 +96,11 @@ class Draft:
             ("--rounding", self.rng.choice(rules)),
             ("--no-total",),
             ("--seed", str(self.rng.randrange(99))),
-            ("--count-rounding", self.rng.choice([*rules[:-1], "random"])),
             ("--eps", self.rng.choice(["0.01", "0.005", "1/100"])),
             chance=0.08,
         )
+        if any("]~" in word for word in self.case.words):
+            self.some(("--count-rounding", self.rng.choice([*rules[:-1], "random"])), chance=0.3)
 
     def policy(self) -> None:
         """By which rules it is judged."""
@@ -124,7 +128,7 @@ class Draft:
 
     def state(self, kind: str) -> None:
         """A state to go on from, or a new one."""
-        if self.document and self.maybe(0.25):
+        if self.document and self.asked and self.maybe(0.4):
             content = self.document.files[kind]
             self.say("--state", self.add(File("kept.state", content, lasting=True)))
         else:
@@ -139,11 +143,12 @@ class Draft:
         """A ledger about the table; whether it keeps the table is up to chance."""
         assert self.document is not None
         kind = self.rng.choice(["ledger", "kept", "kept"])
+        self.needed = kind == "ledger"
         return self.add(File("book.ledger", self.document.files[kind], lasting=True))
 
     def owned(self, *, always: bool = False) -> None:
         """The confidential table beside a ledger."""
-        if always or self.maybe(0.8):
+        if always or self.needed or self.maybe(0.5):
             self.say("--table", self.table())
             self.reading()
 
@@ -300,6 +305,7 @@ def _reproduce(draft: Draft) -> None:
     # The whole of it takes long: something that ends it early stands in almost every case.
     if not draft.maybe(0.05):
         draft.say(*draft.rng.choice([("-o", "missing/out.txt"), ("--figures",), ("--format", "x")]))
+        draft.case.mutations.append("ended early")
 
 
 def _init(draft: Draft) -> None:
@@ -351,16 +357,20 @@ def _policy(draft: Draft) -> None:
 def _refine(draft: Draft) -> None:
     draft.say(draft.ledger())
     draft.signed()
+    if draft.maybe(0.9):
+        draft.scene, draft.document = draft.scene.refined("when"), None
     draft.owned(always=True)
     draft.effort()
     draft.say("--wait", "1")
 
 
 def _grow(draft: Draft) -> None:
-    draft.say(draft.ledger(), draft.table("later"))
+    draft.say(draft.ledger())
+    if draft.maybe(0.9):
+        draft.scene, draft.document = draft.scene.grown(), None
+    draft.say(draft.table("later"))
     draft.reading()
     draft.signed()
-    draft.some(("--table", draft.case.words[-1]), chance=0.1)
     draft.effort()
     draft.say("--wait", "1")
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from reliability.fuzz.case import SECRET, Case
 from reliability.fuzz.running import MEMORY, Outcome
 
-__all__ = ["Violation", "over_budget", "violations"]
+__all__ = ["Violation", "lateness", "over_budget", "violations"]
 
 STATUSES = (0, 1, 2, 3, 130)
 LONGEST_MESSAGE = 1500
@@ -20,7 +20,7 @@ LONGEST_MESSAGE = 1500
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-PROGRESS = re.compile(r"^cellbounds: [^\n]*\(\d+ s\)$")
+PROGRESS = re.compile(r"^cellbounds: .*\(\d+ s.*\)$")
 """Lines that say what a long run is busy with."""
 
 TRACES = ("Traceback (most recent call last)", "Exception ignored in", 'File "')
@@ -69,12 +69,19 @@ def over_budget(case: Case, outcome: Outcome) -> bool:
     return case.budget is not None and outcome.seconds > 1.1 * case.budget + 1
 
 
+def lateness(case: Case, outcome: Outcome) -> Violation:
+    """How late a run was."""
+    done = "; ".join(case.mutations) or "nothing done to it"
+    took = f"{outcome.seconds:.1f} s of {case.budget} s"
+    return Violation("time", f"{case.command}, {took}, {done}")
+
+
 def _of_limits(case: Case, outcome: Outcome) -> Found:
     found: Found = []
     if outcome.memory > MEMORY:
-        found.append(("memory", case.command))
+        found.append(("memory", f"{case.command}: {'; '.join(case.mutations)}"))
     if over_budget(case, outcome) and outcome.stopped != "memory":
-        found.append(("time", f"{case.command}: {outcome.seconds:.1f} s of {case.budget} s"))
+        found.append(("time", lateness(case, outcome).detail))
     return found
 
 

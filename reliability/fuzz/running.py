@@ -36,7 +36,10 @@ MEMORY = 2 << 30
 """Bytes that a run may take; it is stopped beyond."""
 
 PATIENCE = 60.0
-"""Seconds that a run without a budget of its own may take; one with a budget gets these on top."""
+"""Seconds that a run without a budget of its own may take."""
+
+GRACE = 5
+"""A run with a budget is stopped after so many times what it may take: the machine may be busy."""
 
 LARGEST_FILE = 512 << 20
 
@@ -62,8 +65,11 @@ class Outcome:
     ----------
     status
         The exit status; the negative number of a signal that ended it.
-    seconds, memory
-        How long it took, and the bytes that it and its children held at most.
+    elapsed, busy, seconds
+        How long it took, for how long it had a processor, and how long it would have taken if it
+        had always had one when it needed it.
+    memory
+        The bytes that it and its children held at most.
     stopped
         ``time`` or ``memory``, if the run had to be stopped.
     made, changed
@@ -73,6 +79,8 @@ class Outcome:
     """
 
     status: int = 0
+    elapsed: float = 0.0
+    busy: float = 0.0
     seconds: float = 0.0
     memory: int = 0
     stopped: str = ""
@@ -148,7 +156,8 @@ class _Run:
         self.result = Outcome()
         self.interrupted = case.interrupt is None
         self.started = time.monotonic()
-        self.limit = PATIENCE + (case.budget or 0)
+        self.asleep = 0.0
+        self.limit = PATIENCE if case.budget is None else GRACE * (1.1 * case.budget + 1)
         self.process = os.fork()
         if self.process == 0:
             _be_the_program(case, root)
@@ -157,19 +166,24 @@ class _Run:
         """Look after the run; whether it has ended."""
         process, status, used = os.wait4(self.process, os.WNOHANG)
         result = self.result
-        result.seconds = time.monotonic() - self.started
+        before, result.elapsed = result.elapsed, time.monotonic() - self.started
         if process:
             result.memory = max(result.memory, used.ru_maxrss * 1024)
+            result.busy = used.ru_utime + used.ru_stime
+            # What it would have taken had nobody else used the processors.
+            result.seconds = min(result.elapsed, result.busy + self.asleep)
             result.status = os.waitstatus_to_exitcode(status)
             self._end_group()
             return True
         result.memory = max(result.memory, _resident(self.process))
-        if not self.interrupted and result.seconds >= (self.case.interrupt or 0):
+        if not _is_running(self.process):
+            self.asleep += result.elapsed - before
+        if not self.interrupted and result.elapsed >= (self.case.interrupt or 0):
             self.interrupted = True
             os.kill(self.process, signal.SIGINT)
         if result.memory > MEMORY:
             result.stopped = "memory"
-        elif result.seconds > self.limit:
+        elif result.elapsed > self.limit:
             result.stopped = "time"
         if result.stopped:
             self._end_group()
@@ -259,6 +273,16 @@ def _resident(process: int) -> int:
     return total + sum(_resident(int(child)) for child in children)
 
 
+def _is_running(process: int) -> bool:
+    """Whether a process has a thread that runs, or would if it had a processor."""
+    with suppress(OSError, IndexError):  # it has just ended, or this is not Linux
+        for task in Path(f"/proc/{process}/task").iterdir():
+            if (task / "stat").read_text().rpartition(")")[2].split()[0] == "R":
+                return True
+        return False
+    return True
+
+
 # The child
 
 
@@ -268,6 +292,8 @@ def _be_the_program(case: Case, root: Path) -> None:
     status = 99
     try:
         os.setsid()
+        # Ctrl-C waits until the program has begun: before, it would meet the harness.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
             signal.signal(signum, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -282,6 +308,7 @@ def _be_the_program(case: Case, root: Path) -> None:
         tempfile.tempdir = None
         _redirect(case, apart)
         sys.argv = ["cellbounds", *case.words]
+        sys.modules["__main__"].__package__ = ""  # messages name the program by it
         status = _main(apart)
     except BaseException:
         (apart / "cause").write_text(f"in the harness: {traceback.format_exc()}")
@@ -326,6 +353,7 @@ def _note_causes(commands: Any, apart: Path) -> None:
 
     def main(*arguments: Any, **options: Any) -> Any:
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             return original(*arguments, **options)
         except (CellboundsError, ClickException, Abort, Exit, KeyboardInterrupt, SystemExit):
             raise

@@ -13,7 +13,16 @@ from random import Random
 
 from reliability.fuzz.case import SECRET, File
 
-__all__ = ["Scene", "packed", "random_scene", "sheet_xml", "table_file", "tidy", "workbook"]
+__all__ = [
+    "Scene",
+    "counted",
+    "packed",
+    "random_scene",
+    "sheet_xml",
+    "table_file",
+    "tidy",
+    "workbook",
+]
 
 NAMES = (
     ("county", ("Alpha", "Beta", "Gamma")),
@@ -49,6 +58,19 @@ class Scene:
         """How many persons there are."""
         return sum(self.counts.values())
 
+    def refined(self, name: str) -> Scene:
+        """The same persons, split by one more variable."""
+        split: dict[Cell, int] = {}
+        for cell, count in self.counts.items():
+            split[*cell, "early"] = count // 2
+            split[*cell, "late"] = count - count // 2
+        return Scene({**self.levels, name: ("early", "late")}, split)
+
+    def grown(self) -> Scene:
+        """The same with two more persons in some cell."""
+        cell = min(self.counts, key=self.counts.__getitem__)
+        return Scene(self.levels, {**self.counts, cell: self.counts[cell] + 2})
+
     def margin(self, names: Sequence[str]) -> dict[Cell, int]:
         """The counts over some variables, in the order of their levels."""
         where = [self.names.index(name) for name in names]
@@ -76,8 +98,10 @@ def tidy(rows: Sequence[Sequence[object]], delimiter: str = ",") -> str:
     return stream.getvalue()
 
 
-def _rows(scene: Scene) -> list[list[object]]:
-    return [[*scene.names, "count"], *([*cell, n] for cell, n in scene.counts.items())]
+def counted(scene: Scene, column: str = "count") -> list[list[object]]:
+    """A header, and a line for each cell with its count."""
+    header: list[object] = [*scene.names, column]
+    return [header, *([*cell, count] for cell, count in scene.counts.items())]
 
 
 def sheet_xml(rows: Sequence[Sequence[object]]) -> str:
@@ -138,21 +162,20 @@ def table_file(
     kind = rng.choice(["csv", "csv", "csv", "semicolon", "tab", "gzip", "latin", "records", "xlsx"])
     if parquet is not None and rng.random() < 0.15:
         return File(f"{name}.parquet", parquet), []
-    plain = tidy(_rows(scene))
+    plain = tidy(counted(scene))
     if kind == "semicolon":
-        return File(f"{name}.csv", tidy(_rows(scene), ";").encode()), ["--delimiter", ";"]
+        return File(f"{name}.csv", tidy(counted(scene), ";").encode()), ["--delimiter", ";"]
     if kind == "tab":
-        return File(f"{name}.tsv", tidy(_rows(scene), "\t").encode()), ["--delimiter", "\\t"]
+        return File(f"{name}.tsv", tidy(counted(scene), "\t").encode()), ["--delimiter", "\\t"]
     if kind == "gzip":
         return File(f"{name}.csv.gz", packed(plain.encode())), []
     if kind == "latin":
         return File(f"{name}.csv", plain.encode("latin-1")), ["--encoding", "latin-1"]
     if kind == "xlsx":
-        return File(f"{name}.xlsx", workbook(sheet_xml(_rows(scene)))), []
+        return File(f"{name}.xlsx", workbook(sheet_xml(counted(scene)))), []
     if kind == "records":
-        rows = [[*scene.names, "weight"], *([*cell, n] for cell, n in scene.counts.items())]
         options = ["--records", "--weight", "weight"]
         if rng.random() < 0.3:
             options.append("--round-weight")
-        return File(f"{name}.csv", tidy(rows).encode()), options
+        return File(f"{name}.csv", tidy(counted(scene, "weight")).encode()), options
     return File(f"{name}.csv", plain.encode()), []

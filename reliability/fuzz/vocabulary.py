@@ -58,4 +58,6 @@ def _value(rng: Random, option: click.Option) -> str:
     if option.type in (click.INT, click.FLOAT) or isinstance(option.type, click.IntRange):
         return weird.number(rng)
     words = ["utf-16", "undefined", "rot13", "cp037", "idna", "1-3", "exact", "2GiB", "1", "county"]
-    return rng.choice([*words, "county=Alpha,Beta", "sex=m,\nf", "education", "poisson:0", "tcp://127.0.0.1:1"])
+    return rng.choice(
+        [*words, "county=Alpha,Beta", "sex=m,\nf", "education", "poisson:0", "tcp://127.0.0.1:1"]
+    )
