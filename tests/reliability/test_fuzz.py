@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from reliability.fuzz.case import SECRET, Case, File
 from reliability.fuzz.invocations import COMMANDS
 from reliability.fuzz.judging import violations
