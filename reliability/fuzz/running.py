@@ -158,9 +158,12 @@ class _Run:
         self.started = time.monotonic()
         self.asleep = 0.0
         self.limit = PATIENCE if case.budget is None else GRACE * (1.1 * case.budget + 1)
+        # Ctrl-C waits until the program has begun: before, it would meet the harness.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self.process = os.fork()
         if self.process == 0:
             _be_the_program(case, root)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def ended(self) -> bool:
         """Look after the run; whether it has ended."""
@@ -292,8 +295,6 @@ def _be_the_program(case: Case, root: Path) -> None:
     status = 99
     try:
         os.setsid()
-        # Ctrl-C waits until the program has begun: before, it would meet the harness.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
             signal.signal(signum, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)

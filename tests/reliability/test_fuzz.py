@@ -17,7 +17,7 @@ from reliability.fuzz.running import Outcome
 from reliability.fuzz.vocabulary import command_names
 
 REPOSITORY = Path(__file__).parents[2]
-INPUTS = 200
+INPUTS = 150
 
 
 def fuzz(*words: str) -> subprocess.CompletedProcess[str]:
