@@ -123,3 +123,70 @@ def test_what_keeps_the_contract_passes():
 )
 def test_what_breaks_the_contract_is_seen(outcome: Outcome, kind: str):
     assert kind in kinds(CASE, outcome)
+
+
+STAND_INS = """
+import os, sys, tempfile, time
+from pathlib import Path
+
+import cellbounds.cli
+from reliability.fuzz.case import Case, File
+from reliability.fuzz.judging import violations
+from reliability.fuzz.running import run
+
+
+def eat():
+    eaten = []
+    while True:
+        eaten.append(b"x" * (64 << 20))
+
+
+def hang():
+    time.sleep(600)
+
+
+def litter():
+    tempfile.mkstemp()
+    Path("forgotten").write_text("x")
+    sys.exit(0)
+
+
+def spoil():
+    Path("table.csv").write_text("x")
+    sys.exit(0)
+
+
+def refuse():
+    sys.stderr.write("error: no\\n")
+    sys.exit(2)
+
+
+for program in (eat, hang, os.abort, litter, spoil, refuse):
+    cellbounds.cli.main = program
+    words = ["audit", "--seconds", "0"] if program is hang else ["audit"]
+    case = Case(1, 1, "audit", words, [File("table.csv", b"a")])
+    for case, outcome in run([case], 1):
+        found = sorted({violation.kind for violation in violations(case, outcome)})
+        print(program.__name__, ", ".join(found))
+print(len(list(Path(tempfile.gettempdir()).glob("cellbounds-fuzz-*"))), "folders left")
+"""
+
+
+def test_the_limits_and_the_folders_are_watched(tmp_path: Path):
+    found = subprocess.run(
+        [sys.executable, "-c", STAND_INS],
+        cwd=REPOSITORY,
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.splitlines() == [
+        "eat memory",
+        "hang time",
+        "abort ended by signal 6",
+        "litter left behind",
+        "spoil an input was changed",
+        "refuse ",
+        "0 folders left",
+    ]
