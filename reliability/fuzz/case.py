@@ -93,9 +93,6 @@ class Case:
     @property
     def budget(self) -> float | None:
         """The seconds that the program was given, if they are few enough to hold it to them."""
-        # `verify` takes the seconds of one proof, not of all; Ctrl-C has a time of its own.
-        if self.command == "verify":
-            return None
         try:
             seconds = float(self.value_of("--seconds") or "nan")
         except ValueError:

@@ -204,9 +204,9 @@ def policy(rng: Random, scene: Scene) -> Any:
         {"rule": "posterior", "at_most": 3, "probability": Raw("0.9"), "prior": "uniform"},
     ]
     made: dict[str, Any] = {"format": "cellbounds-policy/1", "name": "house", "title": "Ours"}
-    if rng.random() < 0.3:
-        made["respondent"] = True
     chosen = rng.sample(rules, rng.choice([1, 1, 2, 3]))
+    if chosen[0]["rule"] == "small-counts" and rng.random() < 0.5:
+        made["respondent"] = True
     # Of each kind one: a policy with two of them is refused.
     return {**made, "rule": list({rule["rule"]: rule for rule in chosen}.values())}
 

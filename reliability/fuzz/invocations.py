@@ -9,6 +9,7 @@ from reliability.fuzz import documents
 from reliability.fuzz.case import Case, File
 from reliability.fuzz.corpus import Document
 from reliability.fuzz.scenes import Scene, random_scene, table_file
+from reliability.fuzz.vocabulary import command_names
 
 __all__ = ["COMMANDS", "invocation"]
 
@@ -58,17 +59,18 @@ class Draft:
         file, self.how = table_file(self.rng, self.scene, name, parquet)
         return self.add(file)
 
-    def reading(self) -> None:
-        """How the table is read."""
+    def reading(self, *, merged: bool = True) -> None:
+        """How the table is read; with merged levels it is another one."""
         self.say(*self.how)
         name = self.rng.choice(self.scene.names)
         levels = self.scene.levels[name]
         self.some(
             ("--missing", self.rng.choice(["error", "level"])),
             ("--structural",),
-            ("--merge", f"{name}={levels[0]},{levels[1]}"),
             chance=0.07,
         )
+        if merged:
+            self.some(("--merge", f"{name}={levels[0]},{levels[1]}"), chance=0.1)
 
     def release(self) -> str:
         """A release file, with the files that it names."""
@@ -100,7 +102,8 @@ class Draft:
             chance=0.08,
         )
         if any("]~" in word for word in self.case.words):
-            self.some(("--count-rounding", self.rng.choice([*rules[:-1], "random"])), chance=0.3)
+            self.some(("--count-rounding", self.rng.choice(rules[:-1])), chance=0.3)
+            self.some(("--count-rounding", "random", "--seed", "3"), chance=0.1)
 
     def policy(self) -> None:
         """By which rules it is judged."""
@@ -150,7 +153,7 @@ class Draft:
         """The confidential table beside a ledger."""
         if always or self.needed or self.maybe(0.5):
             self.say("--table", self.table())
-            self.reading()
+            self.reading(merged=False)
 
     def signed(self) -> None:
         """Who does it, and why."""
@@ -164,7 +167,8 @@ def _audit(draft: Draft) -> None:
     draft.reading()
     draft.publishing()
     draft.policy()
-    draft.knows()
+    if "--merge" not in draft.case.words:
+        draft.knows()
     draft.effort()
     draft.some(("--state", "new.state"), ("--certificate", "certificate.json"), ("--all",))
     draft.some(("--over", draft.name()))
@@ -249,7 +253,8 @@ def _suggest(draft: Draft) -> None:
     draft.reading()
     draft.publishing()
     draft.policy()
-    draft.knows()
+    if "--merge" not in draft.case.words:
+        draft.knows()
     draft.effort()
     draft.some(("--most", "3"), ("--changes", "1"), ("--save", "saved"), ("--over", draft.name()))
     draft.output("table", "json", "csv")
@@ -257,7 +262,7 @@ def _suggest(draft: Draft) -> None:
 
 def _explore(draft: Draft) -> None:
     draft.say(draft.table(), "--response", draft.name())
-    draft.reading()
+    draft.reading(merged=False)
     draft.policy()
     draft.effort()
     draft.state("search")
@@ -296,7 +301,6 @@ def _verify(draft: Draft) -> None:
     assert draft.document is not None
     content = draft.document.files["certificate"]
     draft.say(draft.add(File("certificate.json", content, style="json")), "--seconds", "1")
-    draft.some(("--sample", "3"), ("--seed", "5"))
     draft.output("table", "json")
 
 
@@ -369,10 +373,15 @@ def _grow(draft: Draft) -> None:
     if draft.maybe(0.9):
         draft.scene, draft.document = draft.scene.grown(), None
     draft.say(draft.table("later"))
-    draft.reading()
+    draft.reading(merged=False)
     draft.signed()
     draft.effort()
     draft.say("--wait", "1")
+
+
+def _revise(draft: Draft) -> None:
+    _grow(draft)
+    draft.some(("--removed", draft.rng.choice(["0", "1-3"])), ("--added", "2"), chance=0.4)
 
 
 def _history(draft: Draft) -> None:
@@ -429,6 +438,7 @@ COMMANDS: dict[str, tuple[int, Callable[[Draft], None]]] = {
     "ledger policy": (2, _policy),
     "ledger refine": (2, _refine),
     "ledger grow": (2, _grow),
+    "ledger revise": (2, _revise),
     "ledger history": (2, _history),
     "ledger export": (2, _export),
     "ledger frontier": (2, _frontier),
@@ -443,8 +453,8 @@ LASTING = {"verify", *(name for name in COMMANDS if name.startswith("ledger"))}
 
 def invocation(rng: Random, case: Case, corpus: Sequence[Document]) -> Scene:
     """Make a valid invocation of some command; the table that it is about."""
-    weights = [weight for weight, _ in COMMANDS.values()]
-    case.command = rng.choices(list(COMMANDS), weights)[0]
+    names = [name for name in COMMANDS if name in {*command_names(), ""}]
+    case.command = rng.choices(names, [COMMANDS[name][0] for name in names])[0]
     case.words = case.command.split()
     draft = Draft(rng, case, corpus)
     COMMANDS[case.command][1](draft)

@@ -30,6 +30,7 @@ def _commands() -> dict[str, click.Command]:
     return found
 
 
+@cache
 def command_names() -> list[str]:
     """Every command, those of groups with the group's name before them."""
     return sorted(_commands())
