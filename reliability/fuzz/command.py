@@ -1,13 +1,13 @@
 """Run malformed inputs against every command, and say what broke the contract.
 
-The exit code is 0 if every run kept it, and 1 otherwise.
+The exit code is 0 if every run kept it, 1 if one did not, and 130 after Ctrl-C, which shows what
+was found until then.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import os
 import shlex
 import sys
 import time
@@ -24,6 +24,8 @@ from reliability.fuzz.running import PATIENCE, Outcome, run, run_once, scratch, 
 
 RETRIES = 2
 """Times that a run beyond its budget is repeated, alone: a busy machine is no fault of it."""
+
+INTERRUPTED = 130
 
 SHOWN = 5
 """Cases that are listed for each kind of violation and cause."""
@@ -67,8 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    # Before anything is imported that would start threads, which a fork does not take along.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     warm()
     begun = time.monotonic()
     with scratch() as folder:
@@ -77,6 +77,19 @@ def _run(options: argparse.Namespace) -> int:
     if options.only:
         return _show(options.seed, options.only, corpus)
     tally = Tally()
+    interrupted = False
+    try:
+        _try_all(options, numbers, corpus, tally)
+    except KeyboardInterrupt:
+        interrupted = True
+    _print(tally, options.seed, time.monotonic() - begun)
+    return INTERRUPTED if interrupted else 1 if tally.broken else 0
+
+
+def _try_all(
+    options: argparse.Namespace, numbers: Sequence[int], corpus: Sequence[Document], tally: Tally
+) -> None:
+    begun = time.monotonic()
     late: list[int] = []
     for case, outcome in run((make(options.seed, n, corpus) for n in numbers), options.jobs):
         found = violations(case, outcome)
@@ -91,8 +104,6 @@ def _run(options: argparse.Namespace) -> int:
         violation = _still_late(options.seed, number, corpus)
         if violation is not None:
             tally.broken[violation].append(number)
-    _print(tally, options.seed, time.monotonic() - begun)
-    return 1 if tally.broken else 0
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
