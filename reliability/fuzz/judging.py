@@ -124,17 +124,19 @@ def _of_refusal(lines: list[str]) -> Found:
 
 
 def _of_files(case: Case, outcome: Outcome) -> Found:
+    if outcome.stopped:  # whoever is killed cannot tidy up
+        return []
     found: Found = []
     for name, size in outcome.made.items():
         where = PurePosixPath(name)
         if where.parts[0] != "work" or not _is_asked_for(case, where.relative_to("work")):
             found.append(("left behind", f"{case.command}: {_without_digits(name)}"))
-        elif size == 0 and outcome.status == 2 and not outcome.stopped and where.suffix:
+        elif size == 0 and outcome.status == 2 and where.suffix:
             found.append(("an empty file left by a run that failed", f"{case.command}: {name}"))
     named = set(case.words)
     for name in outcome.changed:
         # An existing file that an option for outputs names may be replaced.
-        if name.removeprefix("work/") not in named and not outcome.stopped:
+        if name.removeprefix("work/") not in named:
             found.append(("an input was changed", f"{case.command}: {name}"))
     return found
 
