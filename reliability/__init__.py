@@ -1,0 +1,1 @@
+"""The machinery that tries to break the program: malformed inputs, faults, mutants."""
