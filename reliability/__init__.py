@@ -1,0 +1,1 @@
+"""Machinery that tries to break the library: faults, malformed input, changed code."""

@@ -1,0 +1,112 @@
+"""What all trials share: folders, a confidential table with a secret in it, chance."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reliability.faults.interposing import Action, Control
+from reliability.faults.leftovers import Secret
+
+__all__ = ["FULL", "KILLS", "SAFE", "SMALL", "Workshop", "write_table"]
+
+KILLS = (Action.KILL_BEFORE, Action.KILL_HALFWAY, Action.KILL_AFTER)
+FULL = (Action.FULL, Action.FULL_HALFWAY)
+
+SAFE = "[county]~5"
+"""A release of the confidential table that is safe."""
+
+LEVELS = {"county": ("Alpha", "Beta", "Gamma"), "sex": ("f", "m"), "education": ("Low", "High")}
+COUNTS = (40, 9, 8, 31, 4, 7, 5, 6, 7, 1, 2)
+"""Those of the other cells."""
+
+SMALL = {name: ("0", "1") for name in "abc"}
+SMALL_COUNTS = (3, 12, 7, 5, 9, 2, 6, 11)
+
+INPUTS = ("table.csv", "small.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Where trials are made.
+
+    Attributes
+    ----------
+    root
+        Everything is below it.
+    control
+        What is done to commands.
+    chance
+        Where everything random comes from.
+    """
+
+    root: Path
+    control: Control
+    chance: random.Random
+    secret: Secret
+
+    @classmethod
+    def made(cls, root: Path, control: Control, seed: int) -> Workshop:
+        """A workshop whose secret depends on the seed."""
+        chance = random.Random(seed)
+        secret = Secret(chance.randrange(40_001, 100_000, 2))
+        for name, content in (
+            ("new", (secret.count, *COUNTS)),
+            ("old", (secret.count, *COUNTS[::-1])),
+        ):
+            (root / name).mkdir()
+            write_table(root / name / "table.csv", LEVELS, content)
+            write_table(root / name / "small.csv", SMALL, SMALL_COUNTS)
+        (root / "trials").mkdir()
+        return cls(root, control, chance, secret)
+
+    @property
+    def temporary(self) -> Path:
+        """The temporary folder that the commands are given, which everybody could read."""
+        return Path(tempfile.gettempdir())
+
+    @contextlib.contextmanager
+    def folder(self, *, old: bool = False) -> Iterator[Path]:
+        """A folder for one trial, with the confidential table in it."""
+        folder = Path(tempfile.mkdtemp(dir=self.root / "trials"))
+        for name in INPUTS:
+            shutil.copy(self.root / ("old" if old else "new") / name, folder)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+
+    def strays(self, folder: Path, *meant: str) -> Iterator[Path]:
+        """Files below a folder that hold the secret, apart from those that are meant to."""
+        allowed = [folder / name for name in (*INPUTS, *meant)]
+        for path in self.secret.files(folder):
+            hidden = path.name.startswith(".")
+            if path not in allowed and (hidden or path.parent not in allowed):
+                yield path
+
+    def points(
+        self, actions: Sequence[Action], calls: int, count: int
+    ) -> list[tuple[Action, int]]:
+        """So many chosen points: all of them in turn, in random order."""
+        every = [(action, at) for action in actions for at in range(1, calls + 1)]
+        chosen: list[tuple[Action, int]] = []
+        while len(chosen) < count:
+            self.chance.shuffle(every)
+            chosen += every[: count - len(chosen)]
+        return chosen
+
+
+def write_table(path: Path, levels: dict[str, tuple[str, ...]], counts: Sequence[int]) -> None:
+    """Write a confidential table as a CSV file."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*levels, "count"])
+        cells = itertools.product(*levels.values())
+        writer.writerows([*cell, count] for cell, count in zip(cells, counts, strict=True))
