@@ -6,10 +6,11 @@ import contextlib
 import io
 import os
 import random
+import select
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,10 @@ class Child:
     _err: int
     _begun: float
 
+    def wait_for_words(self) -> None:
+        """Wait until it says something on standard output, or ends."""
+        select.select([self._out], [], [])
+
     def kill(self) -> None:
         """Kill it outright."""
         os.kill(self.pid, signal.SIGKILL)
@@ -64,7 +69,7 @@ class Child:
 
 
 def _all_of(file: int) -> str:
-    with open(file, encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
+    with open(file, encoding="utf-8", errors="replace") as stream:
         return stream.read()
 
 
@@ -96,8 +101,8 @@ def start(
             os.close(gate[1])
             os.read(gate[0], 1)
         os.closerange(3, 256)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         if fault is not None:
             control.arm(fault, os.getpid())
         status = _main(arguments)
@@ -126,12 +131,20 @@ def run(
 
 
 def killed_sometime(
-    arguments: Sequence[str], folder: Path, control: Control, chance: random.Random, usual: float
+    arguments: Sequence[str],
+    folder: Path,
+    control: Control,
+    chance: random.Random,
+    usual: float,
+    kill: Callable[[Child], object] = Child.kill,
 ) -> Ending:
-    """Run a command and kill it at a random moment, if it has not ended by then."""
+    """Run a command and kill it at a random moment, or as soon as it has said that it is done."""
     child = start(arguments, folder, control)
-    time.sleep(chance.uniform(0.0, 1.1 * usual))
-    child.kill()
+    if chance.random() < 0.2:
+        child.wait_for_words()
+    else:
+        time.sleep(chance.uniform(0.0, 1.1 * usual))
+    kill(child)
     return child.wait()
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reliability.faults.interposing import Control, build_library
+from reliability.faults.workshop import PREFIX, Workshop
 
 if TYPE_CHECKING:  # what needs the library itself is imported where everything is in place
     from reliability.faults.ledgers import Storage
     from reliability.faults.servers import Server
     from reliability.faults.tally import Tally
-    from reliability.faults.workshop import Workshop
 
 ROOT = "FAULTS_ROOT"
 
@@ -46,7 +46,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--races", type=int, default=100, help="on each database")
     parser.add_argument("--jumps", type=int, default=50, help="of the clock, on each database")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--database", choices=["none", "sqlite", "postgres", "both"], default="both")
+    parser.add_argument(
+        "--database", choices=["none", "sqlite", "postgres", "both"], default="both"
+    )
     parser.add_argument("--no-files", action="store_true", help="ledgers only")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the counts here as well")
     return parser.parse_args(arguments)
@@ -54,7 +56,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _run_interposed(arguments: Sequence[str] | None) -> int:
     """Start again, with the library that meets system calls before the C library does."""
-    with tempfile.TemporaryDirectory(prefix="faults-") as name:
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
         root = Path(name)
         root.chmod(0o755)
         control, library = Control(root / "control"), build_library(root)
@@ -75,14 +77,17 @@ def _run_interposed(arguments: Sequence[str] | None) -> int:
 
 
 def _run(options: argparse.Namespace, root: Path) -> int:
-    from reliability.faults.tally import table_of
-    from reliability.faults.workshop import Workshop
+    from reliability.faults.tally import Tally, table_of
 
-    begun, tallies = time.monotonic(), []
+    begun, since, tallies = time.monotonic(), time.time(), []
     shop = Workshop.made(root, Control(root / "control"), options.seed)
     for tally in _trials(options, shop):
         tallies.append(tally)
         print(f"{time.monotonic() - begun:6.0f} s  {tally.kind}, {tally.storage}", file=sys.stderr)
+    elsewhere = Tally("all of these", "elsewhere")
+    for path in shop.strays_elsewhere(since):
+        elsewhere.blame("leftovers", str(path))
+    tallies.append(elsewhere)
     print(table_of(tallies))
     faults = [words for tally in tallies for words in tally.faults]
     for words in faults[:50]:

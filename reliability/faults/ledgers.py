@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import shutil
 import stat
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,7 +14,7 @@ from typing import Protocol
 
 import cellbounds as cb
 from cellbounds.ledger import Entry, Ledger
-from reliability.faults.children import Ending, killed_sometime, run, run_here, start
+from reliability.faults.children import Child, Ending, killed_sometime, run, run_here
 from reliability.faults.interposing import EVERYBODY, Calls, Control, Fault
 from reliability.faults.servers import Server
 from reliability.faults.tally import Tally
@@ -30,6 +29,9 @@ DAY = 86_400
 JUMPS = (-3650 * DAY, -DAY, -3600, -2, 2, 3600, DAY, 3650 * DAY)
 """By how many seconds a clock is moved."""
 
+RETRIED = 0.3
+"""The share of commits not acknowledged that are tried again."""
+
 REUSED = 20
 """How many trials share a ledger on a server, where a new one is slow to make."""
 
@@ -39,8 +41,8 @@ class Storage(Protocol):
 
     name: str
 
-    def place(self, folder: Path) -> str:
-        """A ledger for a trial in this folder, with an entry or more in it."""
+    def place(self, folder: Path, *, new: bool = False) -> str:
+        """A ledger for a trial in this folder, with an entry in it, or more unless it is new."""
         ...
 
 
@@ -52,7 +54,7 @@ class OnSqlite:
     name: str = "sqlite"
     _template: Path | None = None
 
-    def place(self, folder: Path) -> str:
+    def place(self, folder: Path, *, new: bool = False) -> str:  # noqa: ARG002
         """A copy of one ledger."""
         if self._template is None:
             self._template = self.shop.root / "template.ledger"
@@ -73,9 +75,9 @@ class OnPostgres:
     _place: str = ""
     _uses: Iterator[int] = field(default_factory=itertools.count)
 
-    def place(self, folder: Path) -> str:  # noqa: ARG002
+    def place(self, folder: Path, *, new: bool = False) -> str:  # noqa: ARG002
         """A ledger that was used a few times."""
-        if next(self._uses) % REUSED == 0:
+        if next(self._uses) % REUSED == 0 or new:
             self._place = self.server.shared()
             run_here(_init(self._place), self.shop.root / "new")
         return self._place
@@ -126,9 +128,9 @@ class CommitTrials:
             self._seconds = run(case.arguments, case.folder, self.shop.control).seconds
 
     @contextlib.contextmanager
-    def _case(self) -> Iterator[Case]:
+    def _case(self, *, new: bool = False) -> Iterator[Case]:
         with self.shop.folder() as folder:
-            place, why = self.storage.place(folder), f"trial {next(self._numbers)}"
+            place, why = self.storage.place(folder, new=new), f"trial {next(self._numbers)}"
             if self.shop.chance.random() < 0.5:  # something of the same name is to be replaced
                 for file in (self.shop.root / "old").glob(f"{Path(WRITTEN).stem}.*"):
                     shutil.copy(file, folder)
@@ -194,14 +196,17 @@ class CommitTrials:
 
     def _killed_outright(self, storage: OnPostgres, count: int) -> Tally:
         """All processes of the server are killed at a random moment."""
-        tally = Tally("server killed", storage.name)
+        tally, shop = Tally("server killed", storage.name), self.shop
+
+        def kill(_: Child) -> None:
+            storage.server.kill()
+
         for _ in range(count):
             with self._case() as case:
-                child = start(case.arguments, case.folder, self.shop.control)
-                time.sleep(self.shop.chance.uniform(0.0, self._seconds))
-                storage.server.kill()
+                ending = killed_sometime(
+                    case.arguments, case.folder, shop.control, shop.chance, self._seconds, kill
+                )
                 tally.happened += 1
-                ending = child.wait()
                 storage.server.revive()
                 self._look(case, ending, tally, "server killed")
         return tally
@@ -230,6 +235,8 @@ class CommitTrials:
                 ending = run(case.arguments, case.folder, self.shop.control, fault)
                 tally.happened += self.shop.control.happened
                 self._look(case, ending, tally, str(fault))
+            if ending.status == 2 and not any(word in ending.err for word in ("room", "space")):
+                tally.blame("wrong", f"{fault}: no word of the disk in {ending.err!r}")
         yield tally
         if isinstance(self.storage, OnPostgres):
             tally = Tally("disk of server full", self.storage.name)
@@ -247,7 +254,7 @@ class CommitTrials:
             moved = JUMPS[number % len(JUMPS)]
             confirmed = shop.chance.random() < 0.3
             words = f"moved by {moved} s{', confirmed' if confirmed else ''}"
-            with self._case() as case:
+            with self._case(new=True) as case:
                 more = ("--confirm-time",) if confirmed else ()
                 now = datetime.now(UTC)
                 shop.control.turn_clock(moved)
@@ -287,6 +294,8 @@ class CommitTrials:
         self._check_said(ending, inside, tally, words)
         self._check_release_file(case, ending, inside, tally, words)
         self._check_leftovers(case, ending, tally, words)
+        if ending.status != 0 and self.shop.chance.random() < RETRIED:
+            self._check_retry(case, tally, words)
 
     def _whole(self, entry: Entry) -> bool:
         return entry.release is not None and entry.release.digest == self._digest
@@ -313,6 +322,13 @@ class CommitTrials:
             tally.blame("wrong", f"{words}: {WRITTEN} was written, but not committed")
         if ending.status == 0 and digest != self._digest and "warning" not in ending.err:
             tally.blame("lost", f"{words}: no new {WRITTEN}, and nothing said of it")
+
+    def _check_retry(self, case: Case, tally: Tally, words: str) -> None:
+        """Somebody who was not told that it is done tries again."""
+        again = run(case.arguments, case.folder, self.shop.control)
+        entries = [one for one in case.ledger.history() if one.why == case.why]
+        if again.status != 0 or len(entries) != 1:
+            tally.blame("wrong", f"{words}: tried again, {len(entries)} entries; {again.err!r}")
 
     def _check_leftovers(self, case: Case, ending: Ending, tally: Tally, words: str) -> None:
         shop = self.shop

@@ -32,12 +32,11 @@ class Secret:
         pattern = re.compile(rb"(?<![0-9A-Za-z])" + text + rb"(?![0-9A-Za-z])")
         return any(pattern.search(part) for part in (content, *_unpacked(content)))
 
-    def files(self, *folders: Path) -> Iterator[Path]:
-        """The files below folders that hold it."""
-        for folder in folders:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and not path.is_symlink() and self.is_in(path.read_bytes()):
-                    yield path
+    def files(self, place: Path) -> Iterator[Path]:
+        """The files that hold it: the place itself, or what is below it."""
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file() and not path.is_symlink() and self.is_in(path.read_bytes()):
+                yield path
 
 
 def _unpacked(content: bytes) -> Iterator[bytes]:

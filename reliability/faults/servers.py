@@ -1,7 +1,8 @@
 """A private PostgreSQL server: from the wheel of pgserver, or from the system.
 
 Its data are in a folder of its own and it listens on a socket there, on no port. Nothing is
-installed and no user is created: if this runs as root, who may not run the server, it runs as nobody.
+installed and no user is created: if this runs as root, who may not run the server, it runs as
+nobody.
 """
 
 from __future__ import annotations

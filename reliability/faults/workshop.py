@@ -8,14 +8,14 @@ import itertools
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reliability.faults.interposing import Action, Control
 from reliability.faults.leftovers import Secret
 
-__all__ = ["FULL", "KILLS", "SAFE", "SMALL", "Workshop", "write_table"]
+__all__ = ["FULL", "KILLS", "PREFIX", "SAFE", "SMALL", "Workshop", "write_table"]
 
 KILLS = (Action.KILL_BEFORE, Action.KILL_HALFWAY, Action.KILL_AFTER)
 FULL = (Action.FULL, Action.FULL_HALFWAY)
@@ -27,8 +27,11 @@ LEVELS = {"county": ("Alpha", "Beta", "Gamma"), "sex": ("f", "m"), "education": 
 COUNTS = (40, 9, 8, 31, 4, 7, 5, 6, 7, 1, 2)
 """Those of the other cells."""
 
-SMALL = {name: ("0", "1") for name in "abc"}
+SMALL = dict.fromkeys("abc", ("0", "1"))
 SMALL_COUNTS = (3, 12, 7, 5, 9, 2, 6, 11)
+
+PREFIX = "faults-"
+"""Of the folders that everything is in, here and where the same is run at the same time."""
 
 INPUTS = ("table.csv", "small.csv")
 
@@ -91,9 +94,15 @@ class Workshop:
             if path not in allowed and (hidden or path.parent not in allowed):
                 yield path
 
-    def points(
-        self, actions: Sequence[Action], calls: int, count: int
-    ) -> list[tuple[Action, int]]:
+    def strays_elsewhere(self, since: float) -> Iterator[Path]:
+        """Files that hold the secret and were made since then where nobody was told to."""
+        for place in map(Path, ("/tmp", "/var/tmp", "/dev/shm")):
+            for path in place.iterdir() if place.is_dir() else ():
+                if path.name.startswith(PREFIX) or path.lstat().st_ctime < since:
+                    continue
+                yield from self.secret.files(path)
+
+    def points(self, actions: Sequence[Action], calls: int, count: int) -> list[tuple[Action, int]]:
         """So many chosen points: all of them in turn, in random order."""
         every = [(action, at) for action in actions for at in range(1, calls + 1)]
         chosen: list[tuple[Action, int]] = []
@@ -103,7 +112,7 @@ class Workshop:
         return chosen
 
 
-def write_table(path: Path, levels: dict[str, tuple[str, ...]], counts: Sequence[int]) -> None:
+def write_table(path: Path, levels: Mapping[str, Sequence[str]], counts: Sequence[int]) -> None:
     """Write a confidential table as a CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

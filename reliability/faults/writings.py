@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cellbounds.methods.general import keeping
 from reliability.faults.children import Ending, killed_sometime, run, run_here
 from reliability.faults.interposing import Calls, Fault
 from reliability.faults.tally import Tally
@@ -60,12 +61,33 @@ WRITINGS = (
     ),
     Writing(
         "synthetic",
-        ("synthesize", "table.csv", SAFE, "-o", "made", "--overwrite", "--seed", "7", "--jobs", "1"),
+        (
+            "synthesize",
+            "table.csv",
+            SAFE,
+            "-o",
+            "made",
+            "--overwrite",
+            "--seed",
+            "7",
+            "--jobs",
+            "1",
+        ),
         ("made",),
     ),
     Writing(
         "state",
-        ("audit", "small.csv", *SEARCHED, "--state", "work.state", "--format", "csv", "--jobs", "1"),
+        (
+            "audit",
+            "small.csv",
+            *SEARCHED,
+            "--state",
+            "work.state",
+            "--format",
+            "csv",
+            "--jobs",
+            "1",
+        ),
         ("work.state",),
         resumed=True,
     ),
@@ -96,6 +118,7 @@ class FileTrials:
 
     def prepare(self) -> None:
         """Run everything once here, so that it is loaded, and see what it writes."""
+        keeping.EVERY = 0.0  # a state is written at every step, so that there is much to kill
         for writing in self.writings:
             with self.shop.folder() as folder:
                 run_here(writing.arguments, folder)
