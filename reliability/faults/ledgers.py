@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shutil
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 import cellbounds as cb
-from cellbounds.ledger import Entry, Ledger
+from cellbounds.ledger import Entry, Ledger, LedgerError
 from reliability.faults.children import Child, Ending, killed_sometime, run, run_here
 from reliability.faults.interposing import EVERYBODY, Calls, Control, Fault
 from reliability.faults.servers import Server
@@ -132,10 +131,14 @@ class CommitTrials:
         with self.shop.folder() as folder:
             place, why = self.storage.place(folder, new=new), f"trial {next(self._numbers)}"
             if self.shop.chance.random() < 0.5:  # something of the same name is to be replaced
-                for file in (self.shop.root / "old").glob(f"{Path(WRITTEN).stem}.*"):
+                for file in self._old_files():
                     shutil.copy(file, folder)
             ledger = Ledger.open(place)
             yield Case(folder, ledger, ledger.history(), why, _commit(place, why))
+
+    def _old_files(self) -> list[Path]:
+        """What an earlier release file consists of."""
+        return sorted((self.shop.root / "old").glob(f"{Path(WRITTEN).stem}.*"))
 
     def _calls(self, calls: Calls, control: Control, whose: int | None = None) -> int:
         """How many calls a commit makes."""
@@ -277,8 +280,12 @@ class CommitTrials:
         tally.tried += 1
         acknowledged = ending.status == 0 or "released" in ending.out
         tally.acknowledged += acknowledged
-        with case.ledger.book.writing():  # waits for a lock that a dead client may still hold
-            found = case.ledger.history()
+        try:
+            with case.ledger.book.writing():  # waits for a lock that a dead client may still hold
+                found = case.ledger.history()
+        except LedgerError as problem:
+            tally.blame("half", f"{words}: {problem}")
+            return
         more = found[len(case.before) :]
         inside = len(more) > 0
         tally.inside += inside
@@ -293,7 +300,13 @@ class CommitTrials:
             tally.blame("lost", f"{words}: said {ending.out!r}")
         self._check_said(ending, inside, tally, words)
         self._check_release_file(case, ending, inside, tally, words)
-        self._check_leftovers(case, ending, tally, words)
+        self.shop.check_leftovers(
+            case.folder,
+            ("trial.ledger", *(file.name for file in self._old_files())),
+            ending,
+            lambda: run(case.arguments, case.folder, self.shop.control),
+            lambda file: tally.blame("leftovers", f"{words}: {file}"),
+        )
         if ending.status != 0 and self.shop.chance.random() < RETRIED:
             self._check_retry(case, tally, words)
 
@@ -329,18 +342,3 @@ class CommitTrials:
         entries = [one for one in case.ledger.history() if one.why == case.why]
         if again.status != 0 or len(entries) != 1:
             tally.blame("wrong", f"{words}: tried again, {len(entries)} entries; {again.err!r}")
-
-    def _check_leftovers(self, case: Case, ending: Ending, tally: Tally, words: str) -> None:
-        shop = self.shop
-        for path in shop.strays(shop.temporary):
-            tally.blame("leftovers", f"{words}: {path.name} in the temporary folder")
-            path.unlink()
-        beside = list(shop.strays(case.folder, "trial.ledger"))
-        for path in beside:
-            mode = stat.S_IMODE(path.stat().st_mode)
-            if not ending.killed or mode & 0o077:
-                tally.blame("leftovers", f"{words}: {path.name} with mode {mode:o}")
-        if beside:
-            run(case.arguments, case.folder, shop.control)
-            for path in shop.strays(case.folder, "trial.ledger"):
-                tally.blame("leftovers", f"{words}: {path.name} is there after the next commit")

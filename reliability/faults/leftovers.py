@@ -32,10 +32,14 @@ class Secret:
         pattern = re.compile(rb"(?<![0-9A-Za-z])" + text + rb"(?![0-9A-Za-z])")
         return any(pattern.search(part) for part in (content, *_unpacked(content)))
 
+    def is_in_file(self, path: Path) -> bool:
+        """Whether it can be read from a file."""
+        return self.is_in(path.read_bytes())
+
     def files(self, place: Path) -> Iterator[Path]:
         """The files that hold it: the place itself, or what is below it."""
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if path.is_file() and not path.is_symlink() and self.is_in(path.read_bytes()):
+            if path.is_file() and not path.is_symlink() and self.is_in_file(path):
                 yield path
 
 

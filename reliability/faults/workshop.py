@@ -7,11 +7,13 @@ import csv
 import itertools
 import random
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reliability.faults.children import Ending
 from reliability.faults.interposing import Action, Control
 from reliability.faults.leftovers import Secret
 
@@ -86,13 +88,41 @@ class Workshop:
         finally:
             shutil.rmtree(folder)
 
-    def strays(self, folder: Path, *meant: str) -> Iterator[Path]:
-        """Files below a folder that hold the secret, apart from those that are meant to."""
+    def beside(self, folder: Path, *meant: str) -> list[Path]:
+        """Files below a folder that nobody asked for; those in a folder that was are no strays."""
         allowed = [folder / name for name in (*INPUTS, *meant)]
-        for path in self.secret.files(folder):
-            hidden = path.name.startswith(".")
-            if path not in allowed and (hidden or path.parent not in allowed):
-                yield path
+        return [
+            path
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+            and path not in allowed
+            and (path.name.startswith(".") or path.parent not in allowed)
+        ]
+
+    def check_leftovers(
+        self,
+        folder: Path,
+        meant: Sequence[str],
+        ending: Ending,
+        again: Callable[[], object],
+        blame: Callable[[str], None],
+    ) -> None:
+        """Look for the secret in the temporary folder and beside the results.
+
+        What was killed may leave files for their owner only, which the next run removes.
+        """
+        for path in self.secret.files(self.temporary):
+            blame(f"{path.name} in the temporary folder")
+            path.unlink()
+        beside = self.beside(folder, *meant)
+        for path in filter(self.secret.is_in_file, beside):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if not ending.killed or mode & 0o077:
+                blame(f"{path.name} with mode {mode:o}")
+        if beside:
+            again()
+            for path in self.beside(folder, *meant):
+                blame(f"{path.name} is there after the next run")
 
     def strays_elsewhere(self, since: float) -> Iterator[Path]:
         """Files that hold the secret and were made since then where nobody was told to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import stat
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,18 +94,28 @@ WRITINGS = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reference:
-    """What a writing gives when nothing goes wrong: before, afterwards, said, and how fast."""
+    """What a writing gives when nothing goes wrong.
+
+    Attributes
+    ----------
+    old, new
+        What it finds, and what it leaves.
+    said
+        On standard output.
+    seconds
+        How long it takes.
+    changes, needs
+        How many system calls change files, and how many of them need room.
+    """
 
     old: dict[str, bytes]
     new: dict[str, bytes]
     said: str
     seconds: float
     changes: int
-    """System calls that change files."""
     needs: int
-    """Those of them that need room."""
 
 
 @dataclass(slots=True)
@@ -114,7 +124,8 @@ class FileTrials:
 
     shop: Workshop
     writings: tuple[Writing, ...] = WRITINGS
-    references: dict[str, Reference] = field(default_factory=dict)
+    _references: dict[str, list[Reference]] = field(default_factory=dict)
+    """Two of each: where nothing was before, and where old files are replaced."""
 
     def prepare(self) -> None:
         """Run everything once here, so that it is loaded, and see what it writes."""
@@ -122,59 +133,65 @@ class FileTrials:
         for writing in self.writings:
             with self.shop.folder() as folder:
                 run_here(writing.arguments, folder)
-            self.references[writing.name] = self._reference(writing)
+            with self.shop.folder(old=True) as folder:
+                run(writing.arguments, folder, self.shop.control)
+                old = {} if writing.resumed else _contents(folder, writing)
+            self._references[writing.name] = [self._reference(writing, one) for one in ({}, old)]
 
-    def _reference(self, writing: Writing) -> Reference:
-        control = self.shop.control
-        with self.shop.folder(old=True) as folder:
-            run(writing.arguments, folder, control)
-            old = _contents(folder, writing)
-        with self.shop.folder() as folder:
-            ending = run(writing.arguments, folder, control, Fault(Calls.FILES))
-            changes = len(control.calls)
-            new = _contents(folder, writing)
-        with self.shop.folder() as folder:
-            run(writing.arguments, folder, control, Fault(Calls.SPACE))
-            needs = len(control.calls)
-        if ending.status not in (0, 1) or not new or not needs:
+    def _reference(self, writing: Writing, old: dict[str, bytes]) -> Reference:
+        counts = []
+        for calls in (Calls.FILES, Calls.SPACE):
+            with self._found(old) as folder:
+                ending = run(writing.arguments, folder, self.shop.control, Fault(calls))
+                counts.append(len(self.shop.control.calls))
+                new = _contents(folder, writing)
+        if ending.status not in (0, 1) or not new or not all(counts):
             raise RuntimeError(f"{writing.name} ended with {ending.status}: {ending.err}")
-        return Reference(old, new, ending.out, ending.seconds, changes, needs)
+        return Reference(old, new, ending.out, ending.seconds, *counts)
+
+    @contextlib.contextmanager
+    def _found(self, old: dict[str, bytes]) -> Iterator[Path]:
+        """A folder in which a writing finds old files."""
+        with self.shop.folder() as folder:
+            for name, content in old.items():
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(content)
+            yield folder
 
     def kills(self, count: int) -> Iterator[Tally]:
         """Kill each of them before, in the middle of and after every change, and at random."""
-        for writing, share in self._shares(count):
+        for writing, shares in self._shares(count):
             tally = Tally("killed", writing.name)
-            reference = self.references[writing.name]
-            chosen = self.shop.points(KILLS, reference.changes, (share + 1) // 2)
-            for action, at in chosen:
-                self._try(writing, tally, Fault(Calls.FILES, action, at))
-            for _ in range(share - len(chosen)):
-                self._try(writing, tally, None)
+            for share, reference in zip(shares, self._references[writing.name], strict=True):
+                chosen = self.shop.points(KILLS, reference.changes, (share + 1) // 2)
+                for action, at in chosen:
+                    self._try(writing, reference, tally, Fault(Calls.FILES, action, at))
+                for _ in range(share - len(chosen)):
+                    self._try(writing, reference, tally, None)
             yield tally
 
     def full_disks(self, count: int) -> Iterator[Tally]:
         """Fill the disk at every call that needs room."""
-        for writing, share in self._shares(count):
+        for writing, shares in self._shares(count):
             tally = Tally("disk full", writing.name)
-            needs = self.references[writing.name].needs
-            for action, at in self.shop.points(FULL, needs, share):
-                self._try(writing, tally, Fault(Calls.SPACE, action, at))
+            for share, reference in zip(shares, self._references[writing.name], strict=True):
+                for action, at in self.shop.points(FULL, reference.needs, share):
+                    self._try(writing, reference, tally, Fault(Calls.SPACE, action, at))
             yield tally
 
-    def _shares(self, count: int) -> Iterator[tuple[Writing, int]]:
+    def _shares(self, count: int) -> Iterator[tuple[Writing, tuple[int, int]]]:
+        """How many trials each writing gets: where nothing was before, and where old files are."""
         whole, rest = divmod(count, len(self.writings))
         for place, writing in enumerate(self.writings):
-            yield writing, whole + (place < rest)
+            share = whole + (place < rest)
+            yield writing, (share // 2, share - share // 2)
 
-    def _try(self, writing: Writing, tally: Tally, fault: Fault | None) -> None:
+    def _try(
+        self, writing: Writing, reference: Reference, tally: Tally, fault: Fault | None
+    ) -> None:
         """One trial; without a fault at a chosen call it is killed at a random moment."""
-        reference, shop = self.references[writing.name], self.shop
-        before = shop.chance.random() < 0.5 and not writing.resumed
-        with shop.folder() as folder:
-            if before:
-                for name, content in reference.old.items():
-                    (folder / name).parent.mkdir(exist_ok=True)
-                    (folder / name).write_bytes(content)
+        shop = self.shop
+        with self._found(reference.old) as folder:
             if fault is None:
                 ending = killed_sometime(
                     writing.arguments, folder, shop.control, shop.chance, reference.seconds
@@ -186,18 +203,18 @@ class FileTrials:
                 shop.control.disarm()
             tally.tried += 1
             tally.happened += happened
-            self._look(writing, folder, before, ending, tally, words)
+            self._look(writing, reference, folder, ending, tally, words)
 
     def _look(
         self,
         writing: Writing,
+        reference: Reference,
         folder: Path,
-        before: bool,
         ending: Ending,
         tally: Tally,
         words: str,
     ) -> None:
-        reference, acknowledged = self.references[writing.name], ending.status in (0, 1)
+        acknowledged = ending.status in (0, 1)
         tally.acknowledged += acknowledged
         if not ending.killed and not ending.well_said:
             tally.blame("wrong", f"{words}: status {ending.status}, said {ending.err[-300:]!r}")
@@ -207,8 +224,7 @@ class FileTrials:
             if (again.status in (0, 1), again.out) != (True, reference.said):
                 tally.blame("half", f"{words}: resumed to {again.status}, {again.err[-300:]!r}")
         else:
-            content = _contents(folder, writing)
-            old: dict[str, bytes] = reference.old if before else {}
+            content, old = _contents(folder, writing), reference.old
             for name in sorted({*content, *old, *reference.new}):
                 if content.get(name) not in (old.get(name), reference.new.get(name)):
                     tally.blame("half", f"{words}: {name} is neither the old nor the new one")
@@ -217,24 +233,13 @@ class FileTrials:
         tally.outside += not inside
         if acknowledged and not inside:
             tally.blame("lost", f"{words}: ended with {ending.status}, and it is not there")
-        self._look_for_leftovers(writing, folder, ending, tally, words)
-
-    def _look_for_leftovers(
-        self, writing: Writing, folder: Path, ending: Ending, tally: Tally, words: str
-    ) -> None:
-        shop = self.shop
-        for path in shop.strays(shop.temporary):
-            tally.blame("leftovers", f"{words}: {path.name} in the temporary folder")
-            path.unlink()
-        beside = list(shop.strays(folder, *writing.targets))
-        for path in beside:
-            mode = stat.S_IMODE(path.stat().st_mode)
-            if not ending.killed or mode & 0o077:
-                tally.blame("leftovers", f"{words}: {path.name} with mode {mode:o}")
-        if beside:
-            run(writing.arguments, folder, shop.control)
-            for path in shop.strays(folder, *writing.targets):
-                tally.blame("leftovers", f"{words}: {path.name} is there after the next run")
+        self.shop.check_leftovers(
+            folder,
+            writing.targets,
+            ending,
+            lambda: run(writing.arguments, folder, self.shop.control),
+            lambda file: tally.blame("leftovers", f"{words}: {file}"),
+        )
 
 
 def _contents(folder: Path, writing: Writing) -> dict[str, bytes]:

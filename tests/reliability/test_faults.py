@@ -1,4 +1,4 @@
-"""A slice of `make faults`: kills, full disks, wrong clocks, races. Nothing is lost or half done."""
+"""A slice of `make faults`: kills, full disks, wrong clocks, races. Nothing is lost or half."""
 
 from __future__ import annotations
 
