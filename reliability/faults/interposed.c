@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FILES = 1, SPACE = 2, SOCKETS = 4 };
+enum { FILES = 1, SPACE = 2, SOCKETS = 4, GROWTH = 8 };
 enum { NOTHING, KILL_BEFORE, KILL_HALFWAY, KILL_AFTER, FULL, FULL_HALFWAY };
 
 static struct {
@@ -57,7 +57,7 @@ static int due(int kind, char call) {
     if (now <= (long)sizeof control->calls) control->calls[now - 1] = call;
     if (!control->at || now < control->at) return NOTHING;
     if (action >= FULL) {
-        if (!(kind & SPACE)) return NOTHING;
+        if (!(kind & (SPACE | GROWTH))) return NOTHING;
         control->done = 1;
         return now == control->at ? action : FULL; /* full from here on */
     }
@@ -71,12 +71,29 @@ static void die(void) {
     for (;;) pause();
 }
 
-static int kind_of(int file, int regular) {
-    struct stat found;
-    int before = errno, failed = fstat(file, &found);
+/* What a call on an open file is; `end` is where it would end, or -1 if it needs no room. */
+static int kind_of(int file, off64_t end) {
+    struct stat64 found;
+    int before = errno, failed = fstat64(file, &found);
     errno = before;
     if (failed) return 0;
-    return S_ISREG(found.st_mode) ? regular : S_ISSOCK(found.st_mode) ? SOCKETS : 0;
+    if (S_ISSOCK(found.st_mode)) return SOCKETS;
+    if (!S_ISREG(found.st_mode)) return 0;
+    return end < 0 ? FILES : end > found.st_size ? FILES | SPACE | GROWTH : FILES | SPACE;
+}
+
+static off64_t here(int file) {
+    int before = errno;
+    off64_t at = fcntl(file, F_GETFL) & O_APPEND ? lseek64(file, 0, SEEK_END)
+                                                 : lseek64(file, 0, SEEK_CUR);
+    errno = before;
+    return at < 0 ? 0 : at;
+}
+
+static off64_t sum(const struct iovec *parts, int count) {
+    off64_t size = 0;
+    for (int part = 0; part < count; part++) size += parts[part].iov_len;
+    return size;
 }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -93,9 +110,9 @@ static int kind_of(int file, int regular) {
     }
 
 /* A call that writes `size` bytes, perhaps half of them. */
-#define PART(name, call, parameters, arguments, half)         \
+#define PART(name, call, start, parameters, arguments, half)  \
     ssize_t name parameters {                                 \
-        int kinds = kind_of(file, FILES | SPACE), what = kinds ? due(kinds, call) : NOTHING; \
+        int kinds = kind_of(file, (start) + (off64_t)size), what = kinds ? due(kinds, call) : NOTHING; \
         if (what == KILL_BEFORE) die();                       \
         if (what == KILL_HALFWAY) { if (size > 1) REAL(name) half; die(); } \
         if (what == FULL_HALFWAY && size > 1) return REAL(name) half; \
@@ -105,38 +122,38 @@ static int kind_of(int file, int regular) {
         return result;                                        \
     }
 
-PART(write, 'w', (int file, const void *from, size_t size), (file, from, size),
+PART(write, 'w', here(file), (int file, const void *from, size_t size), (file, from, size),
      (file, from, size / 2))
-PART(pwrite, 'w', (int file, const void *from, size_t size, off_t at), (file, from, size, at),
+PART(pwrite, 'w', at, (int file, const void *from, size_t size, off_t at), (file, from, size, at),
      (file, from, size / 2, at))
-PART(pwrite64, 'w', (int file, const void *from, size_t size, off64_t at), (file, from, size, at),
+PART(pwrite64, 'w', at, (int file, const void *from, size_t size, off64_t at), (file, from, size, at),
      (file, from, size / 2, at))
-PART(send, 's', (int file, const void *from, size_t size, int how), (file, from, size, how),
+PART(send, 's', 0, (int file, const void *from, size_t size, int how), (file, from, size, how),
      (file, from, size / 2, how))
-WHOLE(ssize_t, writev, kind_of(file, FILES | SPACE), 'w', (int file, const struct iovec *v, int n),
-      (file, v, n))
-WHOLE(ssize_t, pwritev, kind_of(file, FILES | SPACE), 'w',
+WHOLE(ssize_t, writev, kind_of(file, here(file) + sum(v, n)), 'w',
+      (int file, const struct iovec *v, int n), (file, v, n))
+WHOLE(ssize_t, pwritev, kind_of(file, at + sum(v, n)), 'w',
       (int file, const struct iovec *v, int n, off_t at), (file, v, n, at))
-WHOLE(ssize_t, pwritev64, kind_of(file, FILES | SPACE), 'w',
+WHOLE(ssize_t, pwritev64, kind_of(file, at + sum(v, n)), 'w',
       (int file, const struct iovec *v, int n, off64_t at), (file, v, n, at))
-WHOLE(int, fsync, kind_of(file, FILES), 'f', (int file), (file))
-WHOLE(int, fdatasync, kind_of(file, FILES), 'f', (int file), (file))
-WHOLE(int, ftruncate, kind_of(file, FILES), 't', (int file, off_t size), (file, size))
-WHOLE(int, ftruncate64, kind_of(file, FILES), 't', (int file, off64_t size), (file, size))
-WHOLE(int, fchmod, kind_of(file, FILES), 'm', (int file, mode_t mode), (file, mode))
+WHOLE(int, fsync, kind_of(file, -1), 'f', (int file), (file))
+WHOLE(int, fdatasync, kind_of(file, -1), 'f', (int file), (file))
+WHOLE(int, ftruncate, kind_of(file, -1), 't', (int file, off_t size), (file, size))
+WHOLE(int, ftruncate64, kind_of(file, -1), 't', (int file, off64_t size), (file, size))
+WHOLE(int, fchmod, kind_of(file, -1), 'm', (int file, mode_t mode), (file, mode))
 WHOLE(int, chmod, FILES, 'm', (const char *path, mode_t mode), (path, mode))
 WHOLE(int, rename, FILES, 'r', (const char *from, const char *to), (from, to))
 WHOLE(int, renameat, FILES, 'r', (int a, const char *from, int b, const char *to),
       (a, from, b, to))
-WHOLE(int, link, FILES | SPACE, 'l', (const char *from, const char *to), (from, to))
+WHOLE(int, link, FILES | SPACE | GROWTH, 'l', (const char *from, const char *to), (from, to))
 WHOLE(int, unlink, FILES, 'u', (const char *path), (path))
 WHOLE(int, unlinkat, FILES, 'u', (int at, const char *path, int how), (at, path, how))
-WHOLE(int, mkdir, FILES | SPACE, 'd', (const char *path, mode_t mode), (path, mode))
+WHOLE(int, mkdir, FILES | SPACE | GROWTH, 'd', (const char *path, mode_t mode), (path, mode))
 
 /* Its errors are returned. */
 #define ROOM(name, type)                                      \
     int name(int file, type at, type size) {                  \
-        int what = due(FILES | SPACE, 'a');                   \
+        int what = due(FILES | SPACE | GROWTH, 'a');                   \
         if (what == KILL_BEFORE || what == KILL_HALFWAY) die(); \
         if (what >= FULL) return ENOSPC;                      \
         int result = REAL(name)(file, at, size);              \
@@ -157,7 +174,7 @@ ROOM(posix_fallocate64, off64_t)
             va_end(rest);                                     \
         }                                                     \
         int changes = (how & (O_CREAT | O_TRUNC)) || (how & O_TMPFILE) == O_TMPFILE; \
-        int what = changes ? due(how & O_TRUNC && !(how & O_CREAT) ? FILES : FILES | SPACE, 'o') \
+        int what = changes ? due(how & O_TRUNC && !(how & O_CREAT) ? FILES : FILES | SPACE | GROWTH, 'o') \
                            : NOTHING;                         \
         if (what == KILL_BEFORE || what == KILL_HALFWAY) die(); \
         if (what >= FULL) { errno = ENOSPC; return -1; }      \

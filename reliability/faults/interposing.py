@@ -30,6 +30,8 @@ class Calls(enum.IntFlag):
     """Those of them that need room on the disk."""
     SOCKETS = 4
     """What is sent to, or was received from, a server."""
+    GROWTH = 8
+    """What makes a file or makes one larger; a file that is written over keeps its room."""
 
 
 class Action(enum.IntEnum):

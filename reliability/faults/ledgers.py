@@ -31,6 +31,9 @@ JUMPS = (-3650 * DAY, -DAY, -3600, -2, 2, 3600, DAY, 3650 * DAY)
 RETRIED = 0.3
 """The share of commits not acknowledged that are tried again."""
 
+REASON = 10_000
+"""Bytes of the reason that is given with each commit."""
+
 REUSED = 20
 """How many trials share a ledger on a server, where a new one is slow to make."""
 
@@ -129,7 +132,9 @@ class CommitTrials:
     @contextlib.contextmanager
     def _case(self, *, new: bool = False) -> Iterator[Case]:
         with self.shop.folder() as folder:
-            place, why = self.storage.place(folder, new=new), f"trial {next(self._numbers)}"
+            place, shop = self.storage.place(folder, new=new), self.shop
+            # Long and without pattern, so that the database has to grow for it.
+            why = f"trial {next(self._numbers)} {shop.chance.randbytes(REASON).hex()}"
             if self.shop.chance.random() < 0.5:  # something of the same name is to be replaced
                 for file in self._old_files():
                     shutil.copy(file, folder)
@@ -242,11 +247,16 @@ class CommitTrials:
                 tally.blame("wrong", f"{fault}: no word of the disk in {ending.err!r}")
         yield tally
         if isinstance(self.storage, OnPostgres):
-            tally = Tally("disk of server full", self.storage.name)
-            calls = self._calls(Calls.SPACE, self.storage.control, EVERYBODY)
-            for action, at in self.shop.points(FULL, calls, served):
-                self._with_server(self.storage, Fault(Calls.SPACE, action, at), tally)
-            yield tally
+            yield self._full_servers(self.storage, served)
+
+    def _full_servers(self, storage: OnPostgres, count: int) -> Tally:
+        """The server's disk: mostly tables that cannot grow, sometimes its log, when it crashes."""
+        tally = Tally("disk of server full", storage.name)
+        for calls, share in ((Calls.GROWTH, count - count // 8), (Calls.SPACE, count // 8)):
+            made = self._calls(calls, storage.control, EVERYBODY)
+            for action, at in self.shop.points(FULL, made, share):
+                self._with_server(storage, Fault(calls, action, at), tally)
+        return tally
 
     # Clocks ---------------------------------------------------------------------------------------
 

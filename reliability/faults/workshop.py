@@ -128,9 +128,9 @@ class Workshop:
         """Files that hold the secret and were made since then where nobody was told to."""
         for place in map(Path, ("/tmp", "/var/tmp", "/dev/shm")):
             for path in place.iterdir() if place.is_dir() else ():
-                if path.name.startswith(PREFIX) or path.lstat().st_ctime < since:
-                    continue
-                yield from self.secret.files(path)
+                with contextlib.suppress(FileNotFoundError):  # other programs' files come and go
+                    if path.is_file() and path.stat().st_ctime >= since:
+                        yield from self.secret.files(path)
 
     def points(self, actions: Sequence[Action], calls: int, count: int) -> list[tuple[Action, int]]:
         """So many chosen points: all of them in turn, in random order."""
