@@ -34,17 +34,14 @@ RETRIED = 0.3
 REASON = 10_000
 """Bytes of the reason that is given with each commit."""
 
-REUSED = 20
-"""How many trials share a ledger on a server, where a new one is slow to make."""
-
 
 class Storage(Protocol):
     """Where ledgers are kept."""
 
     name: str
 
-    def place(self, folder: Path, *, new: bool = False) -> str:
-        """A ledger for a trial in this folder, with an entry in it, or more unless it is new."""
+    def place(self, folder: Path) -> str:
+        """A ledger for a trial in this folder, in which nothing was released."""
         ...
 
 
@@ -56,7 +53,7 @@ class OnSqlite:
     name: str = "sqlite"
     _template: Path | None = None
 
-    def place(self, folder: Path, *, new: bool = False) -> str:  # noqa: ARG002
+    def place(self, folder: Path) -> str:
         """A copy of one ledger."""
         if self._template is None:
             self._template = self.shop.root / "template.ledger"
@@ -75,11 +72,10 @@ class OnPostgres:
     """What is done to the server's processes."""
     name: str = "postgres"
     _place: str = ""
-    _uses: Iterator[int] = field(default_factory=itertools.count)
 
-    def place(self, folder: Path, *, new: bool = False) -> str:  # noqa: ARG002
-        """A ledger that was used a few times."""
-        if next(self._uses) % REUSED == 0 or new:
+    def place(self, folder: Path) -> str:  # noqa: ARG002
+        """The ledger of the last trial, if nothing came into it."""
+        if not self._place or len(Ledger.open(self._place).history()) > 1:
             self._place = self.server.shared()
             run_here(_init(self._place), self.shop.root / "new")
         return self._place
@@ -130,9 +126,9 @@ class CommitTrials:
             self._seconds = run(case.arguments, case.folder, self.shop.control).seconds
 
     @contextlib.contextmanager
-    def _case(self, *, new: bool = False) -> Iterator[Case]:
+    def _case(self) -> Iterator[Case]:
         with self.shop.folder() as folder:
-            place, shop = self.storage.place(folder, new=new), self.shop
+            place, shop = self.storage.place(folder), self.shop
             # Long and without pattern, so that the database has to grow for it.
             why = f"trial {next(self._numbers)} {shop.chance.randbytes(REASON).hex()}"
             if self.shop.chance.random() < 0.5:  # something of the same name is to be replaced
@@ -267,7 +263,7 @@ class CommitTrials:
             moved = JUMPS[number % len(JUMPS)]
             confirmed = shop.chance.random() < 0.3
             words = f"moved by {moved} s{', confirmed' if confirmed else ''}"
-            with self._case(new=True) as case:
+            with self._case() as case:
                 more = ("--confirm-time",) if confirmed else ()
                 now = datetime.now(UTC)
                 shop.control.turn_clock(moved)
