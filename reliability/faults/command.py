@@ -60,12 +60,14 @@ def _run_interposed(arguments: Sequence[str] | None) -> int:
         root = Path(name)
         root.chmod(0o755)
         control, library = Control(root / "control"), build_library(root)
-        (root / "shared").mkdir()
+        for shared in ("shared", "cache"):
+            (root / shared).mkdir()
         environment = {
             **os.environ,
             **control.environment(library),
             ROOT: name,
             "TMPDIR": str(root / "shared"),
+            "XDG_CACHE_HOME": str(root / "cache"),
             # Threads do not survive a fork, and files of Python itself would be counted.
             "OPENBLAS_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "1",

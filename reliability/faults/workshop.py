@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import itertools
+import os
 import random
 import shutil
 import stat
@@ -107,22 +108,30 @@ class Workshop:
         again: Callable[[], object],
         blame: Callable[[str], None],
     ) -> None:
-        """Look for the secret in the temporary folder and beside the results.
+        """Look for the secret in the temporary folder, beside the results and in the cache.
 
         What was killed may leave files for their owner only, which the next run removes.
         """
+        cache = Path(os.environ["XDG_CACHE_HOME"])
         for path in self.secret.files(self.temporary):
             blame(f"{path.name} in the temporary folder")
             path.unlink()
-        beside = self.beside(folder, *meant)
+        beside = [*self.beside(folder, *meant), *self.beside(cache)]
         for path in filter(self.secret.is_in_file, beside):
-            mode = stat.S_IMODE(path.stat().st_mode)
-            if not ending.killed or mode & 0o077:
-                blame(f"{path.name} with mode {mode:o}")
+            if not ending.killed or not self._is_private(path):
+                blame(f"{path.name} with mode {stat.S_IMODE(path.stat().st_mode):o}")
         if beside:
             again()
-            for path in self.beside(folder, *meant):
+            for path in (*self.beside(folder, *meant), *self.beside(cache)):
                 blame(f"{path.name} is there after the next run")
+
+    def _is_private(self, path: Path) -> bool:
+        """Whether nobody else can read a file, because of its mode or that of a folder."""
+        inside = path.relative_to(self.root).parents
+        every = [path, *(self.root / folder for folder in inside if folder != Path())]
+        # The folder of a trial is private only because it was made as a temporary one.
+        shown = [one for one in every if one.parent != self.root / "trials"]
+        return any(not stat.S_IMODE(one.stat().st_mode) & 0o077 for one in shown)
 
     def strays_elsewhere(self, since: float) -> Iterator[Path]:
         """Files that hold the secret and were made since then where nobody was told to."""
