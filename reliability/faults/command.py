@@ -9,14 +9,15 @@ import argparse
 import contextlib
 import json
 import os
-import subprocess
+import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from reliability.faults.interposing import Control, build_library
 from reliability.faults.workshop import PREFIX, Workshop
@@ -34,8 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     root = os.environ.get(ROOT)
     if root is None:
-        return _run_interposed(arguments)
-    return _run(options, Path(root))
+        _start_again(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return _run(options, Path(root))
+    finally:
+        shutil.rmtree(root)
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -54,28 +59,26 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _run_interposed(arguments: Sequence[str] | None) -> int:
-    """Start again, with the library that meets system calls before the C library does."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-        root = Path(name)
-        root.chmod(0o755)
-        control, library = Control(root / "control"), build_library(root)
-        for shared in ("shared", "cache"):
-            (root / shared).mkdir()
-        environment = {
-            **os.environ,
-            **control.environment(library),
-            ROOT: name,
-            "TMPDIR": str(root / "shared"),
-            "XDG_CACHE_HOME": str(root / "cache"),
-            # Threads do not survive a fork, and files of Python itself would be counted.
-            "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "SOURCE_DATE_EPOCH": "1800000000",
-        }
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        command = [sys.executable, "-m", "reliability.faults", *given]
-        return subprocess.run(command, env=environment, check=False).returncode
+def _start_again(arguments: Sequence[str]) -> NoReturn:
+    """Become a process with the library that meets system calls before the C library does."""
+    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    root.chmod(0o755)
+    control, library = Control(root / "control"), build_library(root)
+    for shared in ("shared", "cache"):
+        (root / shared).mkdir()
+    environment = {
+        **os.environ,
+        **control.environment(library),
+        ROOT: str(root),
+        "TMPDIR": str(root / "shared"),
+        "XDG_CACHE_HOME": str(root / "cache"),
+        # Threads do not survive a fork, and files of Python itself would be counted.
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "SOURCE_DATE_EPOCH": "1800000000",
+    }
+    command = [sys.executable, "-m", "reliability.faults", *arguments]
+    os.execve(sys.executable, command, environment)
 
 
 def _run(options: argparse.Namespace, root: Path) -> int:
