@@ -267,3 +267,22 @@ def test_labels_that_no_file_can_hold_are_refused(tmp_path, label):
     with pytest.raises(cb.InvalidInput, match=r"rename it|shorten it"):
         cb.write_release(release, tmp_path / "r.toml")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [(), ("--records", "--weight", "w"), ("--variables", "a,b")])
+def test_a_table_without_its_header_shows_no_count(run, here, options):
+    (here / "bare.csv").write_text("Alpha,Low,918273\nAlpha,High,3\n", "utf-8")
+    err = refused(run, "audit", "bare.csv", "[Alpha]", *options)
+    assert "918273" not in err
+    assert "'Alpha', 'Low'" in err
+
+
+def test_a_pipe_is_read_once(here):
+    """Reading it again would wait for a writer who has gone."""
+    os.mkfifo(here / "pipe.csv")
+    text = "a,b,count\nx,p,3\nx,q,5\ny,p,2\ny,q,4\n"
+    with subprocess.Popen(["sh", "-c", f"printf '{text}' > pipe.csv"], cwd=here) as writer:
+        done = program("synthesize", "pipe.csv", "[a]", "-o", "made", "--seconds", "5")
+        assert writer.wait(timeout=30) == 0
+    assert done.returncode == 0, done.stderr
+    assert (here / "made" / "synthetic-1.csv").exists()
