@@ -240,7 +240,10 @@ def judged(release, ends):
 
 def written(release, ends):
     del ends
-    made = cb.bounds(release, seconds=20).certificate()
+    found = cb.bounds(release, seconds=20)
+    if found.evidence is not cb.Evidence.EXACT:
+        return
+    made = found.certificate()
     assert not cb.verify_certificate(json.loads(json.dumps(made))).problems
 
 
@@ -288,17 +291,17 @@ def test_contradictions_are_seen_or_refused(kind, size):
     assert not answered(lambda: cb.count_tables(release))
 
 
-@given(sizes(), sizes())
-def test_tables(one, other):
+@given(sizes(), sizes(), st.sampled_from(["[a]", "[a,b]~5", "[b|a]", "[b|a]@2", "[a]<5"]))
+@settings(max_examples=12)
+def test_tables(one, other, said):
     table = cb.Table(SQUARE, [[one, other], [1, 0]])
     assert table.total == one + other + 1
     assert table.margin("a").counts.tolist() == [one + other, 1]
     assert table.margin("b").counts.tolist() == [one + 1, other]
     assert table.merge("b", {"xy": ["x", "y"]}).counts.tolist() == [[one + other], [1]]
-    for said in ("[a]", "[a,b]~5", "[b|a]", "[b|a]@2", "[a]<5"):
-        release = cb.publish(table, said)
-        assert answered(lambda release=release: cb.violations(release, table)) in ([], None)
-        answered(lambda release=release: cb.audit(table, release, seconds=5))
+    release = cb.publish(table, said)
+    assert answered(lambda: cb.violations(release, table)) in ([], None)
+    answered(lambda: cb.audit(table, release, seconds=2))
 
 
 def test_a_bound_beside_a_cell_without_one():
