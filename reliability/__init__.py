@@ -1,0 +1,1 @@
+"""What keeps the library reliable: machinery that breaks it on purpose and counts what holds."""

@@ -1,0 +1,400 @@
+"""Tests run against mutants: one warm process that collects them once and forks for each mutant."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from reliability.mutants.operators import Mutant, mutated_tree
+from reliability.mutants.patching import Functions, forget, functions_of, replace, serve
+
+__all__ = ["Court", "Fate", "Plan", "run"]
+
+KILLED, TIMEOUT, SURVIVED = "killed", "timeout", "survived"
+
+EXAMPLES = 50
+"""Examples of each property test: enough to notice a fault that shows in one of twenty."""
+
+SLOWER, GRACE = 3.0, 3.0
+"""A test may take this many times its clean processor time, and so many seconds more."""
+
+WALL = 20.0
+"""Of elapsed time it may take this many times more: others use the machine too."""
+
+MEMORY = 8 * 2**30
+"""Address space that a mutant may take beyond what there is."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run: sources under `source`, tests, the mutants, and how many at once."""
+
+    root: Path
+    source: Path
+    modules: tuple[Path, ...]
+    tests: tuple[Path, ...]
+    mutants: tuple[Mutant, ...]
+    without: str = ""
+    workers: int = 1
+    seconds: float = 20.0
+    """Clean processor time of the tests that one mutant has to pass, at most."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a mutant, and which test noticed it."""
+
+    mutant: Mutant
+    outcome: str
+    by: str
+    tests: int
+    seconds: float
+
+
+@dataclass
+class Clean:
+    """What the tests do without any mutant: seconds of each, and the lines that each touches."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    lines: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+
+    def touching(self, file: str, first: int, last: int, most: float) -> list[str]:
+        """Tests that touch some line, fastest first, as many as there is time for."""
+        wanted = {(file, line) for line in range(first, last + 1)}
+        return self._within(most, (name for name, seen in self.lines.items() if seen & wanted))
+
+    def importing(self, file: str, most: float) -> list[str]:
+        """Tests that touch any line of a file."""
+        names = (n for n, seen in self.lines.items() if any(one == file for one, _ in seen))
+        return self._within(most, names)
+
+    def _within(self, most: float, names: Iterable[str]) -> list[str]:
+        chosen: list[str] = []
+        spent = 0.0
+        for name in sorted(names, key=lambda one: self.seconds[one]):
+            spent += self.seconds[name]
+            if chosen and spent > most:
+                break
+            chosen.append(name)
+        return chosen
+
+
+def run(plan: Plan, tell: Callable[[str], None] = print) -> list[Fate]:
+    """The fate of every mutant; an error if the tests do not pass without any."""
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    settings.register_profile(
+        "mutants",
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.explicit, Phase.generate),
+    )
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.path.insert(0, str(plan.source))  # and not what may be installed
+    court = Court(plan, tell)
+    status = pytest.main([*_options(plan), *map(str, plan.tests)], plugins=[court])
+    if court.problem or len(court.fates) < len(plan.mutants):
+        raise RuntimeError(court.problem or f"pytest ended with {status!r}")
+    return court.fates
+
+
+def _options(plan: Plan) -> list[str]:
+    chosen = ["-k", plan.without] if plan.without else []
+    quiet = ["-qq", "--no-header", "--no-summary", "--capture=sys"]
+    # Hypothesis is there before pytest could rewrite its assertions, and has none to rewrite.
+    calm = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    alone = ["-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={plan.root}"]
+    return [*quiet, *calm, *alone, *chosen]
+
+
+class Court:
+    """A plugin of pytest: where the tests would be run, the mutants are."""
+
+    def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
+        self.plan = plan
+        self.fates: list[Fate] = []
+        self.problem = ""
+        self._tell = tell
+        self._clean = Clean()
+        self._functions: Functions = {}
+        self._files = frozenset(map(str, plan.modules))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Learn what the tests do, then try every mutant."""
+        if session.testsfailed:
+            self.problem = "tests could not be collected"
+            return True
+        items = {item.nodeid: item for item in session.items}
+        self._learn(items)
+        if not self.problem:
+            self._functions = functions_of(self._files)
+            self._check_imports()
+        if not self.problem:
+            self._try_all(items)
+        return True
+
+    def _learn(self, items: dict[str, pytest.Item]) -> None:
+        """Run the tests once to see what they touch, once more in the order of a mutant."""
+        begun = time.monotonic()
+        seen = _told(lambda: _examined(list(items.values()), self._files))
+        if self._failed(seen):
+            return
+        for name in seen["modules"]:  # so that no mutant has to wait for them
+            if name not in sys.modules and not name.startswith("__"):
+                importlib.import_module(name)
+        self._clean.seconds = dict(seen["seconds"])
+        self._clean.lines = {
+            name: {(file, line) for file, line in lines}
+            for name, lines in seen["lines"].items()
+            if lines
+        }
+        order = self._clean._within(float("inf"), self._clean.lines)
+        again = _told(lambda: _examined([items[name] for name in order], frozenset()))
+        if self._failed(again):
+            return
+        self._clean.seconds.update(again["seconds"])
+        spent = sum(self._clean.seconds[name] for name in order)
+        self._tell(
+            f"{len(order)} of {len(items)} tests touch it and pass in {spent:.0f} s of processor "
+            f"time; learned in {time.monotonic() - begun:.0f} s"
+        )
+
+    def _failed(self, told: dict[str, Any]) -> bool:
+        if told.get("failed", "the process died"):
+            self.problem = f"without any mutant: {told.get('failed', 'the process died')}"
+        return bool(self.problem)
+
+    def _check_imports(self) -> None:
+        """Where mutants need a new import: the tests must pass after one of the same code."""
+        needed = [one for one in self.plan.mutants if one.function is None]
+        names = {name for one in needed for name in self._tests_for(one)}
+        if not names:
+            return
+        path = self._path(needed[0])
+        tree = mutated_tree(path.read_text(), None)
+        order = self._clean._within(float("inf"), names)
+        self._failed(_told(lambda: self._imported(path, tree, order)))
+
+    def _path(self, mutant: Mutant) -> Path:
+        return self.plan.source / mutant.module
+
+    def _tests_for(self, mutant: Mutant) -> list[str]:
+        file = str(self._path(mutant))
+        if mutant.function is None:
+            return self._clean.importing(file, self.plan.seconds)
+        return self._clean.touching(file, mutant.first, mutant.last, self.plan.seconds)
+
+    def _try_all(self, items: dict[str, pytest.Item]) -> None:
+        waiting = list(reversed(self.plan.mutants))
+        running: dict[int, tuple[Mutant, _Child, list[str]]] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.plan.workers:
+                    mutant = waiting.pop()
+                    names = self._tests_for(mutant)
+                    if not names:
+                        self._note(Fate(mutant, SURVIVED, "no test touches it", 0, 0.0))
+                        continue
+                    child = _Child(lambda m=mutant, n=names: self._tried(m, n, items))  # type: ignore[misc]
+                    running[child.pid] = mutant, child, names
+                if running:
+                    pid, status = os.wait()
+                    if pid in running:
+                        mutant, child, names = running.pop(pid)
+                        self._note(_fate(mutant, child, status, names))
+        finally:
+            for _, child, _ in running.values():
+                child.end()
+
+    def _note(self, fate: Fate) -> None:
+        self.fates.append(fate)
+        done = f"{len(self.fates)}/{len(self.plan.mutants)}"
+        at = f"{fate.mutant.module}:{fate.mutant.first}"
+        self._tell(f"{done} {fate.outcome} {fate.seconds:.1f} s {at} {fate.mutant.change}")
+
+    def _tried(self, mutant: Mutant, names: list[str], items: dict[str, pytest.Item]) -> Any:
+        """In a child: with the mutant in place, the first test that fails."""
+        path = self._path(mutant)
+        if replace(mutant, path, self._functions):
+            return _examined([items[name] for name in names], limits=self._clean.seconds)
+        return self._imported(path, mutated_tree(path.read_text(), mutant.number), names)
+
+    def _imported(self, path: Path, tree: Any, names: list[str]) -> Any:
+        """In a child: the same after a new import."""
+        root = self.plan.root
+        forget([self.plan.source, root / "tests", *{test.parent for test in self.plan.tests}])
+        module = ".".join(path.relative_to(self.plan.source).with_suffix("").parts)
+        serve(module, path, tree)
+        inner = _Again(names, self._clean.seconds)
+        arguments = [str(root / name) for name in names]
+        pytest.main([*_options(self.plan), *arguments], plugins=[inner])
+        return inner.told
+
+
+class _Again:
+    """A plugin that runs collected tests in a given order, within their limits."""
+
+    def __init__(self, names: list[str], limits: dict[str, float]) -> None:
+        self.told: dict[str, Any] = {"failed": "the import"}
+        self._names = names
+        self._limits = limits
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if not session.testsfailed:
+            items = {item.nodeid: item for item in session.items}
+            order = [items[name] for name in self._names if name in items]
+            self.told = _examined(order, limits=self._limits)
+        return True
+
+
+def _examined(
+    items: Sequence[pytest.Item],
+    files: frozenset[str] = frozenset(),
+    limits: dict[str, float] | None = None,
+) -> dict[str, Any]:
+    """Run tests in this process until one fails: who failed, seconds, and the lines of files."""
+    told: dict[str, Any] = {"failed": "", "seconds": {}, "lines": {}}
+    if not items:
+        return told
+    reports = _Reports()
+    items[0].config.pluginmanager.register(reports)
+    with _traced(files) as seen:
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if limits is not None:
+                allowed = limits[item.nodeid] * SLOWER + GRACE
+                signal.setitimer(signal.ITIMER_PROF, allowed)
+                signal.setitimer(signal.ITIMER_REAL, allowed * WALL)
+            begun = time.process_time()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if reports.failed:
+                told["failed"] = item.nodeid + reports.why
+                break
+            told["seconds"][item.nodeid] = time.process_time() - begun
+            told["lines"][item.nodeid] = list(seen)
+            seen.clear()
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    told["modules"] = list(sys.modules)
+    return told
+
+
+class _Reports:
+    """A plugin that remembers whether a test failed."""
+
+    def __init__(self) -> None:
+        self.failed = False
+        self.why = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = True
+            self.why = f"\n{report.longreprtext}"
+
+
+@contextmanager
+def _traced(files: frozenset[str]) -> Iterator[set[tuple[str, int]]]:
+    """Lines of some files that are run, as a set that grows."""
+    seen: set[tuple[str, int]] = set()
+
+    def passed(frame: FrameType, event: str, _argument: object) -> Any:
+        if event == "line":
+            seen.add((frame.f_code.co_filename, frame.f_lineno))
+        return passed
+
+    def entered(frame: FrameType, _event: str, _argument: object) -> Any:
+        return passed if frame.f_code.co_filename in files else None
+
+    if files:
+        threading.settrace(entered)
+        sys.settrace(entered)
+    try:
+        yield seen
+    finally:
+        if files:
+            sys.settrace(None)
+            threading.settrace(None)
+
+
+class _Child:
+    """A forked process that runs something and tells what came of it in a file."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+        self._begun = time.monotonic()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._work(work)
+
+    def _work(self, work: Callable[[], Any]) -> None:
+        try:
+            os.setpgid(0, 0)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(nothing, descriptor)
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = str(self._folder)
+            os.environ["TMPDIR"] = tempfile.tempdir = str(self._folder)
+            told = work()
+        except BaseException as problem:
+            told = {"failed": repr(problem)}
+        try:
+            (self._folder / "told.json").write_text(json.dumps(told))
+        finally:
+            os._exit(0)
+
+    def told(self) -> tuple[dict[str, Any], float]:
+        """What it told and how long it took, once it has ended; nothing of it is left."""
+        file = self._folder / "told.json"
+        found = json.loads(file.read_text()) if file.exists() else {}
+        self._clear()
+        return found, time.monotonic() - self._begun
+
+    def end(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self._clear()
+
+    def _clear(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # what it may have started
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _told(work: Callable[[], Any]) -> dict[str, Any]:
+    child = _Child(work)
+    os.waitpid(child.pid, 0)
+    return child.told()[0]
+
+
+def _fate(mutant: Mutant, child: _Child, status: int, names: list[str]) -> Fate:
+    told, seconds = child.told()
+    if os.WIFSIGNALED(status):
+        late = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM)
+        by = f"signal {os.WTERMSIG(status)}"
+        return Fate(mutant, TIMEOUT if late else KILLED, by, len(names), seconds)
+    failed = told.get("failed", "no answer")
+    outcome = KILLED if failed else SURVIVED
+    return Fate(mutant, outcome, failed.split("\n", 1)[0], len(names), seconds)
