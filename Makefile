@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := src/cellbounds/papers/data/delinquent.csv
 
-.PHONY: demo test test-long check lint bench bench-quick clean
+.PHONY: demo test test-long check lint bench bench-quick mutants clean
 
 demo: .venv/.base
 	@echo '$$ cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent'
@@ -27,6 +27,9 @@ bench: .venv/.bench
 
 bench-quick: .venv/.bench
 	$(BIN)/python -m benchmarks --quick -o build/benchmarks
+
+mutants: .venv/.test
+	$(BIN)/python -m reliability.mutants $(if $(AREA),--area $(AREA))
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

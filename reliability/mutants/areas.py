@@ -47,11 +47,11 @@ AREAS = {
             _within("constraints"),
             _tests(
                 unit="linear_statements margins inconsistent shortcuts nested_sums groupings "
-                "conditional rounding certificates explaining_mixtures contradictions "
-                "grouped_rates_of_one_conditional bounds_answers general_search",
-                agreement="linear_mixtures mixtures_against_bruteforce",
+                "conditional rounding contradictions bounds_answers",
+                agreement="constraints_against_meaning linear_mixtures mixtures_against_bruteforce",
                 sparse="huge_domains",
             ),
+            without="not many_people and not large_counts_give",
         ),
         Area(
             "rates",
@@ -62,11 +62,12 @@ AREAS = {
             ),
             _tests(
                 unit="offsets_and_sums shortcuts grouped_rates_of_one_conditional conditional "
-                "bounds_answers inconsistent values budgets large_counts asking",
+                "bounds_answers inconsistent values",
                 agreement="conditional_against_bruteforce conditional_against_threephase "
-                "grouped_rates linear_against_linprog",
-                published="document_001",
+                "linear_against_linprog",
             ),
+            without="not cost_free_growth and not knowledge_about_parts_leaves "
+            "and not large_counts_give",
         ),
         Area(
             "judging",

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,8 +30,11 @@ __all__ = ["Court", "Fate", "Plan", "run"]
 
 KILLED, TIMEOUT, SURVIVED = "killed", "timeout", "survived"
 
-EXAMPLES = 50
-"""Examples of each property test: enough to notice a fault that shows in one of twenty."""
+EXAMPLES = 30
+"""Examples of each property test: enough to notice a fault that shows in one of ten."""
+
+QUICK = 0.2
+"""Tests that take less may be run first because they noticed much."""
 
 SLOWER, GRACE = 3.0, 3.0
 """A test may take this many times its clean processor time, and so many seconds more."""
@@ -53,7 +57,7 @@ class Plan:
     mutants: tuple[Mutant, ...]
     without: str = ""
     workers: int = 1
-    seconds: float = 20.0
+    seconds: float = 8.0
     """Clean processor time of the tests that one mutant has to pass, at most."""
 
 
@@ -74,21 +78,28 @@ class Clean:
 
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+    noticed: Counter[str] = field(default_factory=Counter)
 
     def touching(self, file: str, first: int, last: int, most: float) -> list[str]:
         """Tests that touch some line, fastest first, as many as there is time for."""
         wanted = {(file, line) for line in range(first, last + 1)}
-        return self._within(most, (name for name, seen in self.lines.items() if seen & wanted))
+        return self.in_time((name for name, seen in self.lines.items() if seen & wanted), most)
 
     def importing(self, file: str, most: float) -> list[str]:
         """Tests that touch any line of a file."""
         names = (n for n, seen in self.lines.items() if any(one == file for one, _ in seen))
-        return self._within(most, names)
+        return self.in_time(names, most)
 
-    def _within(self, most: float, names: Iterable[str]) -> list[str]:
+    def in_time(self, names: Iterable[str], most: float = float("inf")) -> list[str]:
+        """Tests in the order in which they are run: those that noticed most, then the fastest."""
+
+        def rank(name: str) -> tuple[int, float]:
+            quick = self.seconds[name] < QUICK
+            return (-self.noticed[name] if quick else 0, self.seconds[name])
+
         chosen: list[str] = []
         spent = 0.0
-        for name in sorted(names, key=lambda one: self.seconds[one]):
+        for name in sorted(names, key=rank):
             spent += self.seconds[name]
             if chosen and spent > most:
                 break
@@ -154,28 +165,34 @@ class Court:
     def _learn(self, items: dict[str, pytest.Item]) -> None:
         """Run the tests once to see what they touch, once more in the order of a mutant."""
         begun = time.monotonic()
-        seen = _told(lambda: _examined(list(items.values()), self._files))
-        if self._failed(seen):
+        seen = self._shared_out(list(items.values()), self._files)
+        if self.problem:
             return
-        for name in seen["modules"]:  # so that no mutant has to wait for them
+        for name in sorted({name for told in seen for name in told["modules"]}):
             if name not in sys.modules and not name.startswith("__"):
-                importlib.import_module(name)
-        self._clean.seconds = dict(seen["seconds"])
-        self._clean.lines = {
-            name: {(file, line) for file, line in lines}
-            for name, lines in seen["lines"].items()
-            if lines
-        }
-        order = self._clean._within(float("inf"), self._clean.lines)
-        again = _told(lambda: _examined([items[name] for name in order], frozenset()))
-        if self._failed(again):
-            return
-        self._clean.seconds.update(again["seconds"])
+                importlib.import_module(name)  # so that no mutant has to wait for it
+        for told in seen:
+            self._clean.seconds |= told["seconds"]
+            for name, lines in told["lines"].items():
+                if lines:
+                    self._clean.lines[name] = {(file, line) for file, line in lines}
+        order = self._clean.in_time(self._clean.lines)
+        for told in self._shared_out([items[name] for name in order], frozenset()):
+            self._clean.seconds |= told.get("seconds", {})
         spent = sum(self._clean.seconds[name] for name in order)
         self._tell(
             f"{len(order)} of {len(items)} tests touch it and pass in {spent:.0f} s of processor "
             f"time; learned in {time.monotonic() - begun:.0f} s"
         )
+
+    def _shared_out(self, items: list[pytest.Item], files: frozenset[str]) -> list[dict[str, Any]]:
+        """Run clean tests, shared out among several processes; what they told."""
+        shares = [items[k :: self.plan.workers] for k in range(self.plan.workers)]
+        children = [_Child(lambda own=own: _examined(own, files)) for own in shares]  # type: ignore[misc]
+        for child in children:
+            os.waitpid(child.pid, 0)
+        found = [child.told()[0] for child in children]
+        return [told for told in found if not self._failed(told)]
 
     def _failed(self, told: dict[str, Any]) -> bool:
         if told.get("failed", "the process died"):
@@ -190,7 +207,7 @@ class Court:
             return
         path = self._path(needed[0])
         tree = mutated_tree(path.read_text(), None)
-        order = self._clean._within(float("inf"), names)
+        order = self._clean.in_time(names)
         self._failed(_told(lambda: self._imported(path, tree, order)))
 
     def _path(self, mutant: Mutant) -> Path:
@@ -226,6 +243,8 @@ class Court:
 
     def _note(self, fate: Fate) -> None:
         self.fates.append(fate)
+        if fate.outcome == KILLED:
+            self._clean.noticed[fate.by] += 1
         done = f"{len(self.fates)}/{len(self.plan.mutants)}"
         at = f"{fate.mutant.module}:{fate.mutant.first}"
         self._tell(f"{done} {fate.outcome} {fate.seconds:.1f} s {at} {fate.mutant.change}")
