@@ -46,7 +46,7 @@ AREAS = {
             "constraints",
             _within("constraints"),
             _tests(
-                unit="linear_statements margins inconsistent shortcuts nested_sums groupings "
+                unit="constraints linear_statements margins inconsistent shortcuts nested_sums groupings "
                 "conditional rounding contradictions bounds_answers",
                 agreement="constraints_against_meaning linear_mixtures mixtures_against_bruteforce",
                 sparse="huge_domains",
@@ -74,7 +74,7 @@ AREAS = {
             # The wording of what was decided is no decision.
             _within("risk/policies", without="words"),
             _tests(
-                unit="judging policies risk shared_work large_counts",
+                unit="judging policies risk",
                 agreement="verdicts_against_bruteforce",
             ),
         ),

@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             mutants=tuple(mutants),
             without=area.without,
             workers=options.workers,
+            kept=BUILD / f"{name}-lines.json",
         )
         fates = run(plan, lambda line: print(line, file=sys.__stdout__, flush=True))
         _keep(name, fates, options.seed, among)

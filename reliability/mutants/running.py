@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
@@ -36,8 +37,8 @@ EXAMPLES = 30
 QUICK = 0.2
 """Tests that take less may be run first because they noticed much."""
 
-SLOWER, GRACE = 3.0, 3.0
-"""A test may take this many times its clean processor time, and so many seconds more."""
+SLOWER = 3.0
+"""A test may take this many times its clean processor time, and some seconds more."""
 
 WALL = 20.0
 """Of elapsed time it may take this many times more: others use the machine too."""
@@ -59,6 +60,17 @@ class Plan:
     workers: int = 1
     seconds: float = 8.0
     """Clean processor time of the tests that one mutant has to pass, at most."""
+    grace: float = 3.0
+    """Seconds that a test may take beyond a multiple of its clean time."""
+    kept: Path | None = None
+    """Where it is kept which lines each test touches, until a module or a test changes."""
+
+    def digest(self) -> str:
+        """What the lines that tests touch depend on."""
+        found = hashlib.sha256(repr((self.tests, self.without)).encode())
+        for path in (*sorted(self.source.rglob("*.py")), *self.tests):
+            found.update(path.read_bytes())
+        return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -165,11 +177,16 @@ class Court:
     def _learn(self, items: dict[str, pytest.Item]) -> None:
         """Run the tests once to see what they touch, once more in the order of a mutant."""
         begun = time.monotonic()
-        seen = self._shared_out(list(items.values()), self._files)
+        key = self.plan.digest()
+        kept = self.plan.kept
+        if kept is not None and kept.exists() and json.loads(kept.read_text())["key"] == key:
+            seen = json.loads(kept.read_text())["seen"]
+        else:
+            seen = self._shared_out(list(items.values()), self._files)
         if self.problem:
             return
-        for name in sorted({name for told in seen for name in told["modules"]}):
-            if name not in sys.modules and not name.startswith("__"):
+        for name in dict.fromkeys(name for told in seen for name in told["modules"]):
+            with suppress(ImportError):  # some are made by their packages, in no file
                 importlib.import_module(name)  # so that no mutant has to wait for it
         for told in seen:
             self._clean.seconds |= told["seconds"]
@@ -177,8 +194,12 @@ class Court:
                 if lines:
                     self._clean.lines[name] = {(file, line) for file, line in lines}
         order = self._clean.in_time(self._clean.lines)
-        for told in self._shared_out([items[name] for name in order], frozenset()):
-            self._clean.seconds |= told.get("seconds", {})
+        again = self._shared_out([items[name] for name in order], frozenset())
+        for told in again:
+            self._clean.seconds |= told["seconds"]
+        if kept is not None and not self.problem:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps({"key": key, "seen": seen}))
         spent = sum(self._clean.seconds[name] for name in order)
         self._tell(
             f"{len(order)} of {len(items)} tests touch it and pass in {spent:.0f} s of processor "
@@ -253,8 +274,13 @@ class Court:
         """In a child: with the mutant in place, the first test that fails."""
         path = self._path(mutant)
         if replace(mutant, path, self._functions):
-            return _examined([items[name] for name in names], limits=self._clean.seconds)
+            return _examined([items[name] for name in names], limits=self._limits())
         return self._imported(path, mutated_tree(path.read_text(), mutant.number), names)
+
+    def _limits(self) -> dict[str, float]:
+        """Processor time that each test may take."""
+        seconds = self._clean.seconds
+        return {name: SLOWER * spent + self.plan.grace for name, spent in seconds.items()}
 
     def _imported(self, path: Path, tree: Any, names: list[str]) -> Any:
         """In a child: the same after a new import."""
@@ -262,7 +288,7 @@ class Court:
         forget([self.plan.source, root / "tests", *{test.parent for test in self.plan.tests}])
         module = ".".join(path.relative_to(self.plan.source).with_suffix("").parts)
         serve(module, path, tree)
-        inner = _Again(names, self._clean.seconds)
+        inner = _Again(names, self._limits())
         arguments = [str(root / name) for name in names]
         pytest.main([*_options(self.plan), *arguments], plugins=[inner])
         return inner.told
@@ -298,7 +324,7 @@ def _examined(
     with _traced(files) as seen:
         for item, following in zip(items, [*items[1:], None], strict=True):
             if limits is not None:
-                allowed = limits[item.nodeid] * SLOWER + GRACE
+                allowed = limits[item.nodeid]
                 signal.setitimer(signal.ITIMER_PROF, allowed)
                 signal.setitimer(signal.ITIMER_REAL, allowed * WALL)
             begun = time.process_time()
@@ -366,7 +392,7 @@ class _Child:
 
     def _work(self, work: Callable[[], Any]) -> None:
         try:
-            os.setpgid(0, 0)
+            os.setsid()
             nothing = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(nothing, descriptor)
