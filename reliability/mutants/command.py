@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             mutants=tuple(mutants),
             without=area.without,
             workers=options.workers,
+            seconds=options.seconds,
             kept=BUILD / f"{name}-lines.json",
         )
         fates = run(plan, lambda line: print(line, file=sys.__stdout__, flush=True))
@@ -72,6 +73,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=300, help="mutants of each area")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--seconds", type=float, default=8.0, help="processor time of clean tests for a mutant"
+    )
     parser.add_argument("--least", type=float, default=90.0, help="percent to be noticed")
     parser.add_argument("--only", help="a file with the keys of those of the sample to try")
     return parser.parse_args(arguments)

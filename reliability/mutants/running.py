@@ -179,10 +179,9 @@ class Court:
         begun = time.monotonic()
         key = self.plan.digest()
         kept = self.plan.kept
-        if kept is not None and kept.exists() and json.loads(kept.read_text())["key"] == key:
-            seen = json.loads(kept.read_text())["seen"]
-        else:
-            seen = self._shared_out(list(items.values()), self._files)
+        found = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
+        known = found.get("key") == key
+        seen = found["seen"] if known else self._shared_out(list(items.values()), self._files)
         if self.problem:
             return
         for name in dict.fromkeys(name for told in seen for name in told["modules"]):
@@ -194,12 +193,15 @@ class Court:
                 if lines:
                     self._clean.lines[name] = {(file, line) for file, line in lines}
         order = self._clean.in_time(self._clean.lines)
-        again = self._shared_out([items[name] for name in order], frozenset())
+        if known:
+            again = found["again"]
+        else:
+            again = self._shared_out([items[name] for name in order], frozenset())
         for told in again:
             self._clean.seconds |= told["seconds"]
-        if kept is not None and not self.problem:
+        if kept is not None and not known and not self.problem:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps({"key": key, "seen": seen}))
+            kept.write_text(json.dumps({"key": key, "seen": seen, "again": again}))
         spent = sum(self._clean.seconds[name] for name in order)
         self._tell(
             f"{len(order)} of {len(items)} tests touch it and pass in {spent:.0f} s of processor "
