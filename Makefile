@@ -36,6 +36,10 @@ fuzz: .venv/.test
 faults: .venv/.test
 	$(BIN)/python -m reliability.faults --seed $(or $(SEED),1)
 
+# Faults put into what decides, and the tests that notice; AREA=ledger for one area. Hours.
+mutants: .venv/.test
+	$(BIN)/python -m reliability.mutants $(if $(AREA),--area $(AREA))
+
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.methods.conditional import cells, evaluate, feasible
+from cellbounds.methods.conditional import admissible, cells, evaluate, feasible
 from cellbounds.releases.rounding import round_rows
 from strategies import decimal_text
 from threephase import PlainRow, three_phases
@@ -305,3 +305,18 @@ def test_cost_free_growth_keeps_the_answer_exact(seed):
     release = cb.Release(domain, [cb.Total(total), conditional])
     check_everything(release, total)
     assert all(isinstance(rate, Fraction) for rate in conditional.rates.flat)
+
+
+@settings(max_examples=max(30, settings.default.max_examples // 4))
+@given(row_problems())
+def test_three_phases_in_small_steps(problem):
+    """Everything that is done in pieces for large tables, in pieces of a few sums."""
+    release, total, lower, upper = problem
+    expected = three_phases(plain_rows(release, lower, upper), total)
+    with (
+        # Products of sums below a quarter of this leave it: they are split.
+        patch.multiple(evaluate, SAFE=4 * (total + 1) + 4, _BLOCK=8, _ALONG=3),
+        patch.multiple(admissible, _SHORTEST=8, _LONGEST=16),  # whole bytes
+        patch.multiple(cells, _FIRST=1, _SHORT=2),
+    ):
+        check_agreement(release, expected)

@@ -1,0 +1,97 @@
+"""The areas: what decides, and the tests that should notice when it is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["AREAS", "REPOSITORY", "Area"]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "src" / "cellbounds"
+TESTS = REPOSITORY / "tests"
+
+
+@dataclass(frozen=True)
+class Area:
+    """Modules of one kind of decision, and test files that run them in this process."""
+
+    name: str
+    modules: tuple[Path, ...]
+    tests: tuple[Path, ...]
+    without: str = ""
+    """An expression of tests that are left out (`-k`), such as those that need a server."""
+
+
+def _within(folder: str, names: str = "", without: str = "") -> tuple[Path, ...]:
+    """The named modules of a folder, or all of them."""
+    if names:
+        return tuple(PACKAGE / folder / f"{name}.py" for name in names.split())
+    found = sorted((PACKAGE / folder).glob("*.py"))
+    return tuple(path for path in found if path.stem not in ("__init__", without))
+
+
+def _tests(**folders: str) -> tuple[Path, ...]:
+    return tuple(
+        TESTS / folder / f"test_{name}.py"
+        for folder, names in folders.items()
+        for name in names.split()
+    )
+
+
+AREAS = {
+    area.name: area
+    for area in [
+        Area(
+            "constraints",
+            _within("constraints"),
+            _tests(
+                unit="constraints linear_statements margins inconsistent shortcuts nested_sums groupings "
+                "conditional rounding contradictions bounds_answers",
+                agreement="constraints_against_meaning linear_mixtures mixtures_against_bruteforce",
+                sparse="huge_domains",
+            ),
+            without="not many_people and not large_counts_give",
+        ),
+        Area(
+            "rates",
+            _within(
+                "methods/conditional",
+                "admissible feasible cells continuous evaluate lists offsets parts problem shape "
+                "solution sums sumset",
+            ),
+            _tests(
+                unit="offsets_and_sums shortcuts grouped_rates_of_one_conditional conditional "
+                "bounds_answers inconsistent values rows_of_rates",
+                agreement="conditional_against_bruteforce conditional_against_threephase "
+                "linear_against_linprog",
+            ),
+            without="not cost_free_growth and not knowledge_about_parts_leaves "
+            "and not large_counts_give",
+        ),
+        Area(
+            "judging",
+            # The wording of what was decided is no decision.
+            _within("risk/policies", without="words"),
+            _tests(
+                unit="judging policies risk",
+                agreement="verdicts_against_bruteforce",
+            ),
+        ),
+        Area(
+            "ledger",
+            _within("ledger"),
+            _tests(
+                unit="ledger_pages",
+                ledger="ledger_chain ledger_command ledger_faults ledger_stories ledger_use "
+                "ledger_versions",
+            ),
+            without="not postgres",
+        ),
+        Area(
+            "verification",
+            _within("verification"),
+            _tests(unit="verification certificates", sparse="huge_domains chosen_cells"),
+        ),
+    ]
+}
