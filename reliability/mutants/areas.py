@@ -46,8 +46,8 @@ AREAS = {
             "constraints",
             _within("constraints"),
             _tests(
-                unit="constraints linear_statements margins inconsistent shortcuts nested_sums groupings "
-                "conditional rounding contradictions bounds_answers",
+                unit="constraints linear_statements margins inconsistent shortcuts nested_sums "
+                "groupings conditional rounding contradictions bounds_answers",
                 agreement="constraints_against_meaning linear_mixtures mixtures_against_bruteforce",
                 sparse="huge_domains",
             ),
