@@ -240,10 +240,7 @@ def judged(release, ends):
 
 def written(release, ends):
     del ends
-    found = cb.bounds(release, seconds=20)
-    if found.evidence is not cb.Evidence.EXACT:
-        return
-    made = found.certificate()
+    made = cb.bounds(release, seconds=20).certificate()
     assert not cb.verify_certificate(json.loads(json.dumps(made))).problems
 
 
