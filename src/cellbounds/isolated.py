@@ -187,6 +187,7 @@ class _Child:
         self._process, self._questions = process, questions
         self._answers = os.fdopen(answers, "rb", closefd=False)
         self._pipes = questions, answers
+        self._code = CODE
         self._held: list[int] = []
         self.busy = False
         # Also when nobody holds it any more, and at exit.
@@ -196,7 +197,7 @@ class _Child:
     @property
     def alive(self) -> bool:
         """Whether it may be asked."""
-        return self._process.poll() is None
+        return self._process.poll() is None and self._code == CODE
 
     def answer(
         self, number: int, recipe: Recipe, name: str, given: tuple[Any, ...], seconds: float | None
