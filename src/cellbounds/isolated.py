@@ -56,6 +56,9 @@ GIVEN_UP = 1
 FAILED = 70
 """The exit status of a child that could not answer."""
 
+UNTOLD = 255
+"""The exit status of a child if another part of the program was told."""
+
 Recipe = tuple[Any, tuple[Any, ...]]
 """What makes an object, and its arguments."""
 
@@ -65,8 +68,8 @@ class Ended(Exception):
 
     Examples
     --------
-    >>> str(Ended(-6)), str(Ended(GIVEN_UP)), str(Ended(None))
-    ('it ended abruptly (signal 6)', 'it took too long', 'it ended abruptly (status None)')
+    >>> str(Ended(-6)), str(Ended(GIVEN_UP))
+    ('it ended abruptly (signal 6)', 'it took too long')
     """
 
     def __init__(self, status: int | None) -> None:
@@ -152,31 +155,30 @@ class _Forked:
     def __init__(self, number: int) -> None:
         self._number = number
         self._status: int | None = None
-        self._ended = False
 
     def poll(self) -> int | None:
         """Its exit status, negative for a signal; None while it runs."""
         return self._waited(os.WNOHANG)
 
     def wait(self) -> int | None:
-        """The same when it has ended; None if somebody else was told."""
+        """The same when it has ended."""
         return self._waited(0)
 
     def kill(self) -> None:
         """End it."""
-        if not self._ended:
+        if self._status is None:
             with suppress(ProcessLookupError):
                 os.kill(self._number, signal.SIGKILL)
 
     def _waited(self, how: int) -> int | None:
-        if not self._ended:
+        if self._status is None:
             try:
                 found, status = os.waitpid(self._number, how)
-            except ChildProcessError:
-                self._ended = True
+            except ChildProcessError:  # somebody else was told
+                self._status = UNTOLD
             else:
                 if found:
-                    self._ended, self._status = True, os.waitstatus_to_exitcode(status)
+                    self._status = os.waitstatus_to_exitcode(status)
         return self._status
 
 
