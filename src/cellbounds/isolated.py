@@ -186,7 +186,9 @@ class _Child:
     """The owner's side of a child."""
 
     def __init__(self, process: _Process, questions: int, answers: int) -> None:
-        self._process, self._questions = process, questions
+        self._process = process
+        # Unbuffered: what is left in a buffer would be written when nobody expects it.
+        self._questions = os.fdopen(questions, "wb", buffering=0, closefd=False)
         self._answers = os.fdopen(answers, "rb", closefd=False)
         self._pipes = questions, answers
         self._code = CODE
@@ -213,7 +215,7 @@ class _Child:
         rest = memoryview(pickle.dumps(question))
         try:
             while rest:
-                rest = rest[os.write(self._questions, rest) :]
+                rest = rest[self._questions.write(rest) :]
             answer, problem = pickle.load(self._answers)
         except (EOFError, OSError, pickle.UnpicklingError):
             self._process.kill()
