@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from cellbounds.interrupting import uninterrupted
 
@@ -49,15 +49,9 @@ SMALL = 2**28
 """Bytes up to which a process is forked: what is shared with the child counts twice against a
 limit of memory, and large processes take long to fork."""
 
-GIVEN_UP = 1
-"""The exit status of a child whose question took too long."""
-
-
-FAILED = 70
-"""The exit status of a child that could not answer."""
-
-UNTOLD = 255
-"""The exit status of a child if another part of the program was told."""
+GIVEN_UP, FAILED, UNTOLD = 1, 70, 255
+"""Exit statuses of a child: its question took too long, it could not answer, somebody else of this
+process was told which."""
 
 Recipe = tuple[Any, tuple[Any, ...]]
 """What makes an object, and its arguments."""
@@ -139,18 +133,8 @@ class Isolated:
         return answer
 
 
-class _Process(Protocol):
-    """A started process, as :class:`subprocess.Popen` has it."""
-
-    def poll(self) -> int | None: ...
-
-    def kill(self) -> None: ...
-
-    def wait(self) -> int | None: ...
-
-
 class _Forked:
-    """A process that was forked."""
+    """A process that was forked, as :class:`subprocess.Popen` has those that were spawned."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -180,6 +164,9 @@ class _Forked:
                 if found:
                     self._status = os.waitstatus_to_exitcode(status)
         return self._status
+
+
+_Process = subprocess.Popen[bytes] | _Forked
 
 
 class _Child:
