@@ -98,14 +98,7 @@ class Isolated:
     def ask(self, name: str, *given: Any, seconds: float | None = None) -> Any:
         """What a method of the object gives.
 
-        Parameters
-        ----------
-        name
-            The method.
-        given
-            Its arguments.
-        seconds
-            Time that it keeps to by itself; a little later it is ended.
+        Given `seconds`, to which it keeps by itself, it is ended a little later.
 
         Raises
         ------
