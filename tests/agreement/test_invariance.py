@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from ortools.sat.python import cp_model
 
 import cellbounds as cb
+from cellbounds import isolated
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
 
@@ -266,12 +266,19 @@ def test_an_empty_budget_is_refused():
             cb.bounds(release, seconds=seconds)
 
 
-class Stopped(cp_model.CpSolver):
-    """A solver whose time is up before it begins."""
+STOPPED = """
+from ortools.sat.python import cp_model
 
+class Stopped(cp_model.CpSolver):
     def solve(self, model, callback=None):
         self.parameters.max_time_in_seconds = 0
         return super().solve(model, callback)
+
+cp_model.CpSolver = Stopped
+from cellbounds.isolated import serve
+serve()
+"""
+"""A solver whose time is up before it begins."""
 
 
 def needs_the_solver() -> Case:
@@ -290,7 +297,7 @@ def test_a_solver_that_was_stopped_proves_nothing(case):
     tables = listed(case.release, case.largest)
     assume(len(tables))
     margins = sums(case.release, tables, case.over)
-    with patch.object(cp_model, "CpSolver", Stopped):
+    with patch.object(isolated, "CODE", STOPPED):
         answer = cb.bounds(case.release, over=case.over, seconds=60)
     assert (answer.lower.ravel() <= margins.min(axis=0)).all()
     assert (answer.upper.ravel() >= margins.max(axis=0)).all()

@@ -20,6 +20,7 @@ ROOMS = (
     "text",
     "errors",
     "interrupting",
+    "isolated",
     "sharing",
     "limits",
     "inputs",

@@ -59,7 +59,7 @@ def busy(monkeypatch):
     def forbid():
         for room, name in (
             (Solvers, "program"),
-            (IntegerProgram, "_searched"),
+            (IntegerProgram, "_asked"),
             (Walker, "push"),
             (Walker, "push_each"),
         ):

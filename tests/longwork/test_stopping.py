@@ -14,7 +14,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import cli, limits
-from cellbounds.methods.general.stopping import solved
+from cellbounds.interrupting import stoppable
 from cellbounds.report.progress import Progress
 from cellbounds.risk.exploring.state import State
 
@@ -26,14 +26,11 @@ TABLE = cb.example_table("delinquent")
 class Solver:
     """A search that goes on until it is stopped; the first time it does not hear that."""
 
-    class parameters:  # noqa: N801 - the name that CP-SAT's has
-        catch_sigint_signal = True
-
     def __init__(self):
         self.told = 0
         self.stopped = threading.Event()
 
-    def solve(self, _model):
+    def solve(self):
         assert self.stopped.wait(60)
         return "stopped"
 
@@ -45,36 +42,33 @@ class Solver:
 
 @posix
 def test_an_interrupted_search_is_stopped():
-    # Other tests let CP-SAT have its way, which leaves the system's own handling behind.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     solver = Solver()
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        solved(solver, None)
+        stoppable(solver.solve, solver.stop_search)
     timer.join()
     assert solver.stopped.is_set()
-    assert solver.parameters.catch_sigint_signal is False
 
 
 def test_errors_of_a_search_are_told():
     class Wrong(Solver):
-        def solve(self, _model):
+        def solve(self):
             raise ValueError("no model")
 
     with pytest.raises(ValueError, match="no model"):
-        solved(Wrong(), None)
+        stoppable(Wrong().solve, Wrong().stop_search)
 
 
 CAUGHT = """
 import pathlib
 import numpy as np
 import cellbounds as cb
-from cellbounds.methods.general import integers
+from cellbounds.isolated import Isolated
 
 ran = []
-plain = integers.solved
-integers.solved = lambda *given: ran.append(1) or plain(*given)
+plain = Isolated.ask
+Isolated.ask = lambda *given, **options: ran.append(1) or plain(*given, **options)
 domain = cb.Domain({name: [f"{name}{k}" for k in range(5)] for name in "xyz"})
 table = cb.Table(domain, np.random.default_rng(1).poisson(2, size=domain.shape))
 cb.attainable(cb.publish(table, "[x,y]", "[y,z]", "[x,z]"))
@@ -198,7 +192,7 @@ def test_interrupted_audits_say_what_is_kept(run, tmp_path, monkeypatch):
 
 
 def test_answers_are_the_same_in_another_thread():
-    """There the solver is asked directly."""
+    """There a child is spawned, not forked."""
     table = cb.Table(
         cb.Domain({name: [f"{name}{k}" for k in range(3)] for name in "xyz"}),
         np.arange(27).reshape(3, 3, 3) % 5,

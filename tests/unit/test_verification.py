@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import compositions, holds
+from cellbounds import isolated
 from cellbounds.verification import verify_certificate
 from cellbounds.verification.command import verify
 from cellbounds.verification.digest import digest
@@ -954,7 +954,8 @@ def test_time_and_solver(monkeypatch):
     assert why.startswith("the upper bound of cell (a=a0): CP-SAT did not settle it in 0.")
     assert not found.settled
     assert str(found).startswith("NOT verified: nothing wrong was found, but some claims")
-    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    without = f"import sys; sys.modules['ortools.sat.python'] = None; {isolated.CODE}"
+    monkeypatch.setattr(isolated, "CODE", without)
     assert "pip install ortools" in verify_certificate(made).unsettled[0]
 
 

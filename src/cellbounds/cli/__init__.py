@@ -12,6 +12,7 @@ from cellbounds.cli.later import Later
 from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED
 from cellbounds.cli.outputs import drop_output, said, say
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.isolated import prepare
 from cellbounds.starting import INTERRUPTED
 from cellbounds.text import one_line
 from cellbounds.version import __version__
@@ -23,6 +24,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
+    prepare()
     with interruptible() as interruption:
         code = _run(interruption)
     sys.exit(_flushed(code))

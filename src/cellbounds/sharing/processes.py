@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.isolated import prepare
 
 if TYPE_CHECKING:
     from cellbounds.sharing.starting import Pool
@@ -77,6 +78,7 @@ class Processes(Executor):
         self._starting = threading.Lock()
         self._pool: Pool | None = None
         self._closed = False
+        prepare()
 
     def __repr__(self) -> str:
         said = "not started" if self._pool is None else "started"

@@ -12,6 +12,8 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
+from cellbounds.isolated import prepare
+
 __all__ = ["Pool"]
 
 
@@ -48,6 +50,7 @@ class _Context(SpawnContext):
 def _prepared() -> None:
     """Run by each process first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    prepare()
     threading.Thread(target=_end_with_owner, daemon=True).start()
 
 

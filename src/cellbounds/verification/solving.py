@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.isolated import Ended, Isolated
 from cellbounds.verification.plain import SAFE, IntArray
 from cellbounds.verification.proofs import table_fault
 from cellbounds.verification.statements import Inequality, Statement
@@ -71,10 +72,6 @@ class Solver:
         rows = self._rows if None in limits else []
         if not _limit([*extra, *rows], limits):
             return False, ""
-        try:
-            from ortools.sat.python import cp_model
-        except ImportError:
-            return None, "CP-SAT is not installed (pip install ortools)"
         rows = [*self._rows, *extra]
         # A cell that nothing limits is left out with all that is said of it: what is left is
         # weaker, so that a no is still a proof.
@@ -82,18 +79,7 @@ class Solver:
         tops = [0 if limit is None else limit for limit in limits]
         if any(_width(row, tops) >= SAFE for row in kept):
             return None, "its numbers are too large for CP-SAT"
-        model = cp_model.CpModel()
-        cells: dict[int, Any] = {}
-
-        def count(cell: int) -> Any:
-            if cell not in cells:
-                cells[cell] = model.new_int_var(0, tops[cell], "")
-            return cells[cell]
-
-        for row in kept:
-            variables = [count(cell) for cell, _ in row.terms]
-            factors = [factor for _, factor in row.terms]
-            model.add(cp_model.LinearExpr.weighted_sum(variables, factors) >= row.bound)
+        lists = []
         for listed, values in self._lists:
             if any(limits[cell] is None for cell in listed) or not listed:
                 continue
@@ -101,22 +87,22 @@ class Solver:
             within = [one for one in sorted(values) if one <= most]
             if not within:
                 return False, ""
-            total = cp_model.LinearExpr.sum([count(cell) for cell in listed])
-            model.add_linear_expression_in_domain(total, cp_model.Domain.from_values(within))
-        solver = cp_model.CpSolver()
-        # A precaution: ortools 9.15 was seen to call a feasible model with lists infeasible while
-        # preparing it. That one had an objective, which there is none of here.
-        solver.parameters.cp_model_presolve = not self._lists
-        solver.parameters.max_time_in_seconds = seconds
-        solver.parameters.num_workers = WORKERS
-        # Else it would leave the system's own handling of Ctrl-C behind, instead of Python's.
-        solver.parameters.catch_sigint_signal = False
-        status = solver.solve(model)
-        if status == cp_model.INFEASIBLE:
+            lists.append((listed, within))
+        # CP-SAT may end the process that it works in.
+        model = Isolated(_Model, [(row.terms, row.bound) for row in kept], lists, tops)
+        try:
+            status, found = model.ask("solve", seconds, not self._lists, seconds=seconds)
+        except ImportError:
+            return None, "CP-SAT is not installed (pip install ortools)"
+        except Ended as ended:
+            if not ended.late:
+                return None, f"CP-SAT failed: {ended}"
+            status, found = "UNKNOWN", {}
+        if status == "INFEASIBLE":
             return False, ""
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return self._believed({at: solver.value(one) for at, one in cells.items()}, extra)
-        if status == cp_model.MODEL_INVALID:
+        if status in ("OPTIMAL", "FEASIBLE"):
+            return self._believed(found, extra)
+        if status == "MODEL_INVALID":
             return None, "CP-SAT refused the model"
         return None, f"CP-SAT did not settle it in {seconds:.3g} s"
 
@@ -128,6 +114,50 @@ class Solver:
         if asked and table_fault(table, self._statements) is None:
             return True, ""
         return None, "it has cells that nothing limits"
+
+
+class _Model:
+    """A model in the process that CP-SAT works in."""
+
+    def __init__(
+        self,
+        rows: Sequence[tuple[list[tuple[int, int]], int]],
+        lists: Sequence[tuple[list[int], list[int]]],
+        tops: Sequence[int],
+    ) -> None:
+        from ortools.sat.python import cp_model
+
+        self._cp, self._tops = cp_model, tops
+        self._model: Any = cp_model.CpModel()
+        self._cells: dict[int, Any] = {}
+        for terms, bound in rows:
+            variables = [self._count(cell) for cell, _ in terms]
+            factors = [factor for _, factor in terms]
+            self._model.add(cp_model.LinearExpr.weighted_sum(variables, factors) >= bound)
+        for listed, within in lists:
+            total = cp_model.LinearExpr.sum([self._count(cell) for cell in listed])
+            domain = cp_model.Domain.from_values(within)
+            self._model.add_linear_expression_in_domain(total, domain)
+
+    def _count(self, cell: int) -> Any:
+        if cell not in self._cells:
+            self._cells[cell] = self._model.new_int_var(0, self._tops[cell], "")
+        return self._cells[cell]
+
+    def solve(self, seconds: float, presolve: bool) -> tuple[str, dict[int, int]]:
+        """The solver's status, and the counts that it found."""
+        solver = self._cp.CpSolver()
+        # A precaution: ortools 9.15 was seen to call a feasible model with lists infeasible while
+        # preparing it. That one had an objective, which there is none of here.
+        solver.parameters.cp_model_presolve = presolve
+        solver.parameters.max_time_in_seconds = seconds
+        solver.parameters.num_workers = WORKERS
+        # Else Ctrl-C would stop it, which is the owner's to hear.
+        solver.parameters.catch_sigint_signal = False
+        status = solver.status_name(solver.solve(self._model))
+        if status not in ("OPTIMAL", "FEASIBLE"):
+            return status, {}
+        return status, {at: solver.value(one) for at, one in self._cells.items()}
 
 
 def _width(row: _Row, tops: Sequence[int]) -> int:

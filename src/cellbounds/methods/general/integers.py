@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from cellbounds.arrays import IntArray
 from cellbounds.constraints import NO_LOWER, NO_UPPER
 from cellbounds.errors import CellboundsError
+from cellbounds.isolated import Ended, Isolated
 from cellbounds.methods.general.problem import Problem
-from cellbounds.methods.general.stopping import solved
 
 __all__ = ["Found", "IntegerProgram", "fits_solver"]
 
@@ -54,7 +55,59 @@ def fits_solver(problem: Problem) -> bool:
 
 
 class IntegerProgram:
-    """A problem as a CP-SAT model; questions add an objective or one more limit."""
+    """A problem for CP-SAT, which may end its process and therefore works in another one.
+
+    A question whose process ended is not settled, like one that took too long.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._model = Isolated(_Model, problem)
+
+    def any_table(self, seconds: float | None) -> Found:
+        """Some table, or a proof that there is none."""
+        return self._asked("any_table", seconds)
+
+    def with_sum(
+        self,
+        cells: IntArray,
+        weights: IntArray,
+        low: int,
+        high: int,
+        hint: IntArray | None,
+        seconds: float | None,
+        residues: tuple[int, list[int]] | None = None,
+        *,
+        quick: bool = False,
+    ) -> Found:
+        """A table in which the weighted sum lies between `low` and `high`.
+
+        `residues` is a modulus and the residues that the sum may have. `quick` searches for a
+        moment only, without preparation: on small problems that takes a third of the time.
+        """
+        return self._asked("with_sum", seconds, cells, weights, low, high, hint, residues, quick)
+
+    def minimize(
+        self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
+    ) -> Found:
+        """The table with the least weighted sum."""
+        return self._asked("minimize", seconds, cells, weights, hint)
+
+    def _asked(self, name: str, seconds: float | None, *given: Any) -> Found:
+        try:
+            found: Found = self._model.ask(name, seconds, *given, seconds=seconds)
+        except Ended as ended:
+            if not ended.late:
+                warnings.warn(
+                    f"CP-SAT failed: {ended}; what it was asked is not settled",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            return Found(None, final=False)
+        return found
+
+
+class _Model:
+    """The same in the other process: a model, to which questions add an objective or a limit."""
 
     def __init__(self, problem: Problem) -> None:
         from ortools.sat.python import cp_model
@@ -85,7 +138,6 @@ class IntegerProgram:
         )
 
     def any_table(self, seconds: float | None) -> Found:
-        """Some table, or a proof that there is none."""
         found = self._solve(self._model.clone(), None, seconds, quick=True)
         if found.cells is not None or found.final:
             return found
@@ -93,21 +145,15 @@ class IntegerProgram:
 
     def with_sum(
         self,
+        seconds: float | None,
         cells: IntArray,
         weights: IntArray,
         low: int,
         high: int,
         hint: IntArray | None,
-        seconds: float | None,
-        residues: tuple[int, list[int]] | None = None,
-        *,
-        quick: bool = False,
+        residues: tuple[int, list[int]] | None,
+        quick: bool,
     ) -> Found:
-        """A table in which the weighted sum lies between `low` and `high`.
-
-        `residues` is a modulus and the residues that the sum may have. `quick` searches for a
-        moment only, without preparation: on small problems that takes a third of the time.
-        """
         model = self._model.clone()
         total = self._weighted_in(model, cells, weights)
         model.add_linear_constraint(total, low, high)
@@ -120,9 +166,8 @@ class IntegerProgram:
         return self._solve(model, hint, seconds, quick)
 
     def minimize(
-        self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
+        self, seconds: float | None, cells: IntArray, weights: IntArray, hint: IntArray | None
     ) -> Found:
-        """The table with the least weighted sum."""
         model = self._model.clone()
         model.minimize(self._weighted_in(model, cells, weights))
         return self._solve(model, hint, seconds)
@@ -178,7 +223,9 @@ class IntegerProgram:
             solver.parameters.max_deterministic_time = most
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.001)
-        status = solved(solver, model)
+        # Else Ctrl-C would stop it, which is the owner's to hear.
+        solver.parameters.catch_sigint_signal = False
+        status = solver.solve(model)
         if status == self._cp.MODEL_INVALID:
             raise CellboundsError("the integer solver refused a model; please report this")
         if status in (self._cp.OPTIMAL, self._cp.FEASIBLE):
