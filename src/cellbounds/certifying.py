@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from cellbounds.methods.protocol import Question, Worked
 from cellbounds.releases import Release
 from cellbounds.releases.reducing import named_variables
 from cellbounds.results import Unbounded
-from cellbounds.verification.reading import read_statement
-from cellbounds.verification.rows import RowProofs, proofs_by_rows
-from cellbounds.verification.space import Space
 from cellbounds.version import __version__
+
+if TYPE_CHECKING:
+    from cellbounds.verification.rows import RowProofs
 
 __all__ = ["FORMAT", "certify"]
 
@@ -151,6 +151,11 @@ class _RowProvers:
         self.used: list[dict[str, Any]] = []
         self._proofs: dict[int, RowProofs] = {}
         if any("conditional" in statement for statement in said["statements"]):
+            # Loaded with the first certificate of rates.
+            from cellbounds.verification.reading import read_statement
+            from cellbounds.verification.rows import proofs_by_rows
+            from cellbounds.verification.space import Space
+
             # As a file would hold it; labels that JSON does not know are shown as text there.
             plain = json.loads(json.dumps(said, default=str))
             space = Space(plain["domain"], plain.get("groupings", {}))

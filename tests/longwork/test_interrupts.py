@@ -32,8 +32,8 @@ def slow(steps):
 
 signal.signal(signal.SIGUSR2, signal.default_int_handler)
 slow(1)
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     slow(10**8)
 except KeyboardInterrupt:
     print("interrupted")
@@ -164,12 +164,14 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_can_be_interrupted_at_any_moment(tmp_path, big, command):
     moments = random.Random(command)
-    for _ in range(3):
-        process = started("-m", "cellbounds.cli", command, big, *COMMANDS[command], cwd=tmp_path)
+    for number in range(3):
+        here = tmp_path / str(number)
+        here.mkdir()
+        process = started("-m", "cellbounds.cli", command, big, *COMMANDS[command], cwd=here)
         time.sleep(moments.uniform(0.2, 3))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
-        left = {path.name for path in tmp_path.iterdir()} - {"explore.state"}
+        left = {path.name for path in here.iterdir()} - {"explore.state"}
         if process.returncode == 130:
             said = [line for line in err.splitlines() if not line.startswith("cellbounds: ")]
             assert [line.partition(":")[0] for line in said] == ["interrupted"], err

@@ -32,7 +32,8 @@ def fuzz(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_malformed_inputs_keep_the_contract():
-    found = fuzz("--inputs", str(INPUTS), "--seed", "3")
+    # Other tests run beside these, so that nothing can be said of their time.
+    found = fuzz("--inputs", str(INPUTS), "--seed", "3", "--untimed")
     assert found.stdout.startswith(f"{INPUTS} inputs with seed 3"), found.stderr
     assert found.returncode == 0, found.stdout
 

@@ -102,7 +102,7 @@ def test_kinds():
 def test_what_cannot_be_read_says_what_to_write(text, said):
     with pytest.raises(cb.InvalidInput, match=said) as caught:
         parse(text)
-    assert repr(text) in str(caught.value)
+    assert repr(text)[:40] in str(caught.value)  # long ones are cut
 
 
 @pytest.mark.parametrize(
