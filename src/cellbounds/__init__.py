@@ -1,5 +1,10 @@
 """What published margins and rates reveal about a confidential table of counts."""
 
+# First: where this is the command line, it sees to Ctrl-C while everything else loads.
+import cellbounds.starting  # noqa: F401
+
+# isort: split
+
 from importlib import import_module
 from typing import TYPE_CHECKING
 

@@ -23,14 +23,21 @@ SAFE = 2**62
 
 
 def whole_array(values: Sequence[int], shape: tuple[int, ...]) -> IntArray:
-    """Pack Python integers into the narrowest array type that is safe."""
+    """Pack Python integers into the narrowest array type that no sum of some of them leaves."""
     try:
         packed: IntArray = np.array(values, dtype=np.int64)
-        if packed.size and max(-int(packed.min()), int(packed.max())) >= SAFE:
-            packed = packed.astype(object)
+        # Floats only choose: what comes near the limit is kept as Python integers.
+        if float(np.abs(packed.astype(np.float64)).sum()) >= SAFE / 2:
+            packed = _objects(values)
     except OverflowError:
-        packed = np.array(values, dtype=object)
+        packed = _objects(values)
     return packed.reshape(shape)
+
+
+def _objects(values: Sequence[int]) -> IntArray:
+    packed = np.empty(len(values), dtype=object)
+    packed[:] = [int(value) for value in values]
+    return packed
 
 
 def summable(values: IntArray) -> IntArray:

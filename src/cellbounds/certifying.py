@@ -1,12 +1,14 @@
 """Certificates: bounds with witnesses and proofs that somebody else can check.
 
-A bound is proven by multipliers of the published inequalities wherever a linear program finds
-such; they need nothing but the release to be checked. Where whole numbers do better than any
-multipliers, the certificate says which method proved it, and a verifier has to prove it again.
+A bound is proven by the sums that the rows of published rates can have, or by multipliers of the
+published inequalities wherever a linear program finds such; both need nothing but the release to be
+checked. Where whole numbers do better, the certificate says which method proved it, and a verifier
+has to prove it again.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +25,14 @@ from cellbounds.methods.protocol import Question, Worked
 from cellbounds.releases import Release
 from cellbounds.releases.reducing import named_variables
 from cellbounds.results import Unbounded
+from cellbounds.verification.reading import read_statement
+from cellbounds.verification.rows import RowProofs, proofs_by_rows
+from cellbounds.verification.space import Space
 from cellbounds.version import __version__
 
 __all__ = ["FORMAT", "certify"]
 
-FORMAT = "cellbounds-certificate/1"
+FORMAT = "cellbounds-certificate/2"
 
 MOST_CELLS = 10**8
 """Cells of the largest domain of a certificate: as many as who checks it reads. A budget
@@ -72,7 +77,9 @@ def certify(
     lower, upper = worked.bounds()
     attained = worked.attained() or (lower, upper)
     over, places = question.over, question.places(release.domain)
+    said = release.to_dict()
     provers = _Provers(release, question, Effort.of(seconds))
+    rows = _RowProvers(said)
     tables = _Tables(worked)
     margin = release.domain.project(over)
     cells = []
@@ -87,16 +94,15 @@ def certify(
                 "proven": None if endless else int(proven),
                 "attained": None if missing else int(reached),
                 "witness": None if missing else tables.number(index, int(reached)),
-                "proof": provers.proof(
-                    index, side, proven, lambda i=index, s=side: worked.proof(i, s)
-                ),
+                "proof": rows.proof(provers.members(index), name, proven)
+                or provers.proof(index, side, proven, lambda i=index, s=side: worked.proof(i, s)),
             }
         cells.append(entry)
-    return {
+    made = {
         "format": FORMAT,
         "version": __version__,
         "public": not from_table if public is None else public,
-        "release": {"digest": release.digest, **release.to_dict()},
+        "release": {"digest": release.digest, **said},
         "over": list(over),
         "kind": "sharp",
         "method": method,
@@ -104,6 +110,7 @@ def certify(
         "witnesses": tables.packed,
         "cells": cells,
     }
+    return made | ({"rows": rows.used} if rows.used else {})
 
 
 def _plain(label: object) -> Any:
@@ -128,6 +135,41 @@ class _Tables:
         return number
 
 
+class _RowProvers:
+    """Finds bounds that the sums of rows prove, with the verifier's own means."""
+
+    def __init__(self, said: dict[str, Any]) -> None:
+        self.used: list[dict[str, Any]] = []
+        self._proofs: dict[int, RowProofs] = {}
+        if any("conditional" in statement for statement in said["statements"]):
+            # As a file would hold it; labels that JSON does not know are shown as text there.
+            plain = json.loads(json.dumps(said, default=str))
+            space = Space(plain["domain"], plain.get("groupings", {}))
+            statements = [
+                read_statement(one, place, space) for place, one in enumerate(plain["statements"])
+            ]
+            self._proofs = proofs_by_rows(space, statements)
+
+    def proof(self, cells: IntArray, side: str, proven: Any) -> dict[str, Any] | None:
+        if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
+            return None
+        for place, rows in self._proofs.items():
+            if not rows.proves(cells, side, int(proven)):
+                continue
+            if not any(one["statement"] == place for one in self.used):
+                sums = [[list(part) for part in parts] for parts in rows.admitted]
+                self.used.append({"statement": place, "sums": sums})
+            broken = rows.breaking(cells, side, int(proven))
+            assert broken is not None
+            return {
+                "kind": "rows",
+                "statement": place,
+                "row": rows.row_of(cells),
+                "sums": [list(part) for part in rows.as_progressions(cells, broken)],
+            }
+        return None
+
+
 class _Provers:
     """Finds multipliers of the published inequalities."""
 
@@ -143,13 +185,16 @@ class _Provers:
             self._problem = None
         self._program: LinearProgram | None = None
 
+    def members(self, index: tuple[int, ...]) -> IntArray:
+        """The cells of the domain behind one that is asked about."""
+        return self._asked.members(self._places.number(index))
+
     def proof(self, index: tuple[int, ...], side: int, proven: Any, method: Any) -> dict[str, Any]:
         if side == 0 and proven == 0:
             return {"kind": "nonnegative"}
-        place = self._places.number(index)
         sign = 1 if side == 0 else -1
         weights = np.zeros(self._release.domain.size, dtype=np.int64)
-        np.add.at(weights, self._asked.members(place), sign)
+        np.add.at(weights, self.members(index), sign)
         if isinstance(proven, Unbounded):
             ray = self._ray(weights)
             if ray is not None:

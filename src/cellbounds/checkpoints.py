@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import limit
+from cellbounds.limits import size_text
 from cellbounds.version import __version__
 
 __all__ = ["QUESTION", "Checkpoint", "Purpose", "damaged", "header_of"]
@@ -137,14 +139,14 @@ class Checkpoint:
             _check_ordinary(self.path, self._file)
             _lock(self.path, self._file)
             first = json.dumps(header, separators=(",", ":")).encode() + b"\n"
-            content = self._content()
-            if first.startswith(content):  # new, or killed while its first line was written
+            begun = next(self._lines(), b"")
+            # New, or killed while its first line was written.
+            if os.fstat(self._file).st_size <= len(begun) and first.startswith(begun):
                 os.ftruncate(self._file, 0)
                 self._write(first)
                 return
-            whole = content[: content.rfind(b"\n") + 1]
-            _check_header(self.path, whole.partition(b"\n")[0], header, purpose)
-            os.ftruncate(self._file, _sound(self.path, whole))
+            _check_header(self.path, begun.rpartition(b"\n")[0], header, purpose)
+            os.ftruncate(self._file, self._sound())
         except OSError as problem:
             self.close()
             raise InvalidInput(f"{path} cannot be used as a state: {problem.strerror}") from None
@@ -162,8 +164,8 @@ class Checkpoint:
     def entries(self, part: str) -> Iterator[dict[str, Any]]:
         """What was added about a part of the question, in order."""
         mark = json.dumps(part).encode()
-        for number, line in enumerate(self._content().splitlines()[1:], 2):
-            if line.startswith(mark, len(BEGIN) + SUM + 2):
+        for number, line in enumerate(self._lines(), 1):
+            if number > 1 and line.startswith(mark, len(BEGIN) + SUM + 2):
                 try:
                     said = json.loads(line)[2]
                 except (ValueError, IndexError):
@@ -172,8 +174,35 @@ class Checkpoint:
                     raise damaged(self.path, f"line {number}")
                 yield said
 
-    def _content(self) -> bytes:
-        return _content_of(self._file)
+    def _lines(self) -> Iterator[bytes]:
+        """The lines with their ends, one after another; the last one may be torn."""
+        # Not opened again, since closing it would give up the lock; nor read at once.
+        with open(self._file, "rb", closefd=False) as stream:
+            stream.seek(0)
+            most = limit("bytes")
+            while line := stream.readline(most + 1):
+                if len(line) > most:
+                    raise InvalidInput(
+                        f"{self.path} is no state: it has a line of more than {size_text(most)}; "
+                        "give the name of a new file"
+                    )
+                yield line
+
+    def _sound(self) -> int:
+        """How many bytes are whole lines; the last one may have been torn by a crash."""
+        length, size = 0, os.fstat(self._file).st_size
+        for number, line in enumerate(self._lines(), 1):
+            end = length + len(line)
+            said, body = line[len(BEGIN) : len(BEGIN) + SUM], line[len(BEGIN) + SUM + 2 : -1]
+            sound = line[: len(BEGIN)] == BEGIN and said == b"%08x" % zlib.crc32(body)
+            if not line.endswith(b"\n"):
+                break
+            if number > 1 and not sound:
+                if end == size:
+                    break
+                raise damaged(self.path, f"line {number}")
+            length = end
+        return length
 
     def add(self, part: str, entry: dict[str, Any]) -> None:
         """Keep something about a part of the question."""
@@ -201,15 +230,6 @@ def damaged(path: Path, where: str) -> InvalidInput:
     return InvalidInput(f"{where} of {path} is damaged; delete the file to begin anew")
 
 
-def _content_of(file: int) -> bytes:
-    """The whole file; not opened again, since closing it would give up the lock."""
-    os.lseek(file, 0, os.SEEK_SET)
-    parts = []
-    while part := os.read(file, 2**24):
-        parts.append(part)
-    return b"".join(parts)
-
-
 def _check_ordinary(path: Path, file: int) -> None:
     """Refuse pipes and devices: they keep nothing, and some never end."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -230,23 +250,6 @@ def _lock(path: Path, file: int) -> None:
         ) from None
     except OSError:  # some network drives know no locks
         return
-
-
-def _sound(path: Path, content: bytes) -> int:
-    """How many bytes are whole lines; the last one may have been torn by a crash."""
-    length = content.find(b"\n") + 1
-    number = 1
-    while length < len(content):
-        number += 1
-        end = content.find(b"\n", length) + 1
-        line = content[length : end - 1]
-        said, body = line[len(BEGIN) : len(BEGIN) + SUM], line[len(BEGIN) + SUM + 2 :]
-        if line[: len(BEGIN)] != BEGIN or said != b"%08x" % zlib.crc32(body):
-            if end == len(content):
-                break
-            raise damaged(path, f"line {number}")
-        length = end
-    return length
 
 
 def _check_header(path: Path, line: bytes, expected: dict[str, Any], purpose: Purpose) -> None:

@@ -1,10 +1,13 @@
 """What can go wrong, under one root.
 
 A message says what was found and where, which rule it breaks, and what to do about it. It never
-contains a confidential count: cells are named by their labels.
+contains a confidential count: cells are named by their labels. It is one line that a terminal can
+show, whatever it quotes.
 """
 
 from __future__ import annotations
+
+from cellbounds.text import one_line
 
 __all__ = [
     "CellboundsError",
@@ -18,6 +21,9 @@ __all__ = [
 
 class CellboundsError(Exception):
     """Root of every error that cellbounds raises on purpose."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class InvalidInput(CellboundsError, ValueError):

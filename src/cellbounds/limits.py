@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import _thread
-import os
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,8 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.interrupting import end_now
 
-__all__ = ["allowed", "limited", "parse_size", "size_text"]
+__all__ = ["allowed", "limited", "parse_size", "size_of", "size_text"]
 
 UNITS = {
     "": 1,
@@ -45,7 +44,7 @@ _ALLOWED: list[int] = []
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes from words such as ``2GiB``, ``500MB`` or ``1.5G``.
+    """Memory to work with, from words such as ``2GiB``, ``500MB`` or ``1.5G``.
 
     Raises
     ------
@@ -57,19 +56,30 @@ def parse_size(text: str) -> int:
     >>> parse_size("2GiB"), parse_size("500 MB"), parse_size("1.5G")
     (2147483648, 500000000, 1610612736)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    size = size_of(text)
+    if size < LEAST:
+        raise InvalidInput(
+            f"{text!r} is too little to work with; give {size_text(LEAST)} or more"
+            + (" (a number without a unit is in bytes)" if text.strip()[-1].isdecimal() else "")
+        )
+    return size
+
+
+def size_of(text: str) -> int:
+    """A number of bytes, however small, from such words.
+
+    Examples
+    --------
+    >>> size_of("64MiB"), size_of("100")
+    (67108864, 100)
+    """
+    found = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([A-Za-z]*)\s*", text)
     known = {unit.lower(): size for unit, size in UNITS.items()}
     if found is None or found[2].lower() not in known:
         raise InvalidInput(
             f"{text!r} is no size; give a number and a unit, such as 2GiB, 500MB or 1.5G"
         )
-    size = int(Fraction(found[1]) * known[found[2].lower()])
-    if size < LEAST:
-        raise InvalidInput(
-            f"{text!r} is too little to work with; give {size_text(LEAST)} or more"
-            + ("" if found[2] else " (a number without a unit is in bytes)")
-        )
-    return size
+    return int(Fraction(found[1]) * known[found[2].lower()])
 
 
 def size_text(size: int) -> str:
@@ -233,13 +243,8 @@ class _Watch:
             _thread.interrupt_main()
 
     def _end_everything(self) -> None:
-        with suppress(OSError, ValueError, AttributeError):  # there may be no standard error
-            sys.stderr.write(
-                f"undecided: the work needs more than the {size_text(self._most)} of memory "
-                "allowed, and a solver did not let itself be stopped; allow more, or ask for less\n"
-            )
-            sys.stderr.flush()
-        for child in self._children:
-            with suppress(self._psutil.Error):
-                child.kill()
-        os._exit(GIVEN_UP)
+        end_now(
+            f"undecided: the work needs more than the {size_text(self._most)} of memory allowed, "
+            "and a solver did not let itself be stopped; allow more, or ask for less",
+            GIVEN_UP,
+        )

@@ -55,7 +55,8 @@ def bounds(
         What was said.
     kind
         ``"sharp"``: attained by tables of counts. ``"linear"``: of the linear relaxation, in exact
-        fractions. ``"improved"``, ``"improved-verbal"``: document 000's closed forms for exact
+        fractions; a list of possible counts is relaxed to all between the smallest and the largest
+        of those that other bounds on the same count, and N, allow. ``"improved"``, ``"improved-verbal"``: document 000's closed forms for exact
         rates.
     over
         Ask about this margin instead of the cells; axes in the order given.
@@ -65,7 +66,8 @@ def bounds(
         asked, and nothing is worked out for the other cells.
     seconds
         A budget. What is not settled by then comes back proven (`lower`, `upper`) and attained
-        (`attained_lower`, `attained_upper`), with evidence OUTER.
+        (`attained_lower`, `attained_upper`), with evidence OUTER. Of linear bounds, `settled` says
+        which are the optimum; the others are proven.
     executor
         Workers to share long work with, such as a ``ProcessPoolExecutor``.
     start
@@ -127,7 +129,7 @@ def bounds(
         upper,
         kind,
         partial(_explained, worked, release, question, method.name) if sharp else None,
-        worked.attained() if sharp else None,
+        worked.attained() if kind in ("sharp", "linear") else None,
         partial(certify, worked, release, question, method.name, start is not None)
         if sharp
         else None,

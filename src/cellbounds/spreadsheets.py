@@ -12,13 +12,13 @@ import math
 import numbers
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from cellbounds.errors import InvalidInput
-from cellbounds.files import library, write_whole
+from cellbounds.files import write_whole
 
 __all__ = [
     "column_letters",
@@ -56,6 +56,34 @@ _WIDEST = 60
 DATE = datetime.datetime(1980, 1, 1)
 """When a workbook says it was made: the first day that its archive can name."""
 
+
+PROLOGUE = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+SHEETS = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+
+BOLD, QUOTED = 1, 2
+"""What the number of a style adds up to."""
+
+STYLES = (
+    f'<styleSheet xmlns="{MAIN}"><fonts count="2">'
+    '<font><sz val="11"/><name val="Calibri"/><family val="2"/></font>'
+    '<font><b/><sz val="11"/><name val="Calibri"/><family val="2"/></font></fonts>'
+    '<fills count="2"><fill><patternFill patternType="none"/></fill>'
+    '<fill><patternFill patternType="gray125"/></fill></fills>'
+    '<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
+    '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
+    '<cellXfs count="4">'
+    + "".join(
+        f'<xf numFmtId="0" fontId="{bold}" fillId="0" borderId="0" xfId="0" '
+        f'applyFont="{bold}" quotePrefix="{quoted}"/>'
+        for quoted in (0, 1)
+        for bold in (0, 1)
+    )
+    + '</cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/>'
+    "</cellStyles></styleSheet>"
+)
 
 _QUOTED = re.compile(r"[\s\"',;\ufeff]")
 """Characters that make quotes necessary, or wise: readers differ about them."""
@@ -122,7 +150,9 @@ def _field(value: object) -> str:
     return f'"{text.replace(chr(34), 2 * chr(34))}"' if _QUOTED.search(text) else text
 
 
-def write_excel(sheets: Mapping[str, Mapping[str, Sequence[object]]], path: str | Path) -> None:
+def write_excel(
+    sheets: Mapping[str, Mapping[str, Sequence[object]]], path: str | Path, *, private: bool = False
+) -> None:
     """Write an Excel workbook, whole or not at all.
 
     Parameters
@@ -131,38 +161,82 @@ def write_excel(sheets: Mapping[str, Mapping[str, Sequence[object]]], path: str 
         Columns by their names, for each sheet. Names of sheets are made legal and distinct.
     path
         Where; ``.xlsx`` is expected.
+    private
+        Whether a new file is for its owner only.
 
     Notes
     -----
     Texts are written as texts, never as formulas, exactly as they are. Numbers are numbers, but
     whole numbers of more than 15 digits, fractions and what is not finite become text; None is an
     empty cell. The header is bold and stays in sight. The same sheets give the same bytes, so the
-    file names no time but the first of 1980.
+    file names no time but the first of 1980. It is made in memory: libraries for workbooks keep
+    the sheets in temporary files meanwhile, which would stay behind if the process were killed.
     """
-    openpyxl = library("openpyxl", needed_for="Excel files", extra="excel")
     if not sheets:
         raise InvalidInput("a workbook without sheets; give at least one")
     for title, columns in sheets.items():
         _check(title, columns)
-    book = openpyxl.Workbook(write_only=True)
-    for name, columns in zip(_sheet_names(sheets), sheets.values(), strict=True):
-        _fill(openpyxl, book.create_sheet(name), columns)
+    names = _sheet_names(sheets)
     stream = io.BytesIO()
-    book.save(stream)
-    write_whole(Path(path), _undated(openpyxl, book, stream))
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def part(name: str, texts: Iterable[str]) -> None:
+            information = zipfile.ZipInfo(name, DATE.timetuple()[:6])
+            information.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(information, "w", force_zip64=True) as file:
+                for text in chain([PROLOGUE], texts):
+                    file.write(text.encode("utf-8"))
+
+        for name, text in _parts(names).items():
+            part(name, [text])
+        for number, columns in enumerate(sheets.values(), start=1):
+            part(f"xl/worksheets/sheet{number}.xml", _sheet(columns))
+    write_whole(Path(path), stream.getvalue(), private=private)
 
 
-def _undated(openpyxl: Any, book: Any, saved: io.BytesIO) -> bytes:
-    """A saved workbook without the clock: saving sets its date and that of each part to now."""
-    book.properties.created = book.properties.modified = DATE
-    origin = openpyxl.xml.functions.tostring(book.properties.to_tree())
-    stream = io.BytesIO()
-    with zipfile.ZipFile(saved) as dated, zipfile.ZipFile(stream, "w") as plain:
-        for name in dated.namelist():
-            content = origin if name == "docProps/core.xml" else dated.read(name)
-            part = zipfile.ZipInfo(name, DATE.timetuple()[:6])
-            plain.writestr(part, content, zipfile.ZIP_DEFLATED)
-    return stream.getvalue()
+def _parts(names: Sequence[str]) -> dict[str, str]:
+    """What a workbook holds besides its sheets."""
+    numbers = range(1, len(names) + 1)
+    listed = "".join(
+        f'<sheet name="{escape(name)}" sheetId="{k}" r:id="rId{k}"/>'
+        for k, name in zip(numbers, names, strict=True)
+    )
+    linked = "".join(
+        f'<Relationship Id="rId{k}" Type="{OFFICE}/worksheet" Target="worksheets/sheet{k}.xml"/>'
+        for k in numbers
+    )
+    typed = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{k}.xml" ContentType="{SHEETS}.worksheet+xml"/>'
+        for k in numbers
+    )
+    return {
+        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
+        '<Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{SHEETS}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/styles.xml" ContentType="{SHEETS}.styles+xml"/>'
+        '<Override PartName="/docProps/core.xml" '
+        'ContentType="application/vnd.openxmlformats-package.core-properties+xml"/>'
+        f"{typed}</Types>",
+        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+        f'<Relationship Id="rId1" Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
+        f'<Relationship Id="rId2" Type="{PACKAGE}/relationships/metadata/core-properties" '
+        'Target="docProps/core.xml"/></Relationships>',
+        "docProps/core.xml": f'<cp:coreProperties xmlns:cp="{PACKAGE}/metadata/core-properties" '
+        'xmlns:dcterms="http://purl.org/dc/terms/" '
+        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+        + "".join(
+            f'<dcterms:{what} xsi:type="dcterms:W3CDTF">{DATE.isoformat()}Z</dcterms:{what}>'
+            for what in ("created", "modified")
+        )
+        + "</cp:coreProperties>",
+        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}">'
+        f"<bookViews><workbookView/></bookViews><sheets>{listed}</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+        f'{linked}<Relationship Id="rId{len(names) + 1}" Type="{OFFICE}/styles" '
+        'Target="styles.xml"/></Relationships>',
+        "xl/styles.xml": STYLES,
+    }
 
 
 def _check(title: str, columns: Mapping[str, Sequence[object]]) -> None:
@@ -196,28 +270,46 @@ def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _fill(openpyxl: Any, sheet: Any, columns: Mapping[str, Sequence[object]]) -> None:
-    sheet.freeze_panes = "A2"
-    for place, (name, column) in enumerate(columns.items(), start=1):
-        longest = max(len(str(value)) for value in (name, *islice(column, 1000)))
-        sheet.column_dimensions[column_letters(place)].width = min(longest, _WIDEST) + 2
-    sheet.append([_cell(openpyxl, sheet, name, bold=True) for name in columns])
-    for row in zip(*columns.values(), strict=True):
-        sheet.append([_cell(openpyxl, sheet, value) for value in row])
+def _sheet(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """A sheet, in pieces: the names of the columns, which stay in sight, then the rows."""
+    letters = [column_letters(place) for place in range(1, len(columns) + 1)]
+    widths = "".join(
+        f'<col min="{place}" max="{place}" width="{width + 2}" customWidth="1"/>'
+        for place, width in enumerate(map(_width, columns, columns.values()), start=1)
+    )
+    yield (
+        f'<worksheet xmlns="{MAIN}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" '
+        'topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>'
+        f"<cols>{widths}</cols><sheetData>"
+    )
+    rows = chain([tuple(columns)], zip(*columns.values(), strict=True))
+    for number, row in enumerate(rows, start=1):
+        cells = (
+            _cell(f"{letter}{number}", value, bold=number == 1)
+            for letter, value in zip(letters, row, strict=True)
+        )
+        yield f'<row r="{number}">{"".join(cells)}</row>'
+    yield "</sheetData></worksheet>"
 
 
-def _cell(openpyxl: Any, sheet: Any, value: object, *, bold: bool = False) -> Any:
+def _width(name: str, column: Sequence[object]) -> int:
+    return min(max(len(str(value)) for value in (name, *islice(column, 1000))), _WIDEST)
+
+
+def _cell(place: str, value: object, *, bold: bool) -> str:
     plain = _plain(value)
-    # Of most texts the library makes text by itself, which is faster.
-    if not isinstance(plain, str) or (plain.isalnum() and not bold):
-        return plain
-    cell = openpyxl.cell.WriteOnlyCell(sheet, value=excel_escaped(plain))
-    cell.data_type = "s"
-    # Without it, a text like "=A1" turns into a formula when somebody edits the cell.
-    cell.quotePrefix = safe_cell(plain) != plain
-    if bold:
-        cell.font = openpyxl.styles.Font(bold=True)
-    return cell
+    if plain is None:
+        return ""
+    if isinstance(plain, bool):
+        return f'<c r="{place}" t="b"><v>{int(plain)}</v></c>'
+    if not isinstance(plain, str):
+        return f'<c r="{place}"><v>{plain!r}</v></c>'
+    # Quoted: else a text like "=A1" turns into a formula when somebody edits the cell.
+    style = BOLD * bold + QUOTED * (safe_cell(plain) != plain)
+    text = escape(excel_escaped(plain), quote=False)
+    return (
+        f'<c r="{place}" s="{style}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+    )
 
 
 def _plain(value: object) -> str | float | None:

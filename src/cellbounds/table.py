@@ -362,7 +362,8 @@ class Table:
         as text; in CSV an apostrophe stands before those that a spreadsheet would take for a
         formula, and reading takes it away. Structural zeros have an empty count: read them with
         ``structural="missing"``. Groupings are not written. Every cell is: a table with too many
-        of them to be listed is refused (see ``to_frame(zeros=False)``).
+        of them to be listed is refused (see ``to_frame(zeros=False)``). A new file is for its owner
+        only.
         """
         from cellbounds.table_files import write_counts
 

@@ -1,15 +1,25 @@
-"""Tables of text for people: aligned columns, and plain names for awkward ones."""
+"""Text for people: aligned columns, messages on one line, plain names for awkward ones."""
 
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "html_table", "label_keys"]
+__all__ = ["aligned", "html_table", "label_keys", "legible", "one_line"]
 
 WIDEST = 160
 """Longer cells of aligned text are cut where one of them would widen every line."""
+
+LONGEST, LONGEST_VALUE, LONGEST_WORD = 1200, 80, 300
+"""Characters of a message, of a value that it quotes, and of anything else without a space."""
+
+_QUOTED = re.compile(r"""(?<!\w)(['"])(.*?)\1(?!\w)""")
+_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+_JOINERS = "\u200c\u200d"
+"""Invisible, but parts of words in some scripts, and of emoji."""
 
 
 def aligned(
@@ -47,13 +57,56 @@ def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
+def legible(text: str) -> str:
+    r"""Lines of text with visible escapes for what would act on a terminal, or turn text round.
+
+    Examples
+    --------
+    >>> print(legible("\x1b[31mred\u202eder"))
+    \x1b[31mred\u202eder
+    """
+    return "\n".join(map(_on_one_line, text.split("\n")))
+
+
+def one_line(text: str) -> str:
+    r"""A message on one line that people can read, however long what it quotes is.
+
+    Examples
+    --------
+    >>> print(one_line("column 'a\nb' is\n   odd"))
+    column 'a b' is odd
+    >>> len(one_line(f"the level {'x' * 5000!r} is unknown; give another"))
+    117
+    """
+    # Not all of a text that somebody else made as long as he could.
+    text = _shortened(text, 20 * LONGEST)
+    flat = _on_one_line(_joined(text) if "\n" in text else text)
+    flat = _QUOTED.sub(
+        lambda found: found[1] + _shortened(found[2], LONGEST_VALUE) + found[1], flat
+    )
+    flat = _WORD.sub(lambda found: _shortened(found[0], LONGEST_WORD), flat)
+    return _shortened(flat, LONGEST)
+
+
+def _joined(text: str) -> str:
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _shortened(text: str, most: int) -> str:
+    """The beginning and the end of a long text: messages end with the remedy."""
+    if len(text) <= most:
+        return text
+    end = most // 3
+    return f"{text[: most - end - 3]}...{text[-end:]}"
+
+
 def _on_one_line(text: str) -> str:
-    """A text with visible escapes for control characters."""
+    """A text with visible escapes for characters that cannot be seen."""
     if text.isprintable():
         return text
     return "".join(
         one.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp")
+        if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp") and one not in _JOINERS
         else one
         for one in text
     )

@@ -266,12 +266,13 @@ def priors(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
     for value, label in zip(margin.flat, labels, strict=True):
         about = int(value) if not spoilt else draw(st.integers(0, 4))
         key = label if len(names) > 1 else label[0]
-        kind = draw(st.sampled_from(["none", "none", "lower", "upper", "both", "values"]))
-        if kind in ("lower", "both"):
+        kinds = ["none", "none", "lower", "upper", "both", "values", "values up to", "all"]
+        kind = draw(st.sampled_from(kinds))
+        if kind in ("lower", "both", "all"):
             known["lower"][key] = max(0, about - draw(st.integers(0, 2)))
-        if kind in ("upper", "both"):
+        if kind in ("upper", "both", "values up to", "all"):
             known["upper"][key] = about + draw(st.integers(0, 2))
-        if kind == "values":
+        if kind in ("values", "values up to", "all"):
             known["values"][key] = sorted({about, *draw(st.lists(st.integers(0, 7), max_size=3))})
     kept = {name: given for name, given in known.items() if given}
     return Prior(names, **(kept or {"lower": 0}))

@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellbounds as cb
 from bruteforce import count_fits, looked_up
 from listing import belongs, listed, sums, weights_of
-from mixtures import MARGIN_SHAPES, cases
+from mixtures import MARGIN_SHAPES, Case, cases, margin_of, tables
 
 FAR = 60
 """Beyond every count that an entry of a small margin can stand for."""
@@ -27,6 +28,7 @@ class Rows:
         self.b: list[float] = []
         for statement in release.statements:
             self._add(statement)
+        self._add_lists()
 
     def between(self, row, low, high) -> None:
         if low is not None:
@@ -62,10 +64,45 @@ class Rows:
         for place, (index, labels) in enumerate(cells):
             low = looked_up(statement.lower, index, labels)
             high = looked_up(statement.upper, index, labels)
-            values = looked_up(statement.values, index, labels)
             self.between(inside[:, place], low, high)
-            if values is not None:
-                self.between(inside[:, place], min(values), max(values))
+
+    def _add_lists(self) -> None:
+        """The hull of the counts that all statements about the same count, and N, allow."""
+        release = self._release
+        about = [s for s in release.statements if isinstance(s, cb.Prior | cb.Margin)]
+        most = next((s.upper for s in release.statements if isinstance(s, cb.Total)), None)
+        for statement in about:
+            if not (isinstance(statement, cb.Prior) and statement.values):
+                continue
+            same = [s for s in about if set(s.variables) == set(statement.variables)]
+            inside = belongs(release, statement.variables)
+            domain = release.domain.project(statement.variables)
+            cells = zip(np.ndindex(domain.shape), domain.cells(), strict=True)
+            for place, (index, labels) in enumerate(cells):
+                values = looked_up(statement.values, index, labels)
+                if values is None:
+                    continue
+                named = dict(zip(statement.variables, labels, strict=True))
+                left = [
+                    n
+                    for n in values
+                    if (most is None or n <= most) and all(self._allowed(s, named, n) for s in same)
+                ]
+                self.between(inside[:, place], *((left[0], left[-1]) if left else (1, 0)))
+
+    def _allowed(self, statement, named, count: int) -> bool:
+        labels = tuple(named[name] for name in statement.variables)
+        index = self._release.domain.project(statement.variables).index(labels)
+        if isinstance(statement, cb.Margin):
+            return count_fits(statement, statement.entries[index], count)
+        low = looked_up(statement.lower, index, labels)
+        high = looked_up(statement.upper, index, labels)
+        values = looked_up(statement.values, index, labels)
+        return (
+            (low is None or count >= low)
+            and (high is None or count <= high)
+            and (values is None or count in values)
+        )
 
     def _add_rates(self, statement, inside) -> None:
         ends = statement.intervals
@@ -114,14 +151,9 @@ def check(case):
 
 
 def crossed(release) -> bool:
-    """Open ends that leave nothing, or knowledge that a method may narrow beforehand.
-
-    Such a release may be called inconsistent, or be narrowed, where closed ends are not.
-    """
+    """Open ends that leave nothing: a release that may be called inconsistent for them."""
     conditionals = [s for s in release.statements if isinstance(s, cb.Conditional)]
-    opened = any(s.intervals.low_open.any() or s.intervals.high_open.any() for s in conditionals)
-    lists = any(isinstance(s, cb.Prior) and s.values for s in release.statements)
-    return opened or (lists and len(conditionals) == 1)
+    return any(s.intervals.low_open.any() or s.intervals.high_open.any() for s in conditionals)
 
 
 @few(4)
@@ -129,6 +161,57 @@ def crossed(release) -> bool:
 def test_mixtures(case):
     assume(not crossed(case.release))
     check(case)
+
+
+@st.composite
+def listed_beside_rates(draw):
+    """One statement of closed rates, with lists and bounds on its rows, its cells and its parts."""
+    shape = draw(st.sampled_from([(2, 2), (2, 3), (2, 2, 2)]))
+    names = "abc"[: len(shape)]
+    domain = cb.Domain({name: list(range(n)) for name, n in zip(names, shape, strict=True)})
+    counts = draw(tables(domain, 9))
+    counts[..., 0] += 1
+    rates = counts if len(shape) == 2 else counts.sum(axis=2)
+    text = [[f"{n}/{row.sum()}" for n in row] for row in rates]
+    width = draw(st.sampled_from([0, Fraction(1, 10), Fraction(1, 4)]))
+    rule = {"eps": width} if width else {}
+    said = [cb.Conditional(["b"], given=["a"], rates=text, **rule)]
+    total = int(counts.sum())
+    said += draw(st.sampled_from([[], [cb.Total(total)], [cb.Total(upper=total + 3)]]))
+    for about in draw(st.lists(st.sampled_from([("a",), ("a", "b"), tuple(names)]), max_size=3)):
+        said.append(draw(known_of(domain, counts, about)))
+    over = draw(st.sampled_from([("a",), ("a", "b"), tuple(names)]))
+    return Case(cb.Release(domain, said), counts, total, over)
+
+
+@st.composite
+def known_of(draw, domain, counts, names):
+    known: dict = {"lower": {}, "upper": {}, "values": {}}
+    for value, labels in zip(
+        margin_of(domain, counts, names).flat, domain.project(names).cells(), strict=True
+    ):
+        key, about = labels if len(names) > 1 else labels[0], int(value)
+        if draw(st.booleans()):
+            known["values"][key] = sorted({about, *draw(st.lists(st.integers(0, 12), max_size=3))})
+        if draw(st.booleans()):
+            known["upper"][key] = about + draw(st.integers(0, 3))
+        if draw(st.booleans()):
+            known["lower"][key] = max(0, about - draw(st.integers(0, 3)))
+    kept = {name: given for name, given in known.items() if given}
+    return cb.Prior(names, **(kept or {"lower": 0}))
+
+
+@few(2)
+@given(listed_beside_rates())
+def test_lists_beside_rates(case):
+    """Both methods that may be asked relax a list to the same interval."""
+    check(case)
+    idle = cb.Linear(["a"], dict.fromkeys(case.release.domain.levels("a"), 1), lower=0)
+    other = cb.Release(case.release.domain, [*case.release.statements, idle])
+    one, two = (cb.bounds(r, over=case.over, kind="linear") for r in (case.release, other))
+    assert one.method != two.method
+    assert (one.lower == two.lower).all()
+    assert (one.upper == two.upper).all()
 
 
 @few(8)

@@ -485,6 +485,27 @@ def test_independent_verdicts_are_the_same_for_every_table(case, data):
     assert said[0] == said[1]
 
 
+@given(judged(), st.data())
+def test_independent_verdicts_need_no_table(case, data):
+    """Nor does it matter who declares what the release says: that nobody is in some cells."""
+    domain, counts = case.release.domain, case.table.counts
+    closed = case.table.structural.copy()
+    for index in np.argwhere(counts == 0).tolist():
+        closed[tuple(index)] |= data.draw(st.booleans())
+    blocked = np.full(domain.shape, None, dtype=object)
+    blocked[closed] = 0
+    zeros = Prior(domain.names, lower=0, upper=blocked.tolist())
+    release = Release(domain, [*case.release.statements, zeros])
+    given = [None, Table(domain, counts), Table(domain, counts, structural=closed)]
+    said = [
+        judge(release, table, case.policy, knows=case.knows, independent=True).to_dict()
+        for table in given
+    ]
+    for one in said:
+        one.pop("seconds")
+    assert said[0] == said[1] == said[2]
+
+
 @given(
     judged(FEW_TABLES) | judged(FEW_TABLES, margins=True),
     st.sampled_from([1e-9, 1e-4, 1e-3, 5e-3]),

@@ -15,15 +15,18 @@ import cellbounds
 SOURCE = Path(cellbounds.__file__).parent
 
 ROOMS = (
+    "starting",
     "version",
+    "text",
     "errors",
+    "interrupting",
     "sharing",
     "limits",
+    "inputs",
     "checkpoints",
     "arrays",
     "compiling",
     "wide",
-    "text",
     "files",
     "frames",
     "spreadsheets",

@@ -1,7 +1,7 @@
 """Runs in a process of its own: commits that are killed, and commits that race.
 
     python crashing.py dying PLACE TRIALS SEED    one child at a time, killed while it commits
-    python crashing.py racing PLACE CHILDREN      children that ask for, and commit, a harmful pair
+    python crashing.py racing PLACE CHILDREN PAIR children that ask for, and commit, a harmful pair
     python crashing.py filling FILE               a commit that may not make the file larger
 
 Children are forked from a process without threads, so that a trial costs milliseconds. The result
@@ -31,6 +31,9 @@ TABLE = cb.Table(
 RATES, ROWS = "[education|county]@1", "[county]"
 """Each is safe alone, not both together."""
 
+PAIRS = ((RATES,), (ROWS,)), (("[county]~5", "[education]~5"), (RATES,))
+"""Harmful pairs: one that is judged at once, and one of which the first takes its time."""
+
 MARKS = ("before_cursor_execute", "after_cursor_execute", "begin", "commit")
 """Moments of a transaction, before or after each of its statements."""
 
@@ -51,9 +54,21 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def commit(place: str, statement: str, why: str = "x") -> int:
+def numbered(number: int) -> cb.Release:
+    """The rates with a total that is not known exactly: another release for each number."""
+    rates = cb.publish(TABLE, RATES, total=False).statements
+    return cb.Release(TABLE.domain, [*rates, cb.Total(lower=0, upper=60 + number)])
+
+
+def next_commit(ledger: Ledger, who: str) -> None:
+    """Commit the rates with the next number."""
+    number = len(ledger.history())
+    ledger.commit(numbered(number), table=TABLE, who=who, why=str(number))
+
+
+def commit(place: str, statements: tuple[str, ...]) -> int:
     try:
-        Ledger.open(place).commit(statement, table=TABLE, who="child", why=why)
+        Ledger.open(place).commit(statements, table=TABLE, who="child", why="x")
     except NotSafe:
         return 1
     except LedgerError:
@@ -74,21 +89,22 @@ def dying_at(place: str, moment: int) -> int:
     ledger = Ledger.open(place)
     for mark in MARKS:
         event.listen(Engine, mark, passed)
-    ledger.commit(RATES, table=TABLE, who="child", why="x")
+    next_commit(ledger, "child")
     return 0
 
 
 def dying_sometime(place: str) -> int:
+    ledger = Ledger.open(place)
     while True:
-        commit(place, RATES)
+        next_commit(ledger, "child")
 
 
 def dying(place: str, trials: int, seed: int) -> dict:
     """Kill children at every mark in turn, then `trials` at random moments; look after each."""
     ledger = Ledger.create(place, TABLE, who="parent")
-    ledger.commit(RATES, table=TABLE, who="parent", why="everything is loaded before the fork")
+    next_commit(ledger, "parent")  # everything is loaded before the fork
     begun = time.monotonic()
-    ledger.commit(RATES, table=TABLE, who="parent", why="how long it takes")
+    next_commit(ledger, "parent")
     usual = time.monotonic() - begun
     chance, counts, problems = random.Random(seed), Counter(), []
     moment, by_time = 1, 0
@@ -115,7 +131,7 @@ def dying(place: str, trials: int, seed: int) -> dict:
             problems.append("the past was changed")
         if not ledger.verify().intact:
             problems.append("the chain is broken")
-        if any(one.release.digest != before[1].release.digest for one in found[1:]):
+        if any(one.release.digest != numbered(int(one.why)).digest for one in found[1:]):
             problems.append("an entry is not whole")
         if (at_mark and more > 1) or (code == 0 and more != 1):
             problems.append(f"{more} entries from one commit that ended with {code}")
@@ -131,22 +147,22 @@ def settled(ledger: Ledger):
         return ledger.history()
 
 
-def racing(place: str, children: int) -> dict:
+def racing(place: str, children: int, pair: int) -> dict:
     Ledger.create(place, TABLE, who="parent")
     ready, go = os.pipe()
     started = []
     for number in range(children):
-        statement = (RATES, ROWS)[number % 2]
+        statements = PAIRS[pair][number % 2]
 
-        def work(said=statement):
+        def work(said=statements):
             os.close(go)
             os.read(ready, 1)  # ends when the parent closes its end
             Ledger.open(place).ask(said, table=TABLE)
             return commit(place, said)
 
-        started.append((statement, forked(work)))
+        started.append((statements, forked(work)))
     os.close(go)
-    codes = [(statement, ended(child)) for statement, child in started]
+    codes = [(statements[0], ended(child)) for statements, child in started]
     ledger = Ledger.open(place)
     released = sorted({one.statements[0] for one in ledger.state().released})
     return {

@@ -5,7 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import subprocess
+import sys
 from importlib import resources
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -19,7 +23,7 @@ FINER = (
     "county,education,sex,count\nAlpha,Low,f,1\nAlpha,Low,m,0\nAlpha,High,f,4\nAlpha,High,m,5\n"
     "Beta,Low,f,9\nBeta,Low,m,11\nBeta,High,f,14\nBeta,High,m,16\n"
 )
-COMMANDS = "init ask commit refuse history frontier policy refine grow verify export"
+COMMANDS = "init ask commit refuse history frontier policy refine grow revise verify export"
 RATES, ROWS = "[education|county]@1", "[county]"
 
 
@@ -121,9 +125,13 @@ def test_verify_compares_with_a_copy(run, opened, table):
     code, out, _ = run("ledger", "verify", opened, "--head", "0" * 64, "--entries", 2)
     assert code == 1
     assert "rewritten" in out
+    assert run("ledger", "verify", opened, *copy[:2])[0] == 0
+    code, out, _ = run("ledger", "verify", opened, "--head", "0" * 64)
+    assert code == 1
+    assert "no entry has the noted hash" in out
     code, _, err = run("ledger", "verify", opened, "--entries", 2)
     assert code == 2
-    assert "go together" in err
+    assert "give the head too" in err
 
 
 WIDE = """name = "wide"
@@ -322,3 +330,36 @@ def test_the_history_as_a_page(run, opened, table, tmp_path):
         code, out, err = run("ledger", "history", opened, *wrong)
         assert (code, out) == (2, "")
         assert "--public" in err or "public" in err
+
+
+def test_the_habit_of_noting_the_head_works_as_it_is_documented(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text("utf-8")
+    section = page.partition("## Noting the head elsewhere")[2].partition("\n## ")[0]
+    note, check = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    table = cb.Table(cb.Domain({"a": ["x", "y"]}), [30, 40])
+    ledger = Ledger.create(tmp_path / "census.ledger", table, keep_table=True, who="ann")
+    command = f'cellbounds() {{ "{sys.executable}" -m cellbounds.cli "$@"; }}\n'
+
+    def shell(script):
+        done = subprocess.run(
+            ["sh", "-c", command + script],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        return done.returncode, done.stdout
+
+    assert shell(note) == (0, "")
+    before = (tmp_path / "census.ledger").read_bytes()
+    ledger.commit("[a]", why="x")
+    assert shell(note) == (0, "")
+    noted = (tmp_path / "census.heads").read_text("utf-8").split()
+    assert noted == [one.hash for one in ledger.history()]
+    assert shell(check)[0] == 0
+    (tmp_path / "census.ledger").write_bytes(before)  # an end that was cut off, with its head
+    assert ledger.verify().intact
+    code, said = shell(check)
+    assert code == 1
+    assert "cut off" in said

@@ -1,4 +1,4 @@
-"""Records and variables that are added: differencing is caught, nothing is forgotten."""
+"""Records and variables that change: differencing is caught, nothing is forgotten."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from bruteforce import consistent_tables
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.ledger.lifting import Piece, joined, stacked, targets_of
-from cellbounds.ledger.state import State
+from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
+from cellbounds.ledger.state import Revision, State
 from cellbounds.risk.policies import GroupDisclosure, Outcome, Policy, SmallCounts
 
 DOMAIN = cb.Domain({"a": ["x", "y"], "b": ["u", "v"]})
@@ -21,7 +21,7 @@ BEFORE = cb.Table(DOMAIN, [[12, 9], [14, 10]])
 AFTER = cb.Table(DOMAIN, [[12, 9], [14, 11]])  # one record more, in (y, v)
 
 
-def state_for(*tables, policy="small-counts", protected=()):
+def state_for(*tables, policy="small-counts", protected=(), revisions=()):
     domain = tables[0].domain
     return State(
         domain,
@@ -31,6 +31,7 @@ def state_for(*tables, policy="small-counts", protected=()):
         cb.read_policy(policy) if isinstance(policy, str) else policy,
         False,
         (domain.names, *protected),
+        revisions=revisions,
     )
 
 
@@ -113,6 +114,132 @@ def test_growth_is_checked(place):
     with pytest.raises(cb.InvalidInput, match="keeps the digest"):
         ledger.grow(AFTER, why="x")
     assert len(ledger.history()) == 1
+
+
+# Records that were removed, or moved.
+
+LESS = cb.Table(DOMAIN, [[12, 9], [14, 9]])  # one record less, in (y, v)
+MOVED = cb.Table(DOMAIN, [[13, 9], [14, 9]])  # one record that moved from (y, v) to (x, u)
+
+
+def test_one_record_less_is_caught_if_it_is_known_to_be_one(place):
+    ledger = Ledger.create(place, BEFORE, keep_table=True, who="ann")
+    first = ledger.commit("[a]", why="spring")
+    revised = ledger.revise(LESS, removed=1, added=0, why="a form was withdrawn")
+    assert revised.verdict is Outcome.SAFE
+    assert revised.entry.kind == "revised"
+    answer = ledger.ask("[a]")
+    assert answer.verdict is Outcome.UNSAFE
+    assert answer.harmful == (first,)
+    unsafe = [target.said for target, one in answer.judged if one.verdict is Outcome.UNSAFE]
+    assert unsafe == ["the cells of the table in the records removed from version 1 to version 2"]
+    assert ledger.ask("[b]").verdict is Outcome.SAFE
+    assert ledger.ask("[a]~5").verdict is Outcome.SAFE
+    with pytest.raises(NotSafe):
+        ledger.commit("[a]", why="autumn")
+    assert ledger.verify().intact
+    assert ledger.export()["entries"][-1]["table_version"] == 2
+    assert ledger.table() == LESS
+
+
+def test_one_record_that_moved_is_caught_if_it_is_known_to_be_one(place):
+    ledger = Ledger.create(place, BEFORE, keep_table=True, who="ann")
+    ledger.commit("[a]", why="spring")
+    ledger.revise(MOVED, removed=1, added=1, why="a correction")
+    unsafe = {
+        target.over for target, one in ledger.ask("[a]").judged if one.verdict is Outcome.UNSAFE
+    }
+    assert unsafe == {("removed_2", "a", "b"), ("added_2", "a", "b")}
+
+
+def test_for_all_that_is_known_everybody_may_have_been_exchanged(place):
+    ledger = Ledger.create(place, BEFORE, keep_table=True, who="ann")
+    ledger.commit("[a]", why="spring")
+    ledger.revise(LESS, why="corrections")
+    answer = ledger.ask("[a]")
+    assert answer.verdict is Outcome.SAFE
+    removed = cb.attainable(answer.together, over=["removed_2", "a"])
+    assert set(removed["2", "y"]) == set(range(1, 25))  # 24 before, 23 now
+    assert set(removed["2", "x"]) == set(range(22))
+
+
+def test_a_range_may_be_known(place):
+    ledger = Ledger.create(place, BEFORE, keep_table=True, who="ann")
+    ledger.commit("[a,b]", why="spring")
+    ledger.revise(LESS, removed=(1, 2), added=(0, 1), why="corrections")
+    state = ledger.state()
+    assert state.revisions == (Revision(2, (1, 2), (0, 1)),)
+    answer = ledger.ask("[a,b]")
+    assert answer.verdict is Outcome.SAFE  # two counts are attainable everywhere
+    _, known = informing(state, [])
+    both = cb.Release(answer.together.domain, [*answer.together.statements, *known])
+    assert set(cb.attainable(both, over=["removed_2", "a", "b"])["2", "y", "v"]) == {1, 2}
+    assert set(cb.attainable(both, over=["removed_2", "a", "b"])["2", "x", "u"]) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("stated", "says"),
+    [
+        ({"removed": 2}, "another number of removed records"),
+        ({"added": 1}, "another number of added records"),
+        ({"added": (1, None)}, "another number of added records"),
+        ({"removed": -1}, "give the number of records"),
+        ({"removed": (3, 1)}, "give the number of records"),
+        ({"removed": True}, "give the number of records"),
+        ({"added": "some"}, "give the number of records"),
+        ({"added": (None, 3)}, "give the number of records"),
+    ],
+)
+def test_what_is_known_about_a_revision_is_true(tmp_path, stated, says):
+    ledger = Ledger.create(tmp_path / "l", BEFORE, keep_table=True, who="ann")
+    with pytest.raises(cb.InvalidInput, match=says):
+        ledger.revise(LESS, why="x", **stated)
+    assert len(ledger.history()) == 1
+
+
+def test_growth_and_revisions_follow_each_other(place):
+    last = cb.Table(DOMAIN, [[12, 8], [14, 11]])
+    ledger = Ledger.create(place, BEFORE, keep_table=True, who="ann")
+    ledger.commit("[a,b]", why="1")
+    ledger.grow(AFTER, why="2")
+    with pytest.raises(cb.InvalidInput, match="ledger revise"):
+        ledger.grow(last, why="3")
+    ledger.revise(last, removed=1, added=0, why="3")
+    targets = [target.over for target, _ in ledger.ask("[a]~5").judged]
+    # Everybody was there in version 2, and nobody was added after it.
+    parts = ["as_of_1", None, "as_of_3", "added_2", "added_2_to_3", "removed_2_to_3", "removed_3"]
+    assert targets == [("a", "b") if one is None else (one, "a", "b") for one in parts]
+    unsafe = {one.over for one, two in ledger.ask("[a,b]").judged if two.verdict is Outcome.UNSAFE}
+    # That the two changes are one each is known; (x, v) lost one, and (y, v) has one more.
+    assert {("removed_3", "a", "b"), ("removed_2_to_3", "a", "b")} <= unsafe
+    assert ledger.history()[-1].kind == "revised"
+
+
+def test_a_revision_on_the_command_line(run, tmp_path):
+    place = tmp_path / "l.ledger"
+    files = {"before": BEFORE, "less": LESS}
+    for name, table in files.items():
+        table.write(tmp_path / f"{name}.csv")
+    earlier = ("--table", tmp_path / "before.csv")
+    run("ledger", "init", place, *earlier, "--who", "ann")
+    run("ledger", "commit", place, "[a]", *earlier, "--why", "spring")
+    revise = ("ledger", "revise", place, tmp_path / "less.csv", *earlier, "--why", "x")
+    code, _, err = run(*revise, "--removed", "one")
+    assert code == 2
+    assert "--removed 'one'" in err
+    code, out, err = run(*revise, "--removed", "1", "--added", "0-0")
+    assert code == 0, err
+    assert "recorded as entry 3" in out
+    both = (*earlier, "--table", tmp_path / "less.csv")
+    code, out, _ = run("ledger", "ask", place, "[a]", *both)
+    assert code == 1
+    assert "records removed from version 1 to version 2" in out
+    _, out, _ = run("ledger", "history", place)
+    assert "removed: 1, added: 0" in out
+    for public in ((), ("--public",)):
+        code, out, err = run("ledger", "history", place, "--format", "html", *public)
+        assert code == 0, err
+        assert "records removed or corrected" in out
 
 
 KOCH = cb.example_table("koch4")
@@ -200,6 +327,41 @@ def test_group_rules_are_about_the_records_of_a_part():
     assert [target.over for target in protected] == [None]
 
 
+@st.composite
+def revised_tables(draw):
+    counts = st.lists(st.integers(0, 4), min_size=4, max_size=4)
+    tables = [cb.Table(DOMAIN, np.array(draw(counts)).reshape(2, 2))]
+    revisions = []
+    for version in range(2, draw(st.integers(2, 4)) + 1):
+        change = np.array(draw(counts)).reshape(2, 2)
+        if draw(st.booleans()):
+            tables.append(cb.Table(DOMAIN, change))
+            revisions.append(Revision(version))
+        else:
+            tables.append(cb.Table(DOMAIN, tables[-1].counts + change))
+    return tables, tuple(revisions)
+
+
+@given(revised_tables())
+def test_versions_laid_out_as_one_table_are_what_they_were(case):
+    tables, revisions = case
+    state = state_for(*tables, revisions=revisions)
+    whole = stacked(state, tables)
+    pieces = [Piece.of(cb.publish(one, "[a,b]"), place) for place, one in enumerate(tables, 1)]
+    both = joined(state, pieces)
+    assert not cb.violations(both, whole)
+    laid = whole.with_domain(both.domain)
+    for number, table in enumerate(tables, 1):
+        assert np.array_equal(laid.margin(f"as_of_{number}", "a", "b").counts[0], table.counts)
+    revised = {one.version for one in revisions}
+    for number, (one, two) in enumerate(itertools.pairwise(tables), 2):
+        more = laid.margin(f"added_{number}", "a", "b").counts[0]
+        assert np.array_equal(more, np.maximum(two.counts - one.counts, 0))
+        if number in revised:
+            less = laid.margin(f"removed_{number}", "a", "b").counts[0]
+            assert np.array_equal(less, np.maximum(one.counts - two.counts, 0))
+
+
 # Against brute force: pairs of tables, each with its own release, the later holding the earlier.
 
 STATEMENTS = ["[a]", "[b]", "[a,b]", "[a]~3", "[a,b]<3", "[b|a]@1", "[a|b]", "[a,b|]@1", "N"]
@@ -244,3 +406,67 @@ def test_two_versions_are_what_pairs_of_tables_are(case):
             labels = DOMAIN.labels(index)
             cell = answer[labels if part is None else (part[-1], *labels)]
             assert set(cell) == {int(one[index]) for one in tables}
+
+
+# The same where records were removed too: pairs of tables, and all the records that they can share.
+
+
+@st.composite
+def revised_pairs(draw):
+    def table(most):
+        counts = np.zeros((2, 2), dtype=int)
+        for _ in range(draw(st.integers(0, most))):
+            counts[draw(st.integers(0, 1)), draw(st.integers(0, 1))] += 1
+        return cb.Table(DOMAIN, counts)
+
+    said = [draw(st.lists(st.sampled_from(STATEMENTS), max_size=2, unique=True)) for _ in "12"]
+    before, after = table(3), table(3)
+    change = after.counts - before.counts
+    exact = [int(np.maximum(one, 0).sum()) for one in (-change, change)]
+    known = [draw(st.sampled_from([(0, None), (n, n), (0, n + 1), (n, None)])) for n in exact]
+    return before, after, said, Revision(2, *known)
+
+
+def sharing(one, two):
+    """The records that two tables may have in common: at most as many as each has of a kind."""
+    most = np.minimum(one, two)
+    for counts in itertools.product(*(range(int(n) + 1) for n in most.flat)):
+        yield np.array(counts).reshape(most.shape)
+
+
+@settings(max_examples=settings().max_examples // 5)
+@given(revised_pairs())
+def test_a_revision_is_what_pairs_of_tables_and_their_common_records_are(case):
+    before, after, said, revision = case
+    state = state_for(before, after, revisions=(revision,))
+    tables = (before, after)
+    releases = [
+        cb.publish(table, *(statements or ["N"]))
+        for table, statements in zip(tables, said, strict=True)
+    ]
+    both = joined(state, [Piece.of(releases[0], 1), Piece.of(releases[1], 2)])
+    _, known = informing(state, [])
+    informed = cb.Release(both.domain, [*both.statements, *known])
+    assert not cb.violations(informed, stacked(state, tables))
+    first, second = (list(consistent_tables(one, 6)) for one in releases)
+    found = [
+        (one, two, one - common, two - common)
+        for one, two in itertools.product(first, second)
+        for common in sharing(one, two)
+        if _within((one - common).sum(), revision.removed)
+        and _within((two - common).sum(), revision.added)
+    ]
+    parts = ("as_of_1", "as_of_2", "removed_2", "added_2")
+    for place, part in enumerate(parts):
+        if part not in both.domain.groupings:  # nobody was removed or added, and that is known
+            assert not any(one[place].any() for one in found)
+            continue
+        answer = cb.attainable(informed, over=[part, "a", "b"])
+        for index in np.ndindex(2, 2):
+            cell = answer[(part[-1], *DOMAIN.labels(index))]
+            assert set(cell) == {int(one[place][index]) for one in found}
+
+
+def _within(count, ends):
+    low, high = ends
+    return low <= count and (high is None or count <= high)

@@ -150,7 +150,7 @@ def test_integer_programs_find_the_same_table_again():
     one = search.Search(release, release.domain.names)
     tables = set()
     for _ in range(3):
-        solver = IntegerProgram(one.small, offset=one.full.lower, numbers=one.numbers)
+        solver = IntegerProgram(one.small)
         cells = np.arange(len(one.numbers))
         found = solver.minimize(cells, 1 + cells % 3, None, None)
         assert found.final

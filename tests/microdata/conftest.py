@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 
 import pytest
 
@@ -103,12 +104,13 @@ def ways(monkeypatch):
 def spilling(monkeypatch):
     """The folders for temporary files that were made, with whether they were found again."""
     made = []
-    found = engine.tempfile.TemporaryDirectory
+    found = engine.private_folder
 
-    def remembered(*arguments, **options):
-        folder = found(*arguments, **options)
-        made.append(folder.name)
-        return folder
+    @contextmanager
+    def remembered():
+        with found() as folder:
+            made.append(folder)
+            yield folder
 
-    monkeypatch.setattr(engine.tempfile, "TemporaryDirectory", remembered)
+    monkeypatch.setattr(engine, "private_folder", remembered)
     return made

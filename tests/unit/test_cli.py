@@ -199,7 +199,8 @@ def test_bad_usage_is_2(run, arguments):
     code, out, err = run(*arguments)
     assert code == 2
     assert out == ""
-    assert "Usage" in err
+    assert err.startswith("error: " if arguments else "Usage")
+    assert not arguments or err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

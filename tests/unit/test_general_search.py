@@ -850,7 +850,7 @@ def test_models_that_the_solver_cannot_take():
 
 def test_integer_programs():
     one = problem([({0: 2, 1: 3}, 12, 17)], [0, 0], [9, 9], [([0, 1], {5, 6})])
-    program = IntegerProgram(one, offset=np.zeros(2, dtype=np.int64), numbers=np.arange(2))
+    program = IntegerProgram(one)
     found = program.minimize(np.array([0]), np.array([1]), None, None)
     assert (found.cells.tolist(), found.final, found.bound) == ([0, 5], True, 0)
     found = program.minimize(np.array([0]), np.array([-1]), None, None)
@@ -864,8 +864,7 @@ def test_integer_programs():
 def test_lists_count_fixed_cells():
     """Cells 0 and 2 are fixed at 2 and 1; the list is about all three."""
     one = problem([], [2, 0, 1], [2, 9, 1], [([0, 1, 2], {4, 8})])
-    small, left = reduced(one)
-    program = IntegerProgram(small, offset=one.lower, numbers=left)
+    program = IntegerProgram(reduced(one)[0])
     assert program.minimize(np.array([0]), np.array([1]), None, None).bound == 1
     assert program.minimize(np.array([0]), np.array([-1]), None, None).bound == -5
 

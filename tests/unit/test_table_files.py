@@ -585,6 +585,9 @@ def test_libraries_that_are_not_installed(tmp_path, monkeypatch, kind, missing, 
     said = rf"need {missing}; install it with pip install 'cellbounds\[{extra}\]'"
     with pytest.raises(cb.InvalidInput, match=said):
         cb.read_table(tmp_path / f"t.{kind}")
+    if kind == "xlsx":  # workbooks are written without it
+        expected().write(tmp_path / f"new.{kind}")
+        return
     with pytest.raises(cb.InvalidInput, match=said):
         expected().write(tmp_path / f"new.{kind}")
     assert not (tmp_path / f"new.{kind}").exists()

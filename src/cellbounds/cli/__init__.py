@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
 
+from cellbounds.cli.interrupts import Interruption, interruptible
 from cellbounds.cli.later import Later
-from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, INTERRUPTED, UNDECIDED
-from cellbounds.cli.outputs import drop_output
+from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED
+from cellbounds.cli.outputs import drop_output, said, say
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.starting import INTERRUPTED
+from cellbounds.text import one_line
 from cellbounds.version import __version__
 
 __all__ = ["main"]
@@ -19,50 +23,70 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
-    try:
-        code = commands.main(standalone_mode=False)
-    except click.exceptions.Exit as left:
-        code = left.exit_code
-    except click.Abort:
-        code = INTERRUPTED
-    except click.ClickException as problem:
-        problem.show()
-        code = BAD_INPUT
-    except (UnsupportedRelease, TooMuchWork, Unsettled) as problem:
-        click.echo(f"undecided: {problem}", err=True)
-        code = UNDECIDED
-    except CellboundsError as problem:
-        click.echo(f"error: {problem}", err=True)
-        code = BAD_INPUT
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except OSError as problem:
-        code = _unwritten("a file or standard output cannot be read or written", problem)
-    except Exception as problem:  # wide on purpose: no traceback may show confidential counts
-        if _was_interrupted(problem):
-            sys.exit(_flushed(INTERRUPTED))
-        # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
-        # errors were caught above.
-        click.echo(
-            f"internal error ({type(problem).__name__}); please report it with the command and, "
-            "if it is not confidential, the input",
-            err=True,
-        )
-        code = INTERNAL
+    with interruptible() as interruption:
+        code = _run(interruption)
     sys.exit(_flushed(code))
 
 
-def _was_interrupted(problem: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: compiled modules make one of it while they load."""
-    while problem is not None:
-        if isinstance(problem, KeyboardInterrupt):
-            return True
-        problem = problem.__cause__ or problem.__context__
-    return False
+def _run(interruption: Interruption) -> int:
+    try:
+        code: int = commands.main(standalone_mode=False)
+    except click.exceptions.Exit as left:
+        code = left.exit_code
+    except (click.Abort, KeyboardInterrupt) as problem:
+        say(": ".join(["interrupted", *map(str, problem.args)]))
+        code = INTERRUPTED
+    except click.ClickException as problem:
+        _show_usage(problem)
+        code = BAD_INPUT
+    except (UnsupportedRelease, TooMuchWork, Unsettled) as problem:
+        say(f"undecided: {problem}")
+        code = UNDECIDED
+    except CellboundsError as problem:
+        say(f"error: {problem}")
+        code = BAD_INPUT
+    except MemoryError:
+        say("undecided: the work needs more memory than there is; ask for less, or give more")
+        code = UNDECIDED
+    except UnicodeEncodeError as problem:
+        odd = ascii(problem.object[problem.start])
+        say(
+            f"error: the character {odd} cannot be written in {problem.encoding}; rename what has "
+            "it, or write UTF-8: to a file with -o, or with PYTHONIOENCODING=utf-8"
+        )
+        code = BAD_INPUT
+    except OSError as problem:
+        code = _unwritten("a file or standard output cannot be read or written", problem)
+    except Exception as problem:  # wide on purpose: no traceback may show confidential counts
+        if interruption.raised:  # libraries make errors of their own of it
+            say("interrupted")
+            return INTERRUPTED
+        # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
+        # errors were caught above.
+        say(
+            f"internal error ({type(problem).__name__}); please report it with the command and, "
+            "if it is not confidential, the input"
+        )
+        code = INTERNAL
+    return code
+
+
+def _show_usage(problem: click.ClickException) -> None:
+    """Say what is wrong with the arguments, on one line; help that stands in for it as it is."""
+    shown = io.StringIO()
+    problem.show(shown)
+    text, _, message = shown.getvalue().partition("Error: ")
+    context = getattr(problem, "ctx", None)
+    if message:
+        see = "" if context is None else f" See {context.command_path} --help"
+        text = f"error: {one_line(message)}{see}"
+    say(text.rstrip())
 
 
 def _flushed(code: int) -> int:
     """Write what is left of the output now: at shutdown its errors would be lost."""
+    with said():
+        pass
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -76,7 +100,7 @@ def _flushed(code: int) -> int:
 def _unwritten(what: str, problem: OSError) -> int:
     drop_output()
     why = problem.strerror or type(problem).__name__
-    click.echo(f"error: {what}: {why}", err=True)
+    say(f"error: {what}: {why}")
     return BAD_INPUT
 
 
@@ -129,7 +153,18 @@ COMMANDS = (
 """Name, module and first sentence of the help of each command (a test compares the sentences)."""
 
 
-@click.group(context_settings=_CONTEXT, epilog=EPILOG)
+class Commands(click.Group):
+    """Commands that are interrupted without the empty line that click would write."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as problem:
+            raise click.Abort(*problem.args) from None
+
+
+@click.group(cls=Commands, context_settings=_CONTEXT, epilog=EPILOG)
 @click.version_option(__version__, prog_name="cellbounds")
 def commands() -> None:
     """What published rates and margins reveal about a confidential table of counts."""

@@ -19,6 +19,7 @@ from cellbounds.cli.options import (
     knows_option,
     names_of,
     output_options,
+    outside_option,
     policy_options,
     publishing_options,
     read_knowledge,
@@ -33,6 +34,7 @@ from cellbounds.cli.working import (
     workers,
 )
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import read_bytes
 
 __all__ = ["attack", "audit"]
 
@@ -104,7 +106,7 @@ def audit(
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         made = combine(owned, release, options)
-        known = read_knowledge(knows, owned)
+        known = read_knowledge(knows, owned.domain, allow_outside=options["allow_outside"])
         progress.say("working out what is attainable", seconds=seconds)
         with resumable(state, "work"), workers(options) as executor:
             found = audit_table(
@@ -138,7 +140,7 @@ def audit(
             for path in reports:
                 report.write(path)
         text = report.to_html() if style == "html" else render(found, style, everything=everything)
-    write_text(text, output)
+    write_text(text, output, style, private=not (public and style == "html"))
     outcome = found.verdict.verdict.value
     return {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}[outcome]
 
@@ -160,10 +162,7 @@ def _checked_secret(
         check_suffix(path, (".html", ".json", ".csv", ".xlsx"))
     if key is None:
         return None
-    try:
-        secret = Path(key).read_bytes()
-    except OSError as problem:
-        raise InvalidInput(f"{key} cannot be read: {problem.strerror}") from None
+    secret = read_bytes(key)
     if not secret:
         raise InvalidInput(f"{key} is empty; put a secret into it, such as 32 random bytes")
     return secret
@@ -194,12 +193,15 @@ def _certify(
         progress=progress,
         state=state,
     )
-    write_text(json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n", path)
+    text = json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n"
+    # Tables that were found with the help of the owner's lean towards it.
+    write_text(text, path, "json", private=start is not None)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("release", type=click.Path())
 @cell_option
+@outside_option
 @effort_options()
 @state_option
 @certificate_option
@@ -231,7 +233,7 @@ def attack(
         resumable(state, "work"),
         workers(options) as executor,
     ):
-        said = read_release(release)
+        said = read_release(release, allow_outside=options["allow_outside"])
         names, chosen = cells_of(cells, names, said.domain)
         answer = attainable(
             said,
@@ -253,5 +255,5 @@ def attack(
             _certify(
                 said, names, certificate, seconds, executor, None, progress.step, chosen, state
             )
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE

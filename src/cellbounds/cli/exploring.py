@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +15,7 @@ from cellbounds.cli.options import (
     names_of,
     policy_options,
 )
-from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
+from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
 from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.cli.working import effort_options, resumable, workers
 from cellbounds.errors import InvalidInput
@@ -138,7 +136,7 @@ def _digits(text: str | None, tolerances: bool) -> list[int | None] | range | No
         first, dash, last = (one.strip() for one in part.partition("-"))
         if part.strip() == "exact":
             found.append(None)
-        elif not first.isdecimal() or (dash and not last.isdecimal()):
+        elif not _is_short_number(first) or (dash and not _is_short_number(last)):
             raise InvalidInput(f'--digits {text!r}; write it like "1-4", "2,4" or "exact"')
         else:
             top = int(last) if dash else int(first)
@@ -148,21 +146,23 @@ def _digits(text: str | None, tolerances: bool) -> list[int | None] | range | No
     return found
 
 
+def _is_short_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= 9  # Python refuses to read very long ones
+
+
 def _merges(text: str | None) -> Any:
     """Ways to merge levels: a word, or a file with `[[variable]]` and `new = [old, old]`."""
+    from cellbounds.inputs import read_toml
     from cellbounds.risk.exploring.merging import ADJACENT
 
     if text is None or text == ADJACENT:
         return text
     try:
-        return tomllib.loads(Path(text).read_text("utf-8"))
-    except OSError as problem:
+        return read_toml(text)
+    except InvalidInput as problem:
         raise InvalidInput(
-            f"--merge-levels {text}: neither {ADJACENT!r} nor a file that can be read "
-            f"({problem.strerror})"
+            f"--merge-levels {text}: neither {ADJACENT!r} nor a file of merges: {problem}"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{text} is not a TOML file: {problem}") from None
 
 
 def _search(owned: Any, asked: dict[str, Any], executor: Any, state: Any, step: Any) -> Frontier:
@@ -185,12 +185,12 @@ def _write(
         save_chart(found.plot(), plot)
     if best is not None:
         _write_best(found, best)
-    write_text(render_listing(found, style), output)
+    write_text(render_listing(found, style), output, style, private=True)
 
 
 def _write_best(found: Frontier, path: str) -> None:
     if found.best is None:
-        click.echo(f"no design is safe: {path} was not written", err=True)
+        say(f"no design is safe: {path} was not written")
         return
     from cellbounds.releases.writing import write_release
 

@@ -18,6 +18,7 @@ from cellbounds.cli.ledger_options import (
     policy_option,
     protect_option,
     question_options,
+    recorded,
     signed_options,
     style_option,
     wait_option,
@@ -25,7 +26,7 @@ from cellbounds.cli.ledger_options import (
     working,
     write_answer,
 )
-from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, names_of, policy_options
+from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, WHOLE, names_of, policy_options
 from cellbounds.cli.outputs import write_text
 from cellbounds.cli.reading import read_owned
 from cellbounds.errors import InvalidInput
@@ -78,8 +79,9 @@ def init(
         why=why,
         wait=wait,
     )
-    found = made.verify()
-    write_text(f"a ledger with 1 entry; head {found.head}\n", None)
+    entry = made.history()[0]
+    with recorded(entry):
+        write_text(f"a ledger with 1 entry; head {entry.hash}\n", None)
     return SAFE
 
 
@@ -101,7 +103,7 @@ def ask(
     **options: Any,
 ) -> int:
     """Judge RELEASE together with everything that was committed; nothing is published."""
-    check_written(output, place, options["tables"], *statements)
+    check_written(output, place, options["tables"], *statements, *options["knows"])
     with asking(place, statements, options) as (book, made, how):
         answer = book.ask(made, record=record, who=who, why=why, **how)
     write_answer(answer, style, output)
@@ -130,27 +132,35 @@ def commit(
     written: str | None,
     **options: Any,
 ) -> int:
-    """Judge RELEASE under a lock, and record it as released if it is safe."""
+    """Judge RELEASE, and record it as released if it is safe with all that is out.
+
+    What is out already with the same figures is not recorded again; --write writes it.
+    """
     from cellbounds.ledger import NotSafe
     from cellbounds.releases.writing import write_release
 
-    check_written(written, place, options["tables"], *statements)
+    check_written(written, place, options["tables"], *statements, *options["knows"])
     try:
         with asking(place, statements, options) as (book, made, how):
             entry = book.commit(
                 made, who=who, why=why, record=record, already_out=already_out, **how
             )
     except NotSafe as refused:
-        write_text(f"{refused.answer}\n", None)
+        write_answer(refused.answer, "table", None)
         return CODES[refused.answer.verdict.value]
     if written is not None and entry.release is not None:
-        write_release(entry.release, written)
-    write_text(
-        f"entry {entry.number} released: {', '.join(entry.statements)}\n"
-        f"verdict on everything that is out: {str(entry.outcome).upper()}\n"
-        f"head {entry.hash}\n",
-        None,
-    )
+        with recorded(entry):
+            write_release(entry.release, written)
+    then = " already" if entry.repeated else ""
+    lines = [
+        f"entry {entry.number} released{then}: {', '.join(entry.statements)}",
+        f"verdict on everything that is out: {str(entry.outcome).upper()}",
+        f"head {entry.hash}",
+    ]
+    if entry.repeated:
+        lines[1:] = [entry.said]
+    with recorded(entry):
+        write_text("".join(f"{line}\n" for line in lines), None)
     return SAFE
 
 
@@ -163,9 +173,13 @@ def refuse(
     """Record that RELEASE was refused, with the verdict on it but without its figures."""
     with asking(place, statements, options) as (book, made, how):
         entry = book.refuse(made, who=who, why=why, **how)
-    said = ", ".join(entry.statements)
+    then = " already" if entry.repeated else ""
     outcome = str(entry.outcome).upper()
-    write_text(f"entry {entry.number} refused: {said} ({outcome})\n", None)
+    lines = [f"entry {entry.number} refused{then}: {', '.join(entry.statements)} ({outcome})"]
+    if entry.repeated:
+        lines.append(entry.said)
+    with recorded(entry):
+        write_text("".join(f"{line}\n" for line in lines), None)
     return SAFE
 
 
@@ -254,6 +268,55 @@ def grow(
 
 @ledger.command(epilog=EPILOG)
 @place_argument
+@click.argument("later", type=click.Path())
+@click.option("--removed", metavar="N|N-M", help="So many records were removed, as is known.")
+@click.option("--added", metavar="N|N-M", help="So many records were added, as is known.")
+@signed_options
+@owned_options
+@work_options
+@style_option("table", "json")
+@output_option
+def revise(
+    place: str,
+    later: str,
+    removed: str | None,
+    added: str | None,
+    who: str | None,
+    why: str,
+    style: str,
+    output: str | None,
+    **options: Any,
+) -> int:
+    """Go on with LATER, a version from which records were removed, or in which they moved.
+
+    --table gives the earlier versions, unless LEDGER keeps them. Unless --removed and --added say
+    how many records an intruder knows to be concerned (one that moved is removed and added), he is
+    taken to know nothing about it: everybody may have been exchanged.
+    """
+    check_written(output, place, options["tables"], later)
+    gone, more = _between(removed, "--removed"), _between(added, "--added")
+    newer = read_owned(later, options)
+    with working(place, options) as (book, how):
+        earlier = how.pop("table")
+        answer = book.revise(
+            newer, earlier=earlier, removed=gone, added=more, who=who, why=why, **how
+        )
+    write_answer(answer, style, output)
+    return CODES[answer.verdict.value]
+
+
+def _between(text: str | None, option: str) -> tuple[int, int] | None:
+    """A number, or two with a hyphen."""
+    if text is None:
+        return None
+    low, hyphen, high = text.partition("-")
+    if not all(one.strip().isdecimal() for one in ((low, high) if hyphen else (low,))):
+        raise InvalidInput(f"{option} {text!r}; give a number of records, or two such as 2-5")
+    return int(low), int(high if hyphen else low)
+
+
+@ledger.command(epilog=EPILOG)
+@place_argument
 @wait_option
 @click.option("--public", is_flag=True, help="For html: only what outsiders may see.")
 @click.option(
@@ -299,7 +362,7 @@ def history(
     else:
         entries = book.history()
         text = history_csv(entries) if style == "csv" else f"{history_text(entries)}\n"
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE
 
 
@@ -313,15 +376,16 @@ def export(place: str, wait: float, internal: bool, output: str | None) -> int:
     from cellbounds.ledger import Ledger
 
     check_written(output, place)
-    write_text(json_text(Ledger.open(place, wait=wait).export(public=not internal)), output)
+    exported = Ledger.open(place, wait=wait).export(public=not internal)
+    write_text(json_text(exported), output, "json")
     return SAFE
 
 
 @ledger.command(epilog=EPILOG)
 @place_argument
 @click.argument("statements", nargs=-1, metavar="[STATEMENT...]")
-@click.option("--way", type=int, help="Margins of up to so many variables; all unless given.")
-@click.option("--digits", type=int, default=2, show_default=True, help="Decimals of rates.")
+@click.option("--way", type=WHOLE, help="Margins of up to so many variables; all unless given.")
+@click.option("--digits", type=WHOLE, default=2, show_default=True, help="Decimals of rates.")
 @click.option("--no-total", is_flag=True, help="N is not published.")
 @click.option("--sets", is_flag=True, help="Also which of them may be released together.")
 @owned_options
@@ -350,7 +414,7 @@ def frontier(
             sets=sets,
             **how,
         )
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output)
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output, style)
     return SAFE if found.safe else UNDECIDED if found.undecided else UNSAFE
 
 
@@ -358,12 +422,12 @@ def frontier(
 @place_argument
 @wait_option
 @click.option("--head", help="The hash of the last entry, as it was noted elsewhere.")
-@click.option("--entries", type=int, help="How many entries there were then.")
+@click.option("--entries", type=WHOLE, help="How many entries there were then, if that was noted.")
 @style_option("table", "json")
 def verify(place: str, wait: float, head: str | None, entries: int | None, style: str) -> int:
-    """Check every link of the chain, and its head against a copy."""
+    """Check every link of the chain, its head against a copy, and the database's triggers."""
     from cellbounds.ledger import Ledger
 
     found = Ledger.open(place, wait=wait).verify(head=head, entries=entries)
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None)
+    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None, style)
     return SAFE if found.intact else UNSAFE

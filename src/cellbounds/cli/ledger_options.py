@@ -13,17 +13,21 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
+    WHOLE,
     Decorated,
     combine,
     decorated,
+    knows_option,
     publishing_options,
+    read_knowledge,
 )
-from cellbounds.cli.outputs import check_outputs, write_text
+from cellbounds.cli.outputs import check_outputs, open_output, say, write_text
 from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.cli.working import effort_options, workers
+from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.ledger import Answer, Ledger
+    from cellbounds.ledger import Answer, Entry, Ledger
     from cellbounds.releases import Release
 
 __all__ = [
@@ -38,6 +42,7 @@ __all__ = [
     "policy_option",
     "protect_option",
     "question_options",
+    "recorded",
     "signed_options",
     "style_option",
     "wait_option",
@@ -110,6 +115,11 @@ def work_options(function: Decorated) -> Decorated:
         [
             effort_options("what is not settled by then is undecided"),
             wait_option,
+            click.option(
+                "--confirm-time",
+                is_flag=True,
+                help="The clock is right, though it is behind the last entry of LEDGER.",
+            ),
         ],
     )
 
@@ -135,11 +145,12 @@ def question_options(function: Decorated) -> Decorated:
             click.option(
                 "--version",
                 "about",
-                type=int,
+                type=WHOLE,
                 help="The version of the table that RELEASE is about; the newest unless given.",
             ),
             owned_options,
             publishing_options,
+            knows_option,
             work_options,
         ],
     )
@@ -148,11 +159,13 @@ def question_options(function: Decorated) -> Decorated:
 def check_written(
     output: str | None, place: str, tables: tuple[str, ...] = (), *inputs: str | None
 ) -> None:
-    """Refuse, before any work, an output that would replace the ledger or another input."""
+    """Refuse, before any work, an output that cannot be opened or would replace an input."""
     from cellbounds.ledger.places import Place
 
     file = Place.of(place).file
     check_outputs([output], [None if file is None else str(file), *tables, *inputs])
+    if output is not None:
+        open_output(output)
 
 
 def json_text(values: dict[str, Any]) -> str:
@@ -162,7 +175,20 @@ def json_text(values: dict[str, Any]) -> str:
 
 def write_answer(answer: Answer, style: str, output: str | None) -> None:
     """Write an answer to a file or the terminal."""
-    write_text(json_text(answer.to_dict()) if style == "json" else f"{answer}\n", output)
+    with recorded(answer.entry):
+        text = json_text(answer.to_dict()) if style == "json" else f"{answer}\n"
+        write_text(text, output, style)
+
+
+@contextmanager
+def recorded(entry: Entry | None) -> Iterator[None]:
+    """Write what there is to say about an entry: it stands, whether or not that can be written."""
+    try:
+        yield
+    except InvalidInput as problem:
+        if entry is None:
+            raise
+        say(f"warning: {problem}. It is {entry.kind} in entry {entry.number}")
 
 
 @contextmanager
@@ -171,7 +197,7 @@ def working(place: str, options: dict[str, Any]) -> Iterator[tuple[Ledger, dict[
     from cellbounds.ledger import Ledger
     from cellbounds.report.progress import Progress
 
-    book = Ledger.open(place, wait=options["wait"])
+    book = Ledger.open(place, wait=options["wait"], confirm_time=options["confirm_time"])
     with Progress("reading the table") as progress, workers(options) as executor:
         tables = [read_owned(path, options) for path in options["tables"]]
         progress.say("judging")
@@ -193,4 +219,6 @@ def asking(
         about = options["about"] or book.state().versions
         owned = book.table(how["table"], version=about)
         made = list(statements) if owned is None else combine(owned, statements, options)
-        yield book, made, {**how, "version": about}
+        domain = book.state().domain if owned is None else owned.domain
+        knows = read_knowledge(options["knows"], domain)
+        yield book, made, {**how, "version": about, "knows": knows}

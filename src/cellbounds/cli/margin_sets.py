@@ -11,8 +11,10 @@ from cellbounds.cli.options import (
     SAFE,
     UNDECIDED,
     UNSAFE,
+    WHOLE,
     format_options,
     names_of,
+    outside_option,
     policy_options,
 )
 from cellbounds.cli.outputs import check_outputs, write_text
@@ -29,7 +31,9 @@ __all__ = ["margins"]
 @click.command(epilog=EPILOG)
 @click.argument("table", type=click.Path())
 @table_options
-@click.option("--way", type=int, metavar="K", help="All margins of K variables; else all margins.")
+@click.option(
+    "--way", type=WHOLE, metavar="K", help="All margins of K variables; else all margins."
+)
 @click.option("--margin", "chosen", multiple=True, metavar="A,B", help="A margin; repeat it.")
 @click.option(
     "--statement",
@@ -44,6 +48,7 @@ __all__ = ["margins"]
     metavar="RELEASE",
     help="What is out already: a statement or a release file; repeat it.",
 )
+@outside_option
 @click.option("--no-total", is_flag=True, help="N is not published.")
 @policy_options
 @effort_options()
@@ -83,7 +88,8 @@ def margins(
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)
         listed = [names_of(text, "--margin") or [] for text in chosen]
-        out = combined_release(owned, given, total=False) if given else None
+        outside = options["allow_outside"]
+        out = combined_release(owned, given, total=False, allow_outside=outside) if given else None
         progress.say("judging sets")
         with workers(options) as executor:
             found = safe_margins(
@@ -98,7 +104,7 @@ def margins(
                 executor=executor,
                 progress=progress.step,
             )
-    write_text(render_listing(found, style), output)
+    write_text(render_listing(found, style), output, style, private=True)
     return _status(found)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,22 +18,23 @@ __all__ = [
     "BAD_INPUT",
     "EPILOG",
     "INTERNAL",
-    "INTERRUPTED",
     "SAFE",
     "UNDECIDED",
     "UNSAFE",
+    "WHOLE",
     "combine",
     "decorated",
     "format_options",
     "knows_option",
     "names_of",
     "output_options",
+    "outside_option",
     "policy_options",
     "publishing_options",
     "read_knowledge",
 ]
 
-SAFE, UNSAFE, BAD_INPUT, UNDECIDED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
+SAFE, UNSAFE, BAD_INPUT, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
 
 EPILOG = (
     "Exit status: 0 safe, 1 unsafe or a mismatch, 2 bad input, 3 undecided, 70 internal error, "
@@ -44,6 +44,21 @@ EPILOG = (
 Decorated = Callable[..., Any]
 
 
+class _Whole(click.types.IntParamType):
+    """How many of something: a number that fits the arrays and compiled functions behind it."""
+
+    most = 2**31 - 1
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number = int(super().convert(value, param, ctx))
+        if abs(number) > self.most:
+            self.fail(f"{value!r} is too large; give {self.most} at most.", param, ctx)
+        return number
+
+
+WHOLE = _Whole()
+
+
 def decorated(
     function: Decorated, options: Sequence[Callable[[Decorated], Decorated]]
 ) -> Decorated:
@@ -51,6 +66,13 @@ def decorated(
     for option in reversed(options):
         function = option(function)
     return function
+
+
+outside_option = click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Release files may name figures that are not in their own folder or below.",
+)
 
 
 def publishing_options(function: Decorated) -> Decorated:
@@ -78,6 +100,7 @@ def publishing_options(function: Decorated) -> Decorated:
             type=int,
             help="Seed for everything random; keep it secret if it rounds counts.",
         ),
+        outside_option,
     ]
     return decorated(function, options)
 
@@ -95,6 +118,7 @@ def combine(table: Table, statements: tuple[str, ...], options: dict[str, Any]) 
         eps=options["eps"],
         strict=options["strict"],
         rng=options["seed"],
+        allow_outside=options["allow_outside"],
     )
 
 
@@ -126,17 +150,19 @@ knows_option = click.option(
 )
 
 
-def read_knowledge(paths: Sequence[str], table: Table) -> tuple[Prior, ...]:
-    """The priors of the files of :data:`knows_option`."""
+def read_knowledge(
+    paths: Sequence[str], domain: Domain, *, allow_outside: bool = False
+) -> tuple[Prior, ...]:
+    """The priors of the files of :data:`knows_option`, about a table over these variables."""
     from cellbounds.releases import Prior
     from cellbounds.releases.files import read_release
 
     known: list[Prior] = []
     for path in paths:
-        read = read_release(Path(path))
-        if read.domain != table.domain:
+        read = read_release(path, allow_outside=allow_outside)
+        if read.domain != domain:
             raise InvalidInput(
-                f"{path} speaks of another table: {_difference(read.domain, table.domain)}; they "
+                f"{path} speaks of another table: {_difference(read.domain, domain)}; they "
                 "need the same variables and levels in the same order (labels in files are text)"
             )
         priors = [one for one in read.statements if isinstance(one, Prior)]

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from glob import has_magic
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from cellbounds.errors import InvalidInput
-from cellbounds.files import is_stream, write_whole
+from cellbounds.files import is_stream, remove_abandoned, write_whole
+from cellbounds.text import legible
 
-__all__ = ["check_outputs", "check_suffix", "drop_output", "write_text"]
+__all__ = [
+    "check_outputs",
+    "check_suffix",
+    "drop_output",
+    "open_output",
+    "said",
+    "say",
+    "write_text",
+]
 
 
 def check_suffix(path: str, suffixes: Sequence[str]) -> None:
@@ -34,6 +45,7 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -
         if path is None:
             continue
         _check_writable(path)
+        remove_abandoned(Path(path))
         if is_stream(Path(path)):
             continue
         for other, what in needed:
@@ -83,13 +95,42 @@ def _check_writable(path: str) -> None:
         raise InvalidInput(f"{path} cannot be written: {why}; name another file")
 
 
-def write_text(text: str, output: str | None) -> None:
-    """Write to a file, whole or not at all, or to standard output."""
-    if output is not None and Path(output).absolute() != Path("/dev/stdout"):
-        write_whole(Path(output), text)
-        return
+def open_output(path: str) -> None:
+    """See, by opening it, whether something can be written there; nothing is."""
+    target = Path(path)
     try:
-        click.echo(text, nl=False)
+        if not is_stream(target):
+            # Files are written beside their place first, and then put there.
+            with tempfile.TemporaryFile(dir=Path(os.path.realpath(target)).parent):
+                return
+        if not target.is_fifo():  # a pipe may wait for its reader
+            os.close(os.open(target, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY))
+    except OSError as problem:
+        raise InvalidInput(
+            f"{path} cannot be written: {problem.strerror}; name another file"
+        ) from None
+
+
+def write_text(
+    text: str, output: str | None, style: str = "table", *, private: bool = False
+) -> None:
+    """Write to a file, whole or not at all, or to standard output.
+
+    Tables are for people: what they cannot see is shown as an escape, and what their terminal
+    cannot show as well. Other styles are data, which stay as they are. What is `private` goes into
+    a file for its owner only.
+    """
+    if style == "table":
+        text = legible(text)
+    if output is not None and Path(output).absolute() != Path("/dev/stdout"):
+        write_whole(Path(output), text, private=private)
+        return
+    if style == "table":
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        # In colour: else what looks like one would be taken out of the data.
+        click.echo(text, nl=False, color=True)
     except BrokenPipeError:
         # The reader has left; the verdict is the same, whether or not anybody reads it.
         drop_output()
@@ -102,6 +143,27 @@ def write_text(text: str, output: str | None) -> None:
 
 def drop_output() -> None:
     """Let what standard output still holds go nowhere, so that shutdown does not fail on it."""
-    # What stands in for standard output in a test or a notebook may have no descriptor.
+    _drop(sys.stdout)
+
+
+def say(message: str) -> None:
+    """Say something on standard error, if anybody hears it."""
+    with said():
+        click.echo(message, err=True)
+
+
+@contextmanager
+def said() -> Iterator[None]:
+    """Where standard error is written to: the status is the same if it cannot be written."""
+    try:
+        yield
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
+    # What stands in for a standard stream in a test or a notebook may have no descriptor.
     with suppress(OSError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cellbounds.cli.options import EPILOG, SAFE, UNSAFE, format_options
-from cellbounds.cli.outputs import check_outputs, write_text
+from cellbounds.cli.outputs import check_outputs, say, write_text
 
 __all__ = ["reproduce"]
 
@@ -31,7 +31,7 @@ def reproduce(figures: str | None, style: str, output: str | None) -> int:
             from cellbounds.papers.figures import draw_figures
 
             drawn = draw_figures(Path(figures))
-    write_text(text, output)
+    write_text(text, output, style)
     if figures is not None:
-        click.echo("\n".join(f"drawn: {path}" for path in drawn), err=True)
+        say("\n".join(f"drawn: {path}" for path in drawn))
     return SAFE if all(one.as_expected for one in compared) else UNSAFE

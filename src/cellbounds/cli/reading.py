@@ -98,7 +98,13 @@ def _merged(table: Table, text: str) -> Table:
             f"of {', '.join(table.domain.names)}"
         )
     variable = max(names, key=len)  # names may hold an equals sign themselves
-    asked = next(csv.reader([text[len(variable) + 1 :]], skipinitialspace=True), [])
+    try:
+        asked = next(csv.reader([text[len(variable) + 1 :]], skipinitialspace=True), [])
+    except csv.Error as problem:
+        raise InvalidInput(
+            f"--merge {text!r} is not quoted as in CSV ({problem}); write levels with commas or "
+            "line breaks in double quotes"
+        ) from None
     if len(asked) < 2:
         raise InvalidInput(f"--merge {text!r} merges nothing; name at least two levels")
     levels = {str(level): level for level in table.domain.levels(variable)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from cellbounds.cli.options import (
     EPILOG,
     SAFE,
     UNSAFE,
+    WHOLE,
     combine,
     format_options,
     knows_option,
@@ -25,6 +25,7 @@ from cellbounds.cli.outputs import check_outputs, write_text
 from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
+from cellbounds.files import hidden_folder
 
 if TYPE_CHECKING:
     from cellbounds.risk.suggesting import Suggestions
@@ -40,8 +41,10 @@ __all__ = ["suggest"]
 @policy_options
 @knows_option
 @click.option("--over", metavar="A,B", help="Judge the cells of this margin.")
-@click.option("--most", type=int, default=10, show_default=True, help="Suggestions at most.")
-@click.option("--changes", type=int, default=2, show_default=True, help="Changes at once at most.")
+@click.option("--most", type=WHOLE, default=10, show_default=True, help="Suggestions at most.")
+@click.option(
+    "--changes", type=WHOLE, default=2, show_default=True, help="Changes at once at most."
+)
 @effort_options("what was not tried by then is said")
 @click.option(
     "--save",
@@ -92,14 +95,14 @@ def suggest(
                 most=most,
                 changes=changes,
                 seconds=seconds,
-                knows=read_knowledge(knows, owned),
+                knows=read_knowledge(knows, owned.domain, allow_outside=options["allow_outside"]),
                 independent=independent,
                 executor=executor,
                 progress=progress.step,
             )
     if save is not None:
         _save(found, Path(save))
-    write_text(render_listing(found, style), output)
+    write_text(render_listing(found, style), output, style, private=True)
     return SAFE if found.safe_already or len(found) else UNSAFE
 
 
@@ -123,13 +126,12 @@ def _save(found: Suggestions, folder: Path) -> None:
 
     there = folder.is_dir()
     try:
-        with tempfile.TemporaryDirectory(
-            dir=folder if there else folder.absolute().parent, prefix=".suggestions-"
-        ) as hidden:
+        # Inside, if it is there: the place around it may be closed to us.
+        with hidden_folder(folder / "suggestions" if there else folder) as hidden:
             for rank, suggestion in enumerate(found, 1):
-                write_release(suggestion.release, Path(hidden, f"suggestion-{rank}.toml"))
+                write_release(suggestion.release, hidden / f"suggestion-{rank}.toml")
             folder.mkdir(exist_ok=True)
-            for file in sorted(Path(hidden).iterdir()):
+            for file in sorted(hidden.iterdir()):
                 file.replace(folder / file.name)
     except OSError as problem:
         for file in folder.glob("suggestion-*"):  # ours: there were none before

@@ -10,12 +10,13 @@ import click
 from cellbounds.cli.options import (
     EPILOG,
     SAFE,
+    WHOLE,
     combine,
     decorated,
     format_options,
     publishing_options,
 )
-from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
+from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
 from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.cli.working import effort_options, memory_option, workers
 from cellbounds.errors import InvalidInput
@@ -78,14 +79,14 @@ def count(
     with Progress("counting tables"):
         made = _release(source, release, options)
         found = count_tables(made, effort=effort)
-    write_text(render_count(made, found, style), output)
+    write_text(render_count(made, found, style), output, style)
     return SAFE
 
 
 @click.command(epilog=EPILOG)
 @_question_options
 @_prior_option
-@click.option("--draws", type=int, default=10_000, show_default=True, help="For estimates.")
+@click.option("--draws", type=WHOLE, default=10_000, show_default=True, help="For estimates.")
 @_drawing_options
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw to this .svg or .png file.")
 @format_options
@@ -131,14 +132,14 @@ def posterior(
             from cellbounds.results.charts import save_chart
 
             save_chart(found.plot(), plot)
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE
 
 
 @click.command(epilog=EPILOG)
 @_question_options
 @_prior_option
-@click.option("--size", type=int, default=1000, show_default=True, help="Tables to draw.")
+@click.option("--size", type=WHOLE, default=1000, show_default=True, help="Tables to draw.")
 @click.option(
     "--method",
     type=click.Choice(["auto", "exact", "chain", "importance"]),
@@ -146,9 +147,9 @@ def posterior(
     show_default=True,
     help="auto: exact if the structure allows, else a Markov chain.",
 )
-@click.option("--chains", type=int, help="Markov chains to run at once; 4 unless given.")
-@click.option("--burn-in", type=int, help="Steps of each chain that are thrown away.")
-@click.option("--thin", type=int, help="Steps of a chain for each draw.")
+@click.option("--chains", type=WHOLE, help="Markov chains to run at once; 4 unless given.")
+@click.option("--burn-in", type=WHOLE, help="Steps of each chain that are thrown away.")
+@click.option("--thin", type=WHOLE, help="Steps of a chain for each draw.")
 @click.option("--proposal", type=click.Choice(["ordinary", "two-step"]), help="Of a chain.")
 @click.option(
     "--moves",
@@ -206,17 +207,17 @@ def sample(
             **{name: value for name, value in given.items() if value is not None},
         )
         text = render_draws(found, style)
-    write_text(text, output)
+    write_text(text, output, style)
     return SAFE
 
 
 @click.command(epilog=EPILOG)
 @_question_options
 @click.option("--prior", metavar="PRIOR", help=f"One of {PRIORS}.")
-@click.option("--copies", type=int, default=1, show_default=True, help="Tables to make.")
+@click.option("--copies", type=WHOLE, default=1, show_default=True, help="Tables to make.")
 @click.option(
     "--digits",
-    type=int,
+    type=WHOLE,
     help="Round the rates of RELEASE to so many decimals and take these as exact.",
 )
 @click.option(
@@ -289,7 +290,7 @@ def synthesize(
             text = f"{made.compare(owned, seconds=seconds, effort=effort)}\n"
         written = made.write(output, overwrite=overwrite)
     write_text(text, None)
-    click.echo("\n".join(f"written: {path}" for path in written), err=True)
+    say("\n".join(f"written: {path}" for path in written))
     return SAFE
 
 
@@ -304,7 +305,7 @@ def _release(source: str, statements: tuple[str, ...], options: dict[str, Any]) 
             f"{source} alone is no release: give a release file (.toml), or a table and the "
             'statements published of it, such as "[A,B]"'
         )
-    return read_release(source)
+    return read_release(source, allow_outside=options["allow_outside"])
 
 
 def _seed(options: dict[str, Any]) -> int:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from cellbounds.cli.options import Decorated, decorated
+from cellbounds.cli.options import WHOLE, Decorated, decorated
 from cellbounds.errors import InvalidInput
 from cellbounds.files import is_stream
 
@@ -45,7 +45,7 @@ def effort_options(
         ),
         click.option(
             "--jobs",
-            type=int,
+            type=WHOLE,
             metavar="N",
             help="Processes that share long work; as many as there are cores unless given.",
         ),
@@ -102,8 +102,7 @@ def resumable(state: str | None, work: str) -> Iterator[None]:
             said = f"nothing was kept; with --state FILE the {work} can be resumed"
         else:
             said = f"{state} keeps what was found; give the same command again to go on"
-        click.echo(f"interrupted: {said}", err=True)
-        raise
+        raise KeyboardInterrupt(said) from None
 
 
 @contextmanager

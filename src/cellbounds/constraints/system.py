@@ -11,15 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.arrays import SAFE, BoolArray, IntArray
+from cellbounds.arrays import SAFE, BoolArray, IntArray, whole_array
 from cellbounds.constraints.behind import Behind, cells_behind
 from cellbounds.domain import Domain
 from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Statement, Total
+from cellbounds.releases.knowledge import laid_out, within
 
 __all__ = ["NO_LOWER", "NO_UPPER", "System", "ValueList", "compile_release"]
 
 NO_LOWER, NO_UPPER = -SAFE, SAFE
-"""Limits that do not limit."""
+"""Limits that do not limit. A real limit never looks like them: its row is doubled instead."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +84,18 @@ def compile_release(release: Release, *, closed: bool = False) -> System:
     """Compile every statement of a release.
 
     `closed` takes open ends for closed ones: the relaxation to real numbers, whose extremes need
-    not be attained.
+    not be attained. A list of values stands for all that lies between the smallest and the largest
+    of those that the other bounds and lists of the same count, and N, allow.
+
+    Raises
+    ------
+    InconsistentRelease
+        If `closed` and a list is left without any value.
     """
     blocks: list[_Block] = []
     lists: list[ValueList] = []
+    if closed:
+        blocks += _list_ends(release)
     for place, statement in enumerate(release.statements):
         for made in _compile(statement, release.domain, place, closed):
             if isinstance(made, ValueList):
@@ -94,6 +103,21 @@ def compile_release(release: Release, *, closed: bool = False) -> System:
             else:
                 blocks.append(made)
     return _joined(release, blocks, lists)
+
+
+def _list_ends(release: Release) -> Iterator[_Block]:
+    """The ends of lists of values, after all that is said of the same counts."""
+    said: dict[frozenset[str], list[tuple[int, Prior | Margin]]] = {}
+    for place, statement in enumerate(release.statements):
+        if isinstance(statement, Prior | Margin):
+            said.setdefault(frozenset(statement.variables), []).append((place, statement))
+    for about in said.values():
+        if any(isinstance(one, Prior) and one.values is not None for _, one in about):
+            place, first = about[0]
+            known = laid_out([one for _, one in about], release.domain, first.variables)
+            known = within(known, release.total.upper)
+            behind = cells_behind(release.domain, first.variables)
+            yield from _sums(behind, known.lower.ravel(), known.upper.ravel(), place)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,19 +163,16 @@ def _compile(
 ) -> Iterator[_Block | ValueList]:
     match statement:
         case Total():
-            most = NO_UPPER if statement.upper is None else statement.upper
+            most = -1 if statement.upper is None else statement.upper
             whole = Behind(np.array([0, domain.size]), np.arange(domain.size))
-            yield from _sums(whole, _limits([statement.lower]), _limits([most]), place)
+            lower, upper = (whole_array([one], (1,)) for one in (statement.lower, most))
+            yield from _sums(whole, lower, upper, place)
         case Margin() | Prior():
             known = statement.known(domain)
             behind = cells_behind(domain, statement.variables)
-            lower, upper = known.lower.ravel().copy(), known.upper.ravel()
-            upper = np.where(upper < 0, NO_UPPER, upper)
-            for flat, values in known.values.items():
-                lower[flat] = max(lower[flat], min(values))
-                upper[flat] = min(upper[flat], max(values))
+            lower, upper = known.limits()
             yield from _sums(behind, lower, upper, place)
-            for flat, values in known.values.items():
+            for flat, values in known.values.items() if not closed else ():
                 cells = behind.cells[behind.starts[flat] : behind.starts[flat + 1]]
                 yield ValueList(cells, frozenset(values), place, flat)
         case Linear():
@@ -160,15 +181,10 @@ def _compile(
             yield from _rates(statement, domain, place, closed)
 
 
-def _limits(values: list[int]) -> IntArray:
-    wide = any(abs(value) > SAFE for value in values)
-    return np.array(values, dtype=object if wide else np.int64)
-
-
 def _sums(behind: Behind, lower: IntArray, upper: IntArray, place: int) -> Iterator[_Block]:
-    """Plain sums over margin cells; those that say nothing are left out."""
+    """Plain sums over margin cells (`upper` is -1: no limit); what says nothing is left out."""
     widths = np.diff(behind.starts)
-    says = np.asarray((lower > 0) | (upper != NO_UPPER), dtype=bool)
+    says = np.asarray((lower > 0) | (upper >= 0), dtype=bool)
     empty = widths == 0
     if (says & empty & (lower > 0)).any():
         # Nobody can be where no cell is: an impossible row, kept as one that cannot hold.
@@ -177,14 +193,14 @@ def _sums(behind: Behind, lower: IntArray, upper: IntArray, place: int) -> Itera
     says &= ~empty
     if not says.any():
         return
-    chosen = np.repeat(says, widths)
-    cells = behind.cells[chosen]
+    widths, lower, upper = widths[says], lower[says], upper[says]
+    factor = np.where(upper == NO_UPPER, 2, 1)
     yield _Block(
-        widths[says],
-        cells,
-        np.ones(len(cells), dtype=np.int64),
-        np.where(lower[says] > 0, lower[says], NO_LOWER),
-        upper[says],
+        widths,
+        behind.cells[np.repeat(says, np.diff(behind.starts))],
+        np.repeat(factor, widths),
+        np.where(lower > 0, factor * lower, NO_LOWER),
+        np.where(upper < 0, NO_UPPER, factor * upper),
         place,
         np.flatnonzero(says),
     )
@@ -206,22 +222,21 @@ def _linear(statement: Linear, domain: Domain, place: int, closed: bool) -> Iter
     summed = np.zeros(len(cells), dtype=object)
     np.add.at(summed, back, spread.astype(object))
     kept = np.asarray(summed != 0, dtype=bool)
-    low = NO_LOWER if lower is None else lower
-    high = NO_UPPER if upper is None else upper
     if not kept.any():
-        if not low <= 0 <= high:
+        if (lower is not None and lower > 0) or (upper is not None and upper < 0):
             yield _impossible(place, 0)
         return
     shared = 1 if closed else math.gcd(*summed[kept].tolist())
     # Limits are rounded inwards, as sums are whole.
-    low = low if low == NO_LOWER else -(-low // shared)
-    high = high if high == NO_UPPER else high // shared
+    lower = None if lower is None else -(-lower // shared)
+    upper = None if upper is None else upper // shared
+    factor = 2 if lower == NO_LOWER or upper == NO_UPPER else 1
     yield _Block(
         np.array([int(kept.sum())]),
         cells[kept],
-        _narrowed(summed[kept] // shared),
-        _limits([low]),
-        _limits([high]),
+        _narrowed(summed[kept] // shared * factor),
+        whole_array([NO_LOWER if lower is None else lower * factor], (1,)),
+        whole_array([NO_UPPER if upper is None else upper * factor], (1,)),
         place,
         np.array([0]),
     )

@@ -14,7 +14,14 @@ from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.fibre.matching import Matching, matched_tables
-from cellbounds.fibre.protocol import DEFAULT_EFFORT, Fibre, Refusal, Weighed
+from cellbounds.fibre.protocol import (
+    DEFAULT_EFFORT,
+    MOST_RECORDS,
+    Fibre,
+    Refusal,
+    Weighed,
+    too_many_records,
+)
 from cellbounds.fibre.summed import SummedFibre, TotalFibre, summed_over, summed_release
 from cellbounds.releases import Release
 from cellbounds.structure import Facts, gather
@@ -84,6 +91,8 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refu
         sums = _fibre(gather(summed_release(release, names)), effort)
     elif release.total.upper is None:
         return Refusal("nothing limits the tables; give Total(upper=...)")
+    elif release.total.upper >= MOST_RECORDS:
+        return too_many_records(release.total.upper)
     else:
         sums = TotalFibre(release.total, effort)
     if isinstance(sums, Refusal):

@@ -76,7 +76,7 @@ def parts_of(release: Release) -> Parts | Refusal:
     full = make_problem(system, release.domain.size)
     small, numbers = reduced(full)
     counts = np.where(full.lower == full.upper, full.lower, 0)
-    small = with_upper_limits(replace(small, lists=_lists_left(full, numbers)))
+    small = with_upper_limits(small)
     if (small.upper == NO_UPPER).any():
         return Refusal(
             "nothing limits some of the cells, so there is no end of tables; give "
@@ -96,21 +96,6 @@ def _check_width(problem: Problem) -> None:
         raise TooMuchWork(
             "counts times coefficients pass 64-bit integers; give a smaller upper limit of N"
         )
-
-
-def _lists_left(full: Problem, numbers: IntArray) -> tuple[tuple[IntArray, frozenset[int]], ...]:
-    """Value lists over the cells that are not fixed, numbered like these."""
-    place = np.full(len(full.lower), -1, dtype=np.int64)
-    place[numbers] = np.arange(len(numbers))
-    left = []
-    for cells, values in full.lists:
-        free = place[cells] >= 0
-        known = int(full.lower[cells[~free]].sum())
-        if free.any():
-            left.append((place[cells[free]], frozenset(value - known for value in values)))
-        elif known not in values:
-            raise InconsistentRelease("the published figures contradict each other")
-    return tuple(left)
 
 
 def with_upper_limits(problem: Problem) -> Problem:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import IntArray, whole_array
 from cellbounds.beliefs import MOST_WEIGHTS, Weights
 from cellbounds.domain import Domain
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
@@ -134,7 +134,7 @@ def _laid_out(release: Release, tree: Tree) -> list[_Step]:
         for one in behind:
             _agree(shared, one)
         if total is not None:
-            _agree(_Clique((), np.array(total)), clique)
+            _agree(_Clique((), whole_array([total], ())), clique)
         steps.append(_Step(clique, shared))
         placed.append(clique)
         left = [one for one in left if one is not clique]
@@ -164,7 +164,7 @@ def _clique(release: Release, place: int, variables: frozenset[str]) -> _Clique:
     names = tuple(name for name in release.domain.names if name in variables)
     if isinstance(said, Total):
         assert said.exact is not None
-        return _Clique((), np.array(said.exact))
+        return _Clique((), whole_array([said.exact], ()))
     assert isinstance(said, Margin)
     return _summed(_Clique(said.variables, np.asarray(said.lower)), names)
 

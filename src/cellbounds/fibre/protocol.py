@@ -8,11 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.arrays import SAFE, IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.results.distribution import Distribution
 
-__all__ = ["DEFAULT_EFFORT", "Fibre", "Refusal", "Weighed"]
+__all__ = ["DEFAULT_EFFORT", "MOST_RECORDS", "Fibre", "Refusal", "Weighed", "too_many_records"]
 
 DEFAULT_EFFORT = 2_000_000_000
 """Elementary steps (one product or sum of weights) that an exact answer may cost."""
@@ -24,6 +24,15 @@ class Refusal:
 
     reason: str
     steps: float | None = None
+
+
+MOST_RECORDS = SAFE // 4
+"""Tables of more records than this are not summed over."""
+
+
+def too_many_records(most: int) -> Refusal:
+    """The refusal of a total that 64-bit sums have no room for."""
+    return Refusal(f"N may be {most}; sums over tables go up to {MOST_RECORDS}")
 
 
 class Weighed(Protocol):

@@ -181,7 +181,7 @@ class _Tree:
         lower[:depth] = upper[:depth] = cells[:depth]
         lower[depth], upper[depth] = low, high
         narrowed = replace(self._small, lower=lower, upper=upper)
-        solver = IntegerProgram(narrowed, offset=self._full.lower, numbers=self._numbers)
+        solver = IntegerProgram(narrowed)
         found = solver.any_table(self._seconds)
         if found.cells is None and not found.final:
             raise Unsettled(

@@ -50,6 +50,10 @@ class Answer:
         Whether it is proven that no fewer do; None if nobody is to blame, or was looked for.
     before
         The last verdict on what is out already.
+    knowledge
+        What an intruder was taken to know besides, as priors; None if nothing was said.
+    entry
+        The entry that records it, if one does; ``entry.repeated`` if it was there before.
     """
 
     release: Release | None
@@ -60,6 +64,8 @@ class Answer:
     harmful: tuple[Entry, ...] = ()
     smallest: bool | None = None
     before: Outcome = Outcome.SAFE
+    knowledge: Release | None = None
+    entry: Entry | None = None
 
     @property
     def verdict(self) -> Outcome:
@@ -85,13 +91,15 @@ class Answer:
             said += "; what is out is unsafe already"
         if self.release is None or self.smallest is None:
             return said
+        known = any(verdict.knows for _, verdict in self.judged)
+        besides = ", with what an intruder knows" if known else ""
         if not self.harmful:
-            return f"{said}; it does harm alone"
+            return f"{said}; it does harm alone{besides}"
         named = "; ".join(
             f"entry {one.number}: {', '.join(one.statements)}" for one in self.harmful
         )
         fewest = "no fewer do" if self.smallest else "perhaps fewer do"
-        return f"{said}; it does harm together with {named} ({fewest})"
+        return f"{said}; it does harm together with {named} ({fewest}){besides}"
 
     def summary(self) -> dict[str, Any]:
         """What is recorded of it: no label, count or figure."""
@@ -121,6 +129,8 @@ class Answer:
                 {"entry": one.number, "statements": list(one.statements)} for one in self.harmful
             ],
             "smallest": self.smallest,
+            "entry": None if self.entry is None else self.entry.number,
+            "repeated": self.entry is not None and self.entry.repeated,
             "judged": [
                 {"what": target.said, "verdict": verdict.to_dict()}
                 for target, verdict in self.judged
@@ -136,6 +146,8 @@ class Answer:
                 lines += ["", f"{target.said}: SAFE"]
             if verdict.verdict is Outcome.SAFE:
                 lines += [f"  {note}" for note in verdict.notes]
+        if self.entry is not None:
+            lines += ["", self.entry.said]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer
-from cellbounds.ledger.lifting import Piece, Target, joined, targets_of
+from cellbounds.ledger.lifting import Piece, Target, informing, joined, targets_of
 from cellbounds.ledger.state import State
 from cellbounds.releases import Release
 from cellbounds.risk.policies import Outcome, Verdict, judge
@@ -50,6 +50,7 @@ def answered(
     version: int,
     table: Table | None,
     effort: Effort,
+    knowledge: Release | None = None,
 ) -> Answer:
     """Judge a release together with what is out, or, without one, what is out.
 
@@ -58,13 +59,24 @@ def answered(
     table
         All versions as one (:func:`~cellbounds.ledger.lifting.stacked`); None if the ledger judges
         without the counts.
+    knowledge
+        What an intruder knows besides, as priors over the variables of this version; what was
+        recorded with past releases he knows anyway.
     """
     pieces = [Piece.recorded(one) for one in state.released]
     if release is not None:
-        pieces.append(Piece.of(release, version))
+        pieces.append(Piece.of(release, version, knowledge))
     together = joined(state, pieces)
-    judged = Judges(state, table, effort).verdicts(together, targets_of(state))
-    return Answer(release, version, state.policy, together, tuple(judged), (), None, state.standing)
+    judged = Judges(state, table, effort, pieces).verdicts(together, targets_of(state))
+    return Answer(
+        release,
+        version,
+        state.policy,
+        together,
+        tuple(judged),
+        before=state.standing,
+        knowledge=knowledge,
+    )
 
 
 def blamed(state: State, answer: Answer, table: Table | None, effort: Effort) -> Answer:
@@ -73,19 +85,30 @@ def blamed(state: State, answer: Answer, table: Table | None, effort: Effort) ->
         return answer
     harmed = [target for target, one in answer.judged if one.verdict is Outcome.UNSAFE]
     past = [Piece.recorded(one) for one in state.released]
-    new = Piece.of(answer.release, answer.version)
-    places, smallest = _fewest(Judges(state, table, effort, PART), state, past, new, harmed)
+    new = Piece.of(answer.release, answer.version, answer.knowledge)
+    # What he knows besides is known to him whatever was released.
+    judges = Judges(state, table, effort, [*past, new], PART)
+    places, smallest = _fewest(judges, state, past, new, harmed)
     chosen = tuple(state.released[place] for place in places)
     return replace(answer, harmful=chosen, smallest=smallest)
 
 
 class Judges:
-    """Judges releases with one budget, of which one release may take a part of what is left."""
+    """Judges releases with one budget, of which one release may take a part of what is left.
+
+    The intruder knows besides what `pieces` say that he does.
+    """
 
     def __init__(
-        self, state: State, table: Table | None, effort: Effort, part: float = 1.0
+        self,
+        state: State,
+        table: Table | None,
+        effort: Effort,
+        pieces: Iterable[Piece],
+        part: float = 1.0,
     ) -> None:
         self._state, self._table, self._effort, self._part = state, table, effort, part
+        self._domain, self._knows = informing(state, pieces)
         self._deadline = None if effort.seconds is None else time.monotonic() + effort.seconds
 
     def verdicts(self, release: Release, targets: Sequence[Target]) -> list[tuple[Target, Verdict]]:
@@ -109,11 +132,15 @@ class Judges:
         seconds = None
         if self._deadline is not None:
             seconds = max(LEAST, self._part * (self._deadline - time.monotonic())) / shares
+        if self._knows:
+            spoken = release.domain.with_groupings(self._domain.groupings)
+            release = Release(spoken, release.statements)
         return judge(
             release,
             self._table,
             target.policy,
             over=target.over,
+            knows=self._knows,
             independent=self._state.independent,
             seconds=seconds,
             executor=self._effort.executor,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cellbounds.ledger.problems import BrokenChain, LedgerError
@@ -53,13 +53,16 @@ class Entry:
     ----------
     number, kind
         Its place, from 1, and what happened: ``"opened"``, ``"asked"``, ``"released"``,
-        ``"refused"``, ``"policy"``, ``"refined"`` or ``"grown"``.
+        ``"refused"``, ``"policy"``, ``"refined"``, ``"grown"`` or ``"revised"``.
     at, who, why
         When (UTC, ISO 8601), by whom, and the reason that was given.
     content
         What was recorded, as plain values.
     previous, hash
         The hashes of the entry before it and of this one.
+    repeated
+        Whether a request was answered with this entry because it had been recorded before, and
+        nothing was added.
     """
 
     number: int
@@ -70,6 +73,7 @@ class Entry:
     content: dict[str, Any]
     previous: str
     hash: str
+    repeated: bool = field(default=False, compare=False, repr=False)
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -83,10 +87,22 @@ class Entry:
         return None if said is None else read_plain_release(said)
 
     @property
+    def knows(self) -> tuple[str, ...]:
+        """What an intruder was taken to know besides, in the notation."""
+        return tuple(self.content.get("knows", ()))
+
+    @property
     def outcome(self) -> str | None:
         """The verdict on everything that was out then: safe, unsafe, undecided; None at first."""
         judged = self.content.get("judged")
         return None if judged is None else str(judged["outcome"])
+
+    @property
+    def said(self) -> str:
+        """The entry by its number, and whether it was there before the request."""
+        if self.repeated:
+            return f"entry {self.number} ({self.at}) says this already: nothing was recorded"
+        return f"recorded as entry {self.number}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values; for the owner."""
@@ -206,7 +222,7 @@ def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
 def _values(row: Row, number: int) -> dict[str, Any]:
     try:
         values = json.loads(row.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _broken(number, f"entry {number} is not an entry of a ledger") from None
     if isinstance(values, dict) and values.get("format", FORMAT) != FORMAT:
         raise LedgerError(

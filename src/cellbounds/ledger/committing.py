@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer, notations_of
 from cellbounds.ledger.asking import Effort, answered, blamed
-from cellbounds.ledger.book import Book
+from cellbounds.ledger.book import Book, Draft, Said
 from cellbounds.ledger.chain import Entry
-from cellbounds.ledger.lifting import stacked
+from cellbounds.ledger.lifting import Piece, informing, stacked
 from cellbounds.ledger.problems import NotSafe
 from cellbounds.ledger.recording import plain_release
 from cellbounds.ledger.state import State
 from cellbounds.ledger.supplying import Tables, supplied
-from cellbounds.releases import Release
+from cellbounds.releases import Prior, Release
 from cellbounds.releases.combining import combined_release
 from cellbounds.releases.files import read_release
+from cellbounds.risk.policies.scenarios import checked_knowledge
 from cellbounds.table import Table
 
 __all__ = ["Judgement", "Question", "What", "ask", "commit", "refuse"]
@@ -30,12 +31,17 @@ What = Release | str | Sequence[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What is to be released, about which version, and the tables at hand."""
+    """What is to be released, about which version, the tables at hand, and who looks at it."""
 
     what: What
     tables: Tables
     version: int | None
     total: bool
+    knows: Iterable[Prior] = ()
+
+    def __post_init__(self) -> None:
+        # Checked before anything is judged, and listed: it may be asked for more than once.
+        object.__setattr__(self, "knows", checked_knowledge(self.knows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,56 +56,100 @@ class Judgement:
     @classmethod
     def of(cls, book: Book, state: State, question: Question, effort: Effort) -> Judgement:
         """Judge a question."""
-        about = state.about(question.version)
-        found = supplied(state, question.tables, book.store.kept)
-        own = None if found is None else found[about - 1]
-        release = _release(question.what, own, question.total)
+        about, release, knowledge, found = _understood(book, state, question)
         whole = None if found is None else stacked(state, found)
-        return cls(state, answered(state, release, about, whole, effort), whole, effort)
+        answer = answered(state, release, about, whole, effort, knowledge)
+        return cls(state, answer, whole, effort)
 
     def explained(self) -> Answer:
         """The answer with the past releases that do the harm."""
         return blamed(self.state, self.answer, self._table, self._effort)
 
 
-def ask(book: Book, question: Question, who: str | None, why: str, effort: Effort) -> Answer:
+def ask(book: Book, question: Question, said: Said, effort: Effort) -> Answer:
     """Judge, and record the question and its verdict."""
-    with book.writing() as page:
-        answer = Judgement.of(book, page.state, question, effort).explained()
-        page.append("asked", who, why, _without_figures(answer))
-        return answer
+    return _without_release(book, "asked", question, said, effort)[0]
+
+
+def refuse(book: Book, question: Question, said: Said, effort: Effort) -> Entry:
+    """Judge, and record the refusal."""
+    return _without_release(book, "refused", question, said, effort)[1]
+
+
+def _without_release(
+    book: Book, kind: str, question: Question, said: Said, effort: Effort
+) -> tuple[Answer, Entry]:
+    answers: list[Answer] = []
+
+    def drafted(state: State) -> Draft:
+        answers.append(Judgement.of(book, state, question, effort).explained())
+        return Draft(kind, _without_figures(answers[-1]))
+
+    entry = book.record(drafted, said)
+    assert entry is not None  # such a draft is always recorded
+    return replace(answers[-1], entry=entry), entry
 
 
 def commit(
     book: Book,
     question: Question,
-    said: tuple[str | None, str],
+    said: Said,
     effort: Effort,
     *,
     already_out: bool,
     record: bool,
 ) -> Entry:
-    """Judge under the lock, and record the release, or perhaps the refusal."""
-    who, why = said
-    with book.writing() as page:
-        judged = Judgement.of(book, page.state, question, effort)
-        answer = judged.answer
-        if answer.safe or already_out:
-            return page.append("released", who, why, _with_figures(answer, already_out))
-        if record:
-            answer = judged.explained()
-            page.append("refused", who, why, _without_figures(answer))
-    if not record:
-        answer = judged.explained()  # nobody has to wait for the reasons
-    raise NotSafe(f"not committed: {answer.reason}", answer)
+    """Judge, and record the release, or perhaps the refusal, if nothing came in meanwhile."""
+    answers: list[Answer] = []
+    judged: list[Judgement] = []
+
+    def drafted(state: State) -> Draft:
+        earlier = _earlier(book, state, question)
+        if earlier is not None:
+            return Draft(earlier=earlier)
+        judged.append(Judgement.of(book, state, question, effort))
+        answers.append(judged[-1].answer)
+        if answers[-1].safe or already_out:
+            return Draft("released", _with_figures(answers[-1], already_out))
+        if not record:
+            return Draft()
+        answers.append(judged[-1].explained())
+        return Draft("refused", _without_figures(answers[-1]))
+
+    entry = book.record(drafted, said)
+    if entry is not None and entry.kind == "released":
+        return entry
+    answer = judged[-1].explained() if entry is None else answers[-1]
+    raise NotSafe(f"not committed: {answer.reason}", replace(answer, entry=entry))
 
 
-def refuse(book: Book, question: Question, said: tuple[str | None, str], effort: Effort) -> Entry:
-    """Judge, and record the refusal."""
-    who, why = said
-    with book.writing() as page:
-        answer = Judgement.of(book, page.state, question, effort).explained()
-        return page.append("refused", who, why, _without_figures(answer))
+def _understood(
+    book: Book, state: State, question: Question
+) -> tuple[int, Release, Release | None, list[Table] | None]:
+    """The version, the release and what an intruder knows, and the tables at hand."""
+    about = state.about(question.version)
+    found = supplied(state, question.tables, book.store.kept)
+    own = None if found is None else found[about - 1]
+    release = _release(question.what, own, question.total)
+    if not question.knows:
+        return about, release, None, found
+    domain = state.domain.with_groupings(release.domain.groupings)
+    if own is not None:
+        domain = domain.with_groupings(own.domain.groupings)
+    return about, release, Release(domain, question.knows), found
+
+
+def _earlier(book: Book, state: State, question: Question) -> Entry | None:
+    """The entry with which this very release went out; what he knows was recorded by then too."""
+    about, release, knowledge, _ = _understood(book, state, question)
+    new = Piece.of(release, about, knowledge)
+    past = [Piece.recorded(one) for one in state.released]
+    if len(informing(state, [*past, new])[1]) > len(informing(state, past)[1]):
+        return None
+    for entry in state.released:
+        if (entry.content["digest"], entry.content["version"]) == (release.digest, about):
+            return entry
+    return None
 
 
 def _release(what: What, table: Table | None, total: bool) -> Release:
@@ -125,15 +175,20 @@ def _with_figures(answer: Answer, already_out: bool) -> dict[str, Any]:
     """What is recorded of a release that is out: its figures are public."""
     assert answer.release is not None  # asked with a release
     said = _without_figures(answer)
+    if answer.knowledge is not None:
+        said["knowledge"] = plain_release(answer.knowledge)
     return {**said, "release": plain_release(answer.release), "already_out": already_out}
 
 
 def _without_figures(answer: Answer) -> dict[str, Any]:
     """What is recorded of a question or a refusal: figures that are not out stay out of it."""
     assert answer.release is not None  # asked with a release
-    return {
+    said = {
         "statements": notations_of(answer.release),
         "digest": answer.release.digest,
         "version": answer.version,
         "judged": answer.summary(),
     }
+    if answer.knowledge is not None:
+        said["knows"] = [one.notation for one in answer.knowledge.statements]
+    return said

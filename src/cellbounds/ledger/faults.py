@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from sqlalchemy import exc
 
 from cellbounds.ledger.places import Place
-from cellbounds.ledger.problems import LedgerBusy, LedgerError
+from cellbounds.ledger.problems import LedgerBusy, LedgerError, ReadOnly
 
 __all__ = ["damaged", "explained"]
 
@@ -36,6 +36,9 @@ _POSTGRES = {
     "57P01": "was shut down; try again later",
     "57P03": "is starting up or shutting down; try again later",
 }
+
+_READ_ONLY = {"READONLY", "25006", "42501"}
+"""What both say to somebody who may read and not write."""
 
 _BUSY_SQLITE, _BUSY_POSTGRES = ("BUSY", "LOCKED"), ("55P03", "40P01", "40001")
 
@@ -67,7 +70,8 @@ def _explained(problem: exc.DBAPIError | sqlite3.Error, place: Place) -> LedgerE
             "while committing, look at the history before you try again"
         )
     known = _POSTGRES.get(state, f"reports the error {state}; look at the server's log")
-    return LedgerError(f"the server of the ledger {place.shown} {known}. Nothing was written")
+    kind = ReadOnly if state in _READ_ONLY else LedgerError
+    return kind(f"the server of the ledger {place.shown} {known}. Nothing was written")
 
 
 def _of_sqlite(origin: sqlite3.Error, place: Place) -> LedgerError:
@@ -78,7 +82,8 @@ def _of_sqlite(origin: sqlite3.Error, place: Place) -> LedgerError:
     if kind == "CORRUPT":
         return damaged(place)
     known = _SQLITE.get(kind, f"cannot be used ({code or type(origin).__name__})")
-    return LedgerError(f"the ledger {place.shown} {known}. Nothing was written")
+    made = ReadOnly if kind in _READ_ONLY else LedgerError
+    return made(f"the ledger {place.shown} {known}. Nothing was written")
 
 
 def damaged(place: Place) -> LedgerError:

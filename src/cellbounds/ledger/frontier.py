@@ -10,7 +10,7 @@ from typing import Any
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.asking import PART, Effort, Judges
-from cellbounds.ledger.lifting import Piece, joined, stacked, targets_of
+from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
 from cellbounds.ledger.state import State
 from cellbounds.releases import Conditional, Release, publish
 from cellbounds.releases.notation import Spoken, parse
@@ -139,7 +139,7 @@ def frontier_of(
     made = [publish(tables[-1], one, total=total) for one in listed]
     monotone = _monotone(state, [joined(state, past), *made])
     told = _told(listed) if monotone else [[] for _ in listed]
-    judges = Judges(state, stacked(state, tables), effort, PART)
+    judges = Judges(state, stacked(state, tables), effort, past, PART)
     found: dict[int, Outcome] = {}
     judgements = 0
     for place in range(len(listed)):
@@ -179,11 +179,17 @@ def with_sets(
             "sets are searched where the cells of one table must be safe; this ledger protects "
             "margins or has several versions: ask for sets one at a time"
         )
+    past = [Piece.recorded(one) for one in state.released]
+    if informing(state, past)[1]:
+        raise InvalidInput(
+            "sets are searched for an intruder who knows what is out; this ledger says that he "
+            "knows more: ask for sets one at a time"
+        )
     if not found.maximal:
         return found
     sets = safe_margins(
         tables[-1],
-        given=joined(state, map(Piece.recorded, state.released)),
+        given=joined(state, past),
         statements=found.maximal,
         policy=state.policy,
         total=total,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cellbounds.ledger.chain import Entry, body_of, digest_of_text
+from cellbounds.ledger.state import PASSING
 from cellbounds.spreadsheets import csv_text
 from cellbounds.text import aligned
 from cellbounds.version import __version__
@@ -52,7 +53,7 @@ def _public(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
             common |= {"policy": said["policy"], "independent": said["independent"]}
         if entry.kind in ("opened", "refined"):
             common["variables"] = [name for name, _ in said["domain"]["variables"]]
-        if entry.kind == "grown":
+        if entry.kind in ("grown", "revised"):
             version += 1
             common["table_version"] = version
         if entry.kind == "released":
@@ -62,7 +63,7 @@ def _public(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
                 "table_version": said["version"],
                 "policy": policy,
             }
-        if entry.kind not in ("asked", "refused"):
+        if entry.kind not in PASSING:
             yield common
 
 
@@ -101,8 +102,21 @@ def _about(entry: Entry) -> str:
     if entry.kind == "refined":
         names = [name for name, _ in entry.content["domain"]["variables"]]
         return f"variables {', '.join(names)}"
+    if entry.kind == "revised":
+        return ", ".join(_counted(what, *entry.content[what]) for what in ("removed", "added"))
     harmful = entry.content.get("judged", {}).get("harmful", [])
     said = ", ".join(entry.statements)
     if harmful:
         said += f" (with {', '.join(f'entry {number}' for number in harmful)})"
+    if entry.knows:
+        said += f" (he knows: {', '.join(entry.knows)})"
     return said
+
+
+def _counted(what: str, low: int, high: int | None) -> str:
+    """How many records he knows to have been removed or added."""
+    if (low, high) == (0, None):
+        return f"{what}: not known"
+    if low == high:
+        return f"{what}: {low}"
+    return f"{what}: {low} or more" if high is None else f"{what}: {low} to {high}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +14,16 @@ from cellbounds.ledger.answers import Answer
 from cellbounds.ledger.asking import Effort
 from cellbounds.ledger.book import WAIT, Book, now, user_name
 from cellbounds.ledger.chain import Entry
-from cellbounds.ledger.changing import bare, change_policy, checked_policy, grow, protected, refine
+from cellbounds.ledger.changing import (
+    Between,
+    bare,
+    change_policy,
+    checked_policy,
+    grow,
+    protected,
+    refine,
+    revise,
+)
 from cellbounds.ledger.checking import Check, check
 from cellbounds.ledger.committing import Judgement, Question, What, ask, commit, refuse
 from cellbounds.ledger.frontier import Frontier, candidates_of, frontier_of, with_sets
@@ -24,7 +33,7 @@ from cellbounds.ledger.places import Place
 from cellbounds.ledger.recording import plain_policy
 from cellbounds.ledger.state import State, plain_layout, state_of
 from cellbounds.ledger.supplying import Tables, kept_text, supplied
-from cellbounds.releases import Release
+from cellbounds.releases import Prior, Release
 from cellbounds.risk.policies import DEFAULT, Policy
 from cellbounds.risk.policies.reading import policy_of
 from cellbounds.table import Table
@@ -111,8 +120,9 @@ class Ledger:
             "independent": bool(independent),
             "protected": [list(one) for one in margins],
         }
+        person = book.person(who)
         with book.creating() as page:
-            page.append("opened", who, why, content)
+            page.append("opened", person, why, content)
             if keep_table:
                 page.keep(plain.digest, kept_text(plain))
         return cls(book)
@@ -125,15 +135,23 @@ class Ledger:
         wait: float = WAIT,
         clock: Callable[[], datetime] = now,
         user: Callable[[], str] = user_name,
+        confirm_time: bool = False,
     ) -> Ledger:
         """Use a ledger that is there; the schema of an older version is brought up to date.
+
+        Parameters
+        ----------
+        where, wait, clock, user
+            As for :meth:`create`.
+        confirm_time
+            The clock is right, though it is behind the last entry: write all the same.
 
         Raises
         ------
         LedgerError
             If there is none, it cannot be read, or a newer version wrote it.
         """
-        book = Book(Place.of(where), wait, clock, user)
+        book = Book(Place.of(where), wait, clock, user, confirm_time)
         book.store.prepare()
         return cls(book)
 
@@ -170,6 +188,7 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
+        knows: Iterable[Prior] = (),
         record: bool = False,
         who: str | None = None,
         why: str = "",
@@ -189,15 +208,18 @@ class Ledger:
             The version that statements are about; the newest unless given.
         total
             Whether statements in the notation come with N.
+        knows
+            What an intruder knows besides about that version, such as
+            ``Prior(["sex"], lower={"f": 3})``; he knows what was recorded with releases anyway.
         record, who, why
             Record the question and its verdict.
         seconds, executor, progress
             As for :func:`cellbounds.judge`.
         """
-        question = Question(what, table, version, total)
+        question = Question(what, table, version, total, knows)
         effort = Effort(seconds, executor, progress)
         if record:
-            return ask(self.book, question, who, why, effort)
+            return ask(self.book, question, (who, why), effort)
         return Judgement.of(self.book, self.state(), question, effort).explained()
 
     def commit(
@@ -209,21 +231,27 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
+        knows: Iterable[Prior] = (),
         already_out: bool = False,
         record: bool = False,
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
     ) -> Entry:
-        """Judge a release under a lock, and record it as released if it is safe.
+        """Judge a release, and record it as released if it is safe.
 
-        Of two people who commit at once, the second is judged together with what the first one
-        released. The entry is there whole or not at all.
+        Nobody has to wait meanwhile. If others released something before it was judged, it is
+        judged anew together with that, each time with the budget. The entry is there whole or not
+        at all. What is out already with the same figures is not recorded again: its entry is
+        returned, with ``repeated``.
 
         Parameters
         ----------
         why, who
             Recorded.
+        knows
+            What an intruder knows besides, as for :meth:`ask`; recorded, and known to him whatever
+            is asked from then on.
         already_out
             Record it whatever the verdict is, because it was published before.
         record
@@ -238,7 +266,7 @@ class Ledger:
         """
         return commit(
             self.book,
-            Question(what, table, version, total),
+            Question(what, table, version, total, knows),
             (who, _checked_reason(why)),
             Effort(seconds, executor, progress),
             already_out=already_out,
@@ -254,12 +282,14 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
+        knows: Iterable[Prior] = (),
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        question, said = Question(what, table, version, total), (who, _checked_reason(why))
+        question = Question(what, table, version, total, knows)
+        said = who, _checked_reason(why)
         return refuse(self.book, question, said, Effort(seconds, executor, progress))
 
     def set_policy(
@@ -321,6 +351,42 @@ class Ledger:
         said = who, _checked_reason(why)
         return grow(self.book, table, earlier, said, Effort(seconds, executor, progress))
 
+    def revise(
+        self,
+        table: Table,
+        *,
+        why: str,
+        who: str | None = None,
+        earlier: Tables = None,
+        removed: Between = None,
+        added: Between = None,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> Answer:
+        """Go on with a later version, from which records were removed, or in which they moved.
+
+        Statements are about the newest version from now on. What two versions give away about the
+        records that were removed and added between them is judged too.
+
+        Parameters
+        ----------
+        table
+            The later version, over the same variables and levels.
+        earlier
+            The versions before, unless they are kept.
+        removed, added
+            How many records an intruder knows to have been removed and added, counting those that
+            moved to another cell twice: a number, two between which it is known to be, or nothing.
+            He takes nothing for granted unless this says so; for all he knows, everybody may have
+            been exchanged.
+        why, who, seconds, executor, progress
+            As for :meth:`commit`.
+        """
+        said = who, _checked_reason(why)
+        effort = Effort(seconds, executor, progress)
+        return revise(self.book, table, earlier, (removed, added), said, effort)
+
     def frontier(
         self,
         statements: Sequence[str] | None = None,
@@ -357,15 +423,18 @@ class Ledger:
     def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
         """Check every link of the chain, and the head against a copy that was kept elsewhere.
 
+        Also the tables that are kept, and the triggers with which the database itself refuses to
+        change entries.
+
         Parameters
         ----------
         head, entries
-            The hash of the last entry and the number of entries, as they were noted before; the
-            ledger may have grown since.
+            The hash of the last entry and, if it was noted too, the number of entries, as they
+            were then; the ledger may have grown since.
         """
         store = self.book.store
         rows, found = store.rows()
-        return check(rows, found, self.book.place.name, head, entries, store.kept)
+        return check(rows, found, self.book.place.name, head, entries, store.kept, store.guards)
 
     def export(self, *, public: bool = True) -> dict[str, Any]:
         """The history as plain values.

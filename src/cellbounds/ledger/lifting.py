@@ -1,16 +1,17 @@
 """Past and new statements as one release, over the variables and versions there are now.
 
-A later version of a table holds the records of the earlier one and some more. Together they are one
-table with one more variable, the version in which a record came in: a statement about version 2 is
-about the records that came in with versions 1 and 2. What two versions give away by their
-difference is then what an ordinary release gives away about the records that were added. Statements
-about fewer variables are what they are over more of them: margins.
+Several versions of a table are one table with one more variable: in which version a record came in,
+and after which it was gone. A statement about version 2 is about the records that were there then:
+those of all levels that take in version 2. What two versions give away by their difference is then
+what an ordinary release gives away about the records that were added or removed. A record that was
+corrected is one that was removed from its cell and one that was added to another; where records are
+only added, none is ever gone. Statements about fewer variables are what they are over more of them:
+margins.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,25 +27,31 @@ from cellbounds.releases.statements import names_text
 from cellbounds.risk.policies import GroupDisclosure, Policy, Rule
 from cellbounds.table import Table
 
-__all__ = ["Piece", "Target", "joined", "stacked", "targets_of"]
+__all__ = ["Piece", "Target", "informing", "joined", "stacked", "targets_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A release as plain values, and the version of the table that it is about."""
+    """A release as plain values, and the version of the table that it is about.
+
+    `knowledge` is what an intruder knows besides, as plain values too.
+    """
 
     values: dict[str, Any]
     version: int
+    knowledge: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, release: Release, version: int) -> Piece:
+    def of(cls, release: Release, version: int, knowledge: Release | None = None) -> Piece:
         """A piece from a release."""
-        return cls(plain_release(release), version)
+        known = None if knowledge is None else plain_release(knowledge)
+        return cls(plain_release(release), version, known)
 
     @classmethod
     def recorded(cls, entry: Entry) -> Piece:
         """A piece from an entry of something released."""
-        return cls(entry.content["release"], entry.content["version"])
+        said = entry.content
+        return cls(said["release"], said["version"], said.get("knowledge"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +83,15 @@ def joined(state: State, pieces: Iterable[Piece]) -> Release:
         derived variable different meanings.
     """
     chosen = list(pieces)
-    domain = _whole(state)
-    for piece in chosen:
-        said = read_plain_domain(piece.values["domain"])
-        _check_variables(state.domain, said)
-        domain = domain.with_groupings(said.groupings)
+    domain = _spoken(state, [piece.values for piece in chosen])
     totals: list[Total] = []
     statements: dict[str, Statement] = {}
     for piece in chosen:
-        for values in piece.values["statements"]:
-            lifted = _lifted(values, piece.version, state)
-            statement = read_statement(lifted, domain)
+        for text, statement in _lifted_statements(state, piece.values, piece.version, domain):
             if isinstance(statement, Total):
                 totals.append(statement)
             else:
-                statements[body_of(lifted)] = statement  # said twice is said once
+                statements[text] = statement  # said twice is said once
     said_now = list(statements.values())
     if totals:
         said_now.append(_one_total(totals))
@@ -101,36 +102,96 @@ def joined(state: State, pieces: Iterable[Piece]) -> Release:
     return Release(domain, said_now)
 
 
+def informing(state: State, pieces: Iterable[Piece]) -> tuple[Domain, tuple[Prior, ...]]:
+    """What an intruder knows besides, with all that was recorded, and the variables it is about.
+
+    That is the knowledge of the pieces, and how many records were removed and added between two
+    versions, where the owner said that it is known.
+    """
+    values = [(one.knowledge, one.version) for one in pieces if one.knowledge is not None]
+    domain = _spoken(state, [known for known, _ in values])
+    found: dict[str, Prior] = {}
+    for known, version in values:
+        for text, statement in _lifted_statements(state, known, version, domain):
+            assert isinstance(statement, Prior)  # checked before it was recorded
+            found[text] = statement
+    counted = [
+        Prior([_part_name(state, *between)], lower=[low], upper=[high])
+        for revision in state.revisions
+        for between, (low, high) in (
+            ((revision.version, revision.version - 1), revision.removed),
+            ((revision.version - 1, revision.version), revision.added),
+        )
+        if (low, high) != (0, None) and _members(state, *between)
+    ]
+    return domain, (*found.values(), *counted)
+
+
+def _spoken(state: State, said: Iterable[dict[str, Any]]) -> Domain:
+    """The variables there are, with those that releases derive from them."""
+    domain = _whole(state)
+    for values in said:
+        spoken = read_plain_domain(values["domain"])
+        _check_variables(state.domain, spoken)
+        domain = domain.with_groupings(spoken.groupings)
+    return domain
+
+
+def _lifted_statements(
+    state: State, said: dict[str, Any], version: int, domain: Domain
+) -> Iterator[tuple[str, Statement]]:
+    for values in said["statements"]:
+        lifted = _lifted(values, version, state)
+        yield body_of(lifted), read_statement(lifted, domain)
+
+
 def stacked(state: State, tables: Sequence[Table]) -> Table:
-    """The versions of a table as one, over the variables and the version a record came in with."""
+    """The versions of a table as one, over the variables and when a record was there.
+
+    Of the ways in which one version may have become the next, this is the one with the fewest
+    changes: what a cell has more was added, what it has less was removed, and who came last left
+    first.
+    """
     if len(tables) == 1:
         return tables[0]
-    layers = [tables[0].counts]
-    layers += [later.counts - earlier.counts for earlier, later in itertools.pairwise(tables)]
-    structural = np.stack([state.structural] * len(tables))
-    return Table(_whole(state), np.stack(layers), structural=structural)
+    stays = _stays(state)
+    layers = {stay: np.zeros_like(tables[0].counts) for stay in stays}
+    present = {1: tables[0].counts}
+    for version in range(2, state.versions + 1):
+        change = tables[version - 1].counts - tables[version - 2].counts
+        gone = np.maximum(-change, 0)
+        for came in reversed(present):
+            if (came, version - 1) in layers:
+                leaves = np.minimum(present[came], gone)
+                layers[came, version - 1] = leaves
+                present[came], gone = present[came] - leaves, gone - leaves
+        present[version] = np.maximum(change, 0)
+    for came, counts in present.items():
+        if (came, state.versions) in layers:
+            layers[came, state.versions] = counts
+    structural = np.stack([state.structural] * len(stays))
+    return Table(_whole(state), np.stack(list(layers.values())), structural=structural)
 
 
 def targets_of(state: State) -> list[Target]:
     """Everything that must be safe, the cells of the table first.
 
     With several versions: the cells of each version, and those of the records that were added
-    between any two, because who holds two versions can take their difference.
+    between any two, or removed, because who holds two versions can take their difference.
     """
     found: list[Target] = []
     for names in dict.fromkeys(state.protected):
-        for first in range(1, state.versions + 1):
-            for last in range(first, state.versions + 1):
-                target = _target(state, names, first, last)
-                if target is not None:
-                    found.append(target)
+        for without, version in _betweens(state):
+            target = _target(state, names, without, version)
+            if target is not None:
+                found.append(target)
     return found
 
 
-def _target(state: State, names: tuple[str, ...], first: int, last: int) -> Target | None:
+def _target(state: State, names: tuple[str, ...], without: int, version: int) -> Target | None:
     everything = names == state.domain.names
-    everybody = (first, last) == (1, state.versions)
-    part = None if everybody else _part_name(state, first, last)
+    everybody = len(_members(state, without, version)) == len(_stays(state))
+    part = None if everybody else _part_name(state, without, version)
     # Rules about other variables are kept by the whole table, where all of them are.
     policy = state.policy if everything else state.policy.within({one: one for one in names})
     if policy is None:
@@ -140,10 +201,19 @@ def _target(state: State, names: tuple[str, ...], first: int, last: int) -> Targ
     if state.versions == 1 and everything:
         over = None
     said = "the cells of the table" if everything else f"[{names_text(names)}]"
-    if state.versions > 1:
-        came = f"version {last}" if first == 1 else f"the records added from version {first - 1}"
-        said += f" in {came}" if first == 1 else f" in {came} to version {last}"
+    if state.versions > 1 and not without:
+        said += f" in version {version}"
+    elif without:
+        how, earlier, later = _change(without, version)
+        said += f" in the records {how} from version {earlier} to version {later}"
     return Target(over, policy, said)
+
+
+def _change(without: int, version: int) -> tuple[str, int, int]:
+    """Which change the records of one version made that the other has not."""
+    if without < version:
+        return "added", without, version
+    return "removed", version, without
 
 
 def _of_part(rule: Rule, names: tuple[str, ...], part: str | None) -> Rule:
@@ -156,17 +226,53 @@ def _of_part(rule: Rule, names: tuple[str, ...], part: str | None) -> Rule:
     return replace(rule, responses=responses, given=given)
 
 
+def _stays(state: State) -> list[tuple[int, int]]:
+    """When a record can have been there: the versions it came in with and was last in.
+
+    Where it is known that nobody was removed, or added, there is nobody to be protected either.
+    """
+    nobody_came = {one.version for one in state.revisions if one.added[1] == 0}
+    ends = [one.version - 1 for one in state.revisions if one.removed[1] != 0]
+    return [
+        (came, last)
+        for came in range(1, state.versions + 1)
+        for last in (*ends, state.versions)
+        if last >= came and came not in nobody_came
+    ]
+
+
+def _members(state: State, without: int, version: int) -> list[str]:
+    """The levels of the records that one version has, and not the other (0: whatever others)."""
+    return [
+        _level(state, stay)
+        for stay in _stays(state)
+        if stay[0] <= version <= stay[1] and not stay[0] <= without <= stay[1]
+    ]
+
+
+def _level(state: State, stay: tuple[int, int]) -> str:
+    came, last = stay
+    return str(came) if last == state.versions else f"{came} to {last}"
+
+
+def _betweens(state: State) -> list[tuple[int, int]]:
+    """Each version by itself, and pairs of versions of which the second has records of its own."""
+    numbers = range(1, state.versions + 1)
+    pairs = [(first - 1, last) for first in numbers for last in numbers if first <= last]
+    pairs += [(last, first) for first in numbers for last in numbers if first < last]
+    return [pair for pair in pairs if _members(state, *pair)]
+
+
 def _whole(state: State) -> Domain:
     """The variables, and the version if there are several."""
     if state.versions == 1:
         return state.domain
     axis = _axis_name(state)
-    numbers = [str(number) for number in range(1, state.versions + 1)]
-    levels = {axis: numbers, **{name: state.domain.levels(name) for name in state.domain.names}}
+    stays = [_level(state, stay) for stay in _stays(state)]
+    levels = {axis: stays, **{name: state.domain.levels(name) for name in state.domain.names}}
     parts = {
-        _part_name(state, first, last): Grouping(axis, {str(last): numbers[first - 1 : last]})
-        for first in range(1, state.versions + 1)
-        for last in range(first, state.versions + 1)
+        _part_name(state, *pair): Grouping(axis, {str(max(pair)): _members(state, *pair)})
+        for pair in _betweens(state)
     }
     return Domain(levels, groupings=parts)
 
@@ -178,10 +284,13 @@ def _axis_name(state: State) -> str:
     return name
 
 
-def _part_name(state: State, first: int, last: int) -> str:
-    """The derived variable of one level: the records that came in with versions first to last."""
-    added = f"added_{first}" if first == last else f"added_{first}_to_{last}"
-    name = f"as_of_{last}" if first == 1 else added
+def _part_name(state: State, without: int, version: int) -> str:
+    """The derived variable of one level: the records of a version that another has not."""
+    name = f"as_of_{version}"
+    if without:
+        how, earlier, later = _change(without, version)
+        apart = later - earlier > 1
+        name = f"{how}_{earlier + 1}_to_{later}" if apart else f"{how}_{later}"
     while name in state.domain.names:
         name += "_"
     return name
@@ -189,9 +298,9 @@ def _part_name(state: State, first: int, last: int) -> str:
 
 def _lifted(values: dict[str, Any], version: int, state: State) -> dict[str, Any]:
     """A statement about a version as one about the part of the records that it had."""
-    if version == state.versions:
+    if len(_members(state, 0, version)) == len(_stays(state)):
         return values
-    part = _part_name(state, 1, version)
+    part = _part_name(state, 0, version)
     ((kind, said),) = values.items()
     if kind == "total":
         lower, upper = said["lower"], said["upper"]
@@ -212,8 +321,8 @@ def _one_total(totals: Sequence[Total]) -> Total:
     upper = min((one.upper for one in totals if one.upper is not None), default=None)
     if upper is not None and upper < lower:
         raise InvalidInput(
-            "the release gives another total than what is out; correct it, or grow the ledger if "
-            "records were added"
+            "the release gives another total than what is out; correct it, or go on with another "
+            "version if records were added (grow) or removed (revise)"
         )
     return Total(lower=lower, upper=upper)
 

@@ -9,7 +9,7 @@ from cellbounds.errors import CellboundsError
 if TYPE_CHECKING:
     from cellbounds.ledger.answers import Answer
 
-__all__ = ["BrokenChain", "LedgerBusy", "LedgerError", "NotSafe"]
+__all__ = ["BrokenChain", "LedgerBusy", "LedgerError", "NotSafe", "ReadOnly"]
 
 
 class LedgerError(CellboundsError):
@@ -18,6 +18,10 @@ class LedgerError(CellboundsError):
 
 class LedgerBusy(LedgerError):
     """Somebody else is committing, and did not finish while we waited."""
+
+
+class ReadOnly(LedgerError):
+    """A ledger that may be read, and not written."""
 
 
 class BrokenChain(LedgerError):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Integer, MetaData, String, Table, Text
 
-__all__ = ["HEAD", "OLDEST", "entries", "kept_tables", "ledgers"]
+__all__ = ["HEAD", "READABLE", "entries", "kept_tables", "ledgers"]
 
-OLDEST, HEAD = "0001", "0002"
-"""The first schema, and the one that this version reads and writes."""
+READABLE, HEAD = "0002", "0003"
+"""The oldest schema that can be read as it is, and the one that this version writes."""
 
 metadata = MetaData()
 
@@ -28,7 +28,7 @@ entries = Table(
     Column("body", Text, nullable=False),
     Column("hash", String(64), nullable=False),
 )
-"""The chain. Triggers refuse to change or remove what is in it."""
+"""The chain. Triggers refuse to change, replace or remove what is in it."""
 
 kept_tables = Table(
     "kept_tables",

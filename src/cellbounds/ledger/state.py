@@ -22,7 +22,29 @@ from cellbounds.ledger.recording import (
 from cellbounds.risk.policies import Outcome, Policy
 from cellbounds.table import Table
 
-__all__ = ["State", "plain_layout", "state_of"]
+__all__ = ["PASSING", "Revision", "State", "plain_layout", "state_of"]
+
+
+PASSING = ("asked", "refused")
+"""Kinds of entries that change nothing about what may follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A version for which records were removed, added, or moved to other cells.
+
+    Attributes
+    ----------
+    version
+        The version that came of it.
+    removed, added
+        Between which numbers an intruder knows the removed and the added records to be (None: no
+        end); a record that moved is removed from one cell and added to another.
+    """
+
+    version: int
+    removed: tuple[int, int | None] = (0, None)
+    added: tuple[int, int | None] = (0, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +67,13 @@ class State:
         The entries of what is out, in order.
     standing
         The last verdict on everything that is out.
+    revisions
+        The versions, from 2, before which records may have been removed too, with what an intruder
+        knows about how many were removed and added.
+    mark
+        The hash of the last entry that changed any of this: questions and refusals do not.
+    source
+        The entry that brought the newest table.
     """
 
     domain: Domain
@@ -56,6 +85,9 @@ class State:
     protected: tuple[tuple[str, ...], ...]
     released: tuple[Entry, ...] = ()
     standing: Outcome = Outcome.SAFE
+    revisions: tuple[Revision, ...] = ()
+    mark: str = ""
+    source: Entry | None = None
 
     @property
     def versions(self) -> int:
@@ -96,13 +128,15 @@ def _opened(entry: Entry) -> State:
         read_plain_policy(said["policy"]),
         said["independent"],
         tuple(tuple(one) for one in said["protected"]),
+        mark=entry.hash,
+        source=entry,
     )
 
 
 def _after(state: State, entry: Entry) -> State:
     said = entry.content
     match entry.kind:
-        case "asked" | "refused":
+        case kind if kind in PASSING:
             return state
         case "released":
             state = replace(state, released=(*state.released, entry))
@@ -125,12 +159,21 @@ def _after(state: State, entry: Entry) -> State:
             )
         case "grown":
             state = replace(state, digests=(*state.digests, said["digest"]))
+        case "revised":
+            lows_and_highs = tuple(said["removed"]), tuple(said["added"])
+            state = replace(
+                state,
+                digests=(*state.digests, said["digest"]),
+                revisions=(*state.revisions, Revision(state.versions + 1, *lows_and_highs)),
+            )
         case _:
             raise LedgerError(
                 f"entry {entry.number} is of the unknown kind {entry.kind!r}; install a newer "
                 "version of cellbounds"
             )
-    return replace(state, standing=Outcome(said["judged"]["outcome"]))
+    if entry.kind in ("refined", "grown", "revised"):
+        state = replace(state, source=entry)
+    return replace(state, standing=Outcome(said["judged"]["outcome"]), mark=entry.hash)
 
 
 def plain_layout(table: Table) -> dict[str, Any]:

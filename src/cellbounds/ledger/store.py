@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ from cellbounds.errors import InvalidInput
 from cellbounds.files import library
 from cellbounds.ledger.chain import Head, Row
 from cellbounds.ledger.faults import damaged, explained
+from cellbounds.ledger.guards import guards_fault
 from cellbounds.ledger.migrating import migrate, revision_of
 from cellbounds.ledger.places import Place
-from cellbounds.ledger.problems import LedgerError
-from cellbounds.ledger.schema import HEAD, entries, kept_tables, ledgers
+from cellbounds.ledger.problems import LedgerBusy, LedgerError, ReadOnly
+from cellbounds.ledger.schema import HEAD, READABLE, entries, kept_tables, ledgers
 
 __all__ = ["Store", "Writer"]
 
@@ -70,8 +71,12 @@ class Store:
         if found is None:
             raise _absent(self.place)
         if found != HEAD:
-            with self._connected(writing=True) as connection:
-                migrate(connection, self.place.shown)
+            try:
+                with self._connected(writing=True) as connection:
+                    migrate(connection, self.place.shown)
+            except ReadOnly:
+                if found != READABLE:
+                    raise
         if not self.exists():
             raise _absent(self.place)
 
@@ -89,6 +94,14 @@ class Store:
             found: str | None = connection.execute(query).scalar_one_or_none()
             return found
 
+    def guards(self) -> str:
+        """What is wrong with the triggers that keep entries as they are; empty if nothing is.
+
+        A file of the schema before, which may not be written, has the triggers that it has.
+        """
+        with self._connected() as connection:
+            return guards_fault(connection) if revision_of(connection) == HEAD else ""
+
     @contextmanager
     def creating(self) -> Iterator[Writer]:
         """A writer for a new ledger; the database is made, or brought up to date, as needed."""
@@ -96,18 +109,56 @@ class Store:
             raise InvalidInput(
                 f"the ledger {self.place.shown}: its folder is not there; create it first"
             )
-        if self.place.file is not None and not self.place.file.exists():
-            _make_private(self.place, self.place.file)
-        with self._connected(writing=True, new=True) as connection:
-            migrate(connection, self.place.shown)
-            if _head(connection, self.place.name) is not None:
-                raise LedgerError(
-                    f"there is a ledger already at {self.place.shown}; choose another place (or "
-                    "?ledger=NAME in a URL)"
-                )
-            row = {"name": self.place.name, "entries": 0, "head": ""}
-            connection.execute(insert(ledgers).values(row))
-            yield Writer(connection, self.place)
+        made = self.place.file is not None and _make_private(self.place, self.place.file)
+        found = self._identity()
+        try:
+            with self._connected(writing=True, new=True) as connection:
+                self._check_identity(found)
+                migrate(connection, self.place.shown)
+                if _head(connection, self.place.name) is not None:
+                    raise LedgerError(
+                        f"there is a ledger already at {self.place.shown}; choose another place "
+                        "(or ?ledger=NAME in a URL)"
+                    )
+                row = {"name": self.place.name, "entries": 0, "head": ""}
+                connection.execute(insert(ledgers).values(row))
+                yield Writer(connection, self.place)
+            self._check_identity(found)
+        except BaseException:
+            if made:
+                self._remove_empty()
+            raise
+
+    def _remove_empty(self) -> None:
+        """Remove the file that was made for a ledger, unless somebody else uses it by now.
+
+        It is removed under the lock, and whoever gets the lock afterwards looks whether the file
+        is still the one that they opened.
+        """
+        file = self.place.file
+        assert file is not None  # only files are made
+        try:
+            with self._connected(writing=True):
+                _unlink_empty(file)
+        except LedgerBusy:
+            return  # it is somebody else's now
+        except LedgerError:  # on a full disk there is no room for a lock either
+            _unlink_empty(file)
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file it is that has this name, if one has."""
+        try:
+            found = None if self.place.file is None else self.place.file.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    def _check_identity(self, expected: tuple[int, int] | None) -> None:
+        if self._identity() != expected:
+            raise LedgerError(
+                f"the file {self.place.shown} was removed meanwhile, perhaps by somebody who could "
+                "not make a ledger in it; try again. Nothing was written"
+            )
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
@@ -209,14 +260,26 @@ class Writer:
             self._connection.execute(insert(kept_tables).values(row))
 
 
-def _make_private(place: Place, file: Path) -> None:
-    """An empty file that only its maker can read, until they give others the right."""
+def _make_private(place: Place, file: Path) -> bool:
+    """Make an empty file that only its maker can read, until they give others the right.
+
+    False if there is a file.
+    """
     try:
-        file.touch(mode=0o600)
+        file.touch(mode=0o600, exist_ok=False)
+        return True
+    except FileExistsError:
+        return False
     except OSError as problem:
         raise LedgerError(
             f"the ledger {place.shown} cannot be made: {problem.strerror}; check its folder"
         ) from None
+
+
+def _unlink_empty(file: Path) -> None:
+    with suppress(OSError):
+        if file.stat().st_size == 0:
+            file.unlink()
 
 
 def _begin(connection: Connection) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,12 +9,21 @@ import numpy as np
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import body_of
+from cellbounds.ledger.contents import kept_table
 from cellbounds.ledger.problems import LedgerError
-from cellbounds.ledger.recording import plain_table, read_plain_table
+from cellbounds.ledger.recording import plain_table
 from cellbounds.ledger.state import State
 from cellbounds.table import Table
 
-__all__ = ["Tables", "check_grown", "check_refined", "kept_text", "listed", "supplied"]
+__all__ = [
+    "Tables",
+    "check_change",
+    "check_refined",
+    "check_version",
+    "kept_text",
+    "listed",
+    "supplied",
+]
 
 Tables = Table | Sequence[Table] | None
 """One table, one for each version, or none."""
@@ -51,7 +59,7 @@ def supplied(state: State, tables: Tables, kept: Callable[[str], str | None]) ->
         raise InvalidInput(
             "the table that was supplied is not the ledger's: its digest differs; supply the same "
             "table (same variables, levels in the same order, structural zeros and counts), or "
-            "refine or grow the ledger if the table has changed"
+            "refine, grow or revise the ledger if the table has changed"
         )
     found: list[Table] = []
     for number, digest in enumerate(state.digests, 1):
@@ -73,8 +81,8 @@ def _kept(digest: str, kept: Callable[[str], str | None]) -> Table | None:
     text = kept(digest)
     if text is None:
         return None
-    table = read_plain_table(json.loads(text))
-    if table.digest != digest:
+    table = kept_table(text)
+    if table is None or table.digest != digest:
         raise LedgerError(
             "the table that is kept in the ledger was changed after it was written: its digest "
             "differs; restore the ledger from a copy, or supply the table (table=, --table)"
@@ -137,13 +145,13 @@ def check_refined(state: State, tables: Sequence[Table]) -> list[Table]:
     return ordered
 
 
-def check_grown(state: State, newest: Table, table: Table) -> Table:
-    """Check that a later version holds everybody of the newest one, and somebody more.
+def check_version(state: State, table: Table) -> Table:
+    """Check that another version of the table has the ledger's variables and levels.
 
     Raises
     ------
     InvalidInput
-        If a cell holds fewer than before, or the variables differ.
+        If they differ, or the structural zeros do.
     """
     if set(table.domain.names) != set(state.domain.names):
         raise InvalidInput(
@@ -159,16 +167,27 @@ def check_grown(state: State, newest: Table, table: Table) -> Table:
         )
     if not np.array_equal(later.structural, state.structural):
         raise InvalidInput("the later version has other structural zeros; correct the table")
+    return later
+
+
+def check_change(newest: Table, later: Table, *, only_added: bool) -> None:
+    """Check that a later version differs from the newest one, perhaps by added records only.
+
+    Raises
+    ------
+    InvalidInput
+        If it does not, or a cell holds fewer than before and may not.
+    """
     fewer = np.argwhere(later.counts < newest.counts)
-    if len(fewer):
+    if only_added and len(fewer):
         raise InvalidInput(
             f"the cell {later.domain.labels(fewer[0])} of the later version holds fewer than "
-            "before; a ledger follows tables to which records are added, so open a new ledger for "
-            "a table from which records were removed"
+            "before, and growing only adds records; revise the ledger if records were removed or "
+            "corrected (revise, `ledger revise`)"
         )
     if np.array_equal(later.counts, newest.counts):
-        raise InvalidInput("the later version is the ledger's table; nothing was added")
-    return later
+        what = "nothing was added" if only_added else "nothing was changed"
+        raise InvalidInput(f"the later version is the ledger's table; {what}")
 
 
 def _labels(domain: Domain) -> list[tuple[str, ...]]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
-import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.files import library
+from cellbounds.files import library, private_folder
+from cellbounds.interrupting import stoppable
 from cellbounds.limits import allowed
 
 __all__ = [
@@ -40,9 +38,6 @@ _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", re.IGNORECASE)
 _BATCH = 2**19
 """Cells at a time."""
 
-_AGAIN = 0.05
-"""Seconds until DuckDB is told again to stop: it may not have begun when it was told."""
-
 Answer = TypeVar("Answer")
 
 
@@ -55,10 +50,10 @@ def is_installed() -> bool:
 def connected(memory: str | None) -> Iterator[Any]:
     """A database in memory, which writes what does not fit into a folder that is removed after."""
     duckdb = _duckdb()
-    with tempfile.TemporaryDirectory(prefix="cellbounds-") as spill:
+    with private_folder() as spill:
         connection = duckdb.connect(":memory:")
         try:
-            connection.execute(f"SET temp_directory={text_literal(spill)}")
+            connection.execute(f"SET temp_directory={text_literal(str(spill))}")
             # Files are local and of kinds that it knows by itself: nothing is fetched.
             connection.execute("SET autoinstall_known_extensions=false")
             connection.execute("SET enable_progress_bar=false")
@@ -93,19 +88,9 @@ def batches_of(connection: Any, query: str) -> Iterator[Any]:
 def answered(connection: Any, call: Callable[[], Answer]) -> Answer:
     """What a call to DuckDB gives; whoever interrupts the main thread ends it.
 
-    While DuckDB plans a query it does not hear Ctrl-C, and forgets it. So the main thread only
-    waits, which can be interrupted, while another one asks.
+    While DuckDB plans a query it does not hear Ctrl-C, and forgets it.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return call()
-    with ThreadPoolExecutor(1, "cellbounds-duckdb") as helper:
-        future = helper.submit(call)
-        try:
-            return future.result()
-        finally:
-            while not future.done():
-                connection.interrupt()
-                wait([future], _AGAIN)
+    return stoppable(call, connection.interrupt)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellbounds.inputs import GZIP
 from cellbounds.microdata.asking import Asked
 from cellbounds.microdata.engine import (
     batches_of,
@@ -34,7 +35,7 @@ from cellbounds.microdata.engine import (
 )
 from cellbounds.microdata.sums import Result, added_numbers
 from cellbounds.microdata.tally import Tally
-from cellbounds.table_files import GZIP, codec_of
+from cellbounds.table_files import codec_of
 
 if TYPE_CHECKING:
     from cellbounds.microdata.csv_files import CsvFiles

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from cellbounds.errors import InvalidInput
 from cellbounds.frames import frame_columns
+from cellbounds.inputs import GZIP, limit
 from cellbounds.microdata.asking import Asked
 from cellbounds.microdata.engine import check_memory
 from cellbounds.microdata.sources import Files, files_of, is_paths
 from cellbounds.microdata.tally import Tally, tally_of
 from cellbounds.table_files import (
-    GZIP,
     HEAD,
     Columns,
     Kind,
@@ -32,9 +34,6 @@ times the memory, and from this size on longer than DuckDB takes to start and re
 LARGE_PARQUET = 2**20
 """Values above which a Parquet file is not read at once, for the same reasons; they are packed, so
 the size of the file says little."""
-
-_PACKING = 8
-"""How much smaller text is when packed, about."""
 
 
 class Source(Protocol):
@@ -120,8 +119,8 @@ def _large(path: Path, *, sheet: str | None, encoding: str, delimiter: str) -> F
     if head.startswith(b"PK"):
         return None
     kind = kind_of(path, head)
-    size = path.stat().st_size
-    if kind is Kind.TEXT and size * (_PACKING if head.startswith(GZIP) else 1) <= LARGE_TEXT:
+    size = _packed_size(path) if head.startswith(GZIP) else path.stat().st_size
+    if kind is Kind.TEXT and size <= min(LARGE_TEXT, limit("bytes")):
         return None
     check_name(path, kind)
     check_options(str(path), kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
@@ -130,8 +129,20 @@ def _large(path: Path, *, sheet: str | None, encoding: str, delimiter: str) -> F
         from cellbounds.microdata.parquet_files import parquet_files
 
         try:
-            if parquet_files(files).values <= LARGE_PARQUET:
+            if parquet_files(files).values <= LARGE_PARQUET and size <= limit("bytes"):
                 return None
         except InvalidInput:
             return None  # a damaged file: the reader of small ones says so
     return files
+
+
+def _packed_size(path: Path) -> int:
+    """How much a packed file holds, looked at as far as it is small: it may be a thousandfold."""
+    size = 0
+    try:
+        with gzip.open(path) as stream:
+            while size <= LARGE_TEXT and (part := stream.read(2**20)):
+                size += len(part)
+    except (OSError, EOFError, zlib.error):
+        return size  # damaged: whoever reads it says so
+    return size

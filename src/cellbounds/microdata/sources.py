@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import check_ordinary, opened, read_bytes
 from cellbounds.table_files import HEAD, Kind, check_name, kind_of
 
 __all__ = ["Files", "files_of", "is_paths"]
@@ -42,8 +44,10 @@ def is_paths(source: Any) -> bool:
 def files_of(source: str | Path | Sequence[str | Path]) -> Files | Path:
     """The files behind a source; a lone file that is named as such stays a path."""
     if not isinstance(source, str | Path):
+        _check_named(*source)
         where = f"{len(source)} files from {source[0]}"
         return _of_one_kind(where, [path for one in source for path in _expanded(one)])
+    _check_named(source)
     path = Path(source)
     if path.is_dir():
         return _of_one_kind(str(path), _below(path))
@@ -51,6 +55,16 @@ def files_of(source: str | Path | Sequence[str | Path]) -> Files | Path:
     if found == [path]:
         return path
     return _of_one_kind(str(source), found)
+
+
+def _check_named(*sources: str | Path) -> None:
+    for source in sources:
+        # An empty path would be the current folder, which nobody has named; a line break or the
+        # like may stand in a name, but nothing after a NUL would be looked at.
+        if not str(source).strip() or "\0" in str(source):
+            raise InvalidInput(
+                f"the name of a table is {str(source)!r}; name a file, a folder or a pattern"
+            )
 
 
 def _expanded(source: str | Path) -> list[Path]:
@@ -118,13 +132,12 @@ def _of_one_kind(where: str, paths: Iterable[Path]) -> Files:
 
 
 def _kind(path: Path) -> Kind:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD)
-            if head.startswith(b"PK\x03\x04"):
-                head += stream.read()
-    except OSError as problem:
-        raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
+    if not stat.S_ISREG(check_ordinary(path).st_mode):
+        raise InvalidInput(f"{path} is a pipe, which is read alone; name it alone")
+    with opened(path) as stream:
+        head = stream.read(HEAD)
+    if head.startswith(b"PK\x03\x04"):
+        head = read_bytes(path)
     if not head:
         raise InvalidInput(
             f"{path} is empty; every file of a table needs its columns: take it away or write it "

@@ -27,10 +27,12 @@ def combined_release(
     eps: object = None,
     strict: bool = False,
     rng: int | np.random.Generator | None = None,
+    allow_outside: bool = False,
 ) -> Release:
     """Publish statements about a table together with what release files say.
 
-    Statements may name the groupings that the files define.
+    Statements may name the groupings that the files define. With `allow_outside`, files may name
+    figures outside of their folders.
     """
     spoken = [text for text in sources if _is_notation(text)]
     statements: list[Statement] = []
@@ -43,7 +45,7 @@ def combined_release(
                 f"{text!r} is neither a file nor a statement; statements stand in brackets, such "
                 "as '[Y|A,B]@2'"
             )
-        read = read_release(Path(text))
+        read = read_release(text, allow_outside=allow_outside)
         if read.domain != table.domain:
             raise InvalidInput(
                 f"{text} speaks of {read.domain!r}, the table is over {table.domain!r}; they need "

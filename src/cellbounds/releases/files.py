@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from cellbounds.domain import Domain, Grouping
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import check_cells, read_toml
 from cellbounds.releases.conditional import Conditional
 from cellbounds.releases.figure_columns import (
     column_from_csv,
@@ -34,7 +35,7 @@ _CONDITIONAL_KEYS = {
 }  # fmt: skip
 
 
-def read_release(path: str | Path) -> Release:
+def read_release(path: str | Path, *, allow_outside: bool = False) -> Release:
     """Read a release from a TOML file.
 
     The file names the domain, the total and the statements. Figures stand in the file itself, as
@@ -42,6 +43,14 @@ def read_release(path: str | Path) -> Release:
     ``count``, ``coefficient``, or ``lower``, ``upper`` and ``values``), or, for rates of one
     response, with one column for each of its levels. Figures are read as text: decimals stay as
     they are written, and an empty count was suppressed.
+
+    Parameters
+    ----------
+    path
+        The TOML file.
+    allow_outside
+        Whether it may name files of figures that are not in its own folder or below. A release
+        that somebody else wrote could make you read any file.
 
     Examples
     --------
@@ -81,17 +90,9 @@ def read_release(path: str | Path) -> Release:
         variables = ["gender"]
         lower = [10, 1]                             # upper, values, or bounds = "bounds.csv"
     """
-    file = Path(path)
-    try:
-        with file.open("rb") as stream:
-            # Numbers with a point would become floats, which are not what was published.
-            content = tomllib.load(stream, parse_float=_Literal)
-    except OSError as problem:
-        raise InvalidInput(f"{file} cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{file} is not UTF-8 text; save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise InvalidInput(f"{file} is not a TOML file: {problem}") from None
+    file = _File(path, allow_outside)
+    # Numbers with a point would become floats, which are not what was published.
+    content = read_toml(path, _Literal)
     _only(content, _SECTIONS, str(file))
     if content.get("format", FORMAT) != FORMAT:
         raise InvalidInput(f"{file}: format {content['format']!r}; this version reads {FORMAT!r}")
@@ -114,7 +115,38 @@ class _Literal(str):
     """A decimal number from TOML, kept as the text that was written."""
 
 
-def _domain(given: object, file: Path) -> Domain:
+class _File:
+    """The file of a release, and those that it names."""
+
+    def __init__(self, path: str | Path, allow_outside: bool) -> None:
+        self._path = Path(path)
+        self._allow_outside = allow_outside
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def beside(self, name: str) -> Path:
+        """A file of figures: in the folder of the release or below, unless more is allowed."""
+        named = self._path.parent / name
+        if "\0" in name:
+            raise InvalidInput(f"{self}: {name!r} is no name of a file; correct it")
+        # Links are followed: one that leads elsewhere is as good as a path that does.
+        folder = os.path.realpath(self._path.parent)
+        if not (self._allow_outside or Path(os.path.realpath(named)).is_relative_to(folder)):
+            raise InvalidInput(
+                f"{self} names {name!r}, which is not in its folder or below; put the figures "
+                "beside the release, or allow it with allow_outside=True (--allow-outside)"
+            )
+        return named
+
+    def margin(self, domain: Domain, names: list[str]) -> Domain:
+        """The margin that a file of figures is about, if it is not too large for one."""
+        margin = domain.project(names)
+        check_cells(margin.size, f"{self}: the margin of {', '.join(map(repr, names))}")
+        return margin
+
+
+def _domain(given: object, file: _File) -> Domain:
     if not isinstance(given, dict) or not all(isinstance(v, list) for v in given.values()):
         raise InvalidInput(
             f"{file}: [domain] is missing or wrong; give each variable a list of its levels"
@@ -125,7 +157,7 @@ def _domain(given: object, file: Path) -> Domain:
     return Domain({name: [str(level) for level in levels] for name, levels in given.items()})
 
 
-def _groupings(given: object, file: Path) -> dict[str, Grouping]:
+def _groupings(given: object, file: _File) -> dict[str, Grouping]:
     if not isinstance(given, dict) or not all(isinstance(one, dict) for one in given.values()):
         raise InvalidInput(f"{file}: write groupings as sections [grouping.name]")
     made: dict[str, Grouping] = {}
@@ -147,7 +179,7 @@ def _groupings(given: object, file: Path) -> dict[str, Grouping]:
     return made
 
 
-def _entries(content: Mapping[str, Any], key: str, file: Path) -> list[dict[str, Any]]:
+def _entries(content: Mapping[str, Any], key: str, file: _File) -> list[dict[str, Any]]:
     entries = content.get(key, [])
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
         raise InvalidInput(f"{file}: write {key} statements as [[{key}]] sections")
@@ -162,27 +194,27 @@ def _only(entry: Mapping[str, Any], known: set[str], what: str) -> None:
             )
 
 
-def _total(given: object, file: Path) -> Total:
+def _total(given: object, file: _File) -> Total:
     if isinstance(given, dict):
         _only(given, {"lower", "upper"}, f"{file}: total")
         return Total(lower=given.get("lower"), upper=given.get("upper"))
     return Total(given)
 
 
-def _names(entry: Mapping[str, Any], key: str, file: Path) -> list[str]:
+def _names(entry: Mapping[str, Any], key: str, file: _File) -> list[str]:
     names = entry.get(key, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidInput(f"{file}: {key} must be a list of variables")
     return names
 
 
-def _conditional(entry: dict[str, Any], domain: Domain, file: Path) -> Conditional:
+def _conditional(entry: dict[str, Any], domain: Domain, file: _File) -> Conditional:
     _only(entry, _CONDITIONAL_KEYS, f"{file}: [[conditional]]")
     responses, given = _names(entry, "responses", file), _names(entry, "given", file)
-    margin = domain.project([*given, *responses])
+    margin = file.margin(domain, [*given, *responses])
     rates = entry.get("rates")
     if isinstance(rates, str) and not isinstance(rates, _Literal):
-        rates = rates_from_csv(file.parent / rates, margin, responses)
+        rates = rates_from_csv(file.beside(rates), margin, responses)
     elif not isinstance(rates, list):
         raise InvalidInput(f"{file}: [[conditional]] needs rates, a CSV file or nested lists")
     options = {
@@ -203,16 +235,16 @@ def _plain(nested: object) -> Any:
     return str(nested) if isinstance(nested, _Literal) else nested
 
 
-def _margin(entry: dict[str, Any], domain: Domain, file: Path) -> Margin:
+def _margin(entry: dict[str, Any], domain: Domain, file: _File) -> Margin:
     _only(entry, {"variables", "counts", "base", "rounding"}, f"{file}: [[margin]]")
     names = _names(entry, "variables", file)
     counts = entry.get("counts")
     if isinstance(counts, str) and not isinstance(counts, _Literal):
-        margin = domain.project(names)
-        laid = column_from_csv(file.parent / counts, margin, figure_column("count", margin))
+        margin, path = file.margin(domain, names), file.beside(counts)
+        laid = column_from_csv(path, margin, figure_column("count", margin))
         if len(laid) < margin.size:
             raise InvalidInput(
-                f"{file.parent / counts}: list every cell of the margin, with an empty field where "
+                f"{path}: list every cell of the margin, with an empty field where "
                 "the count was suppressed"
             )
         flat = np.empty(margin.size, dtype=object)
@@ -224,28 +256,28 @@ def _margin(entry: dict[str, Any], domain: Domain, file: Path) -> Margin:
     return Margin(names, _plain(counts), **options)
 
 
-def _linear(entry: dict[str, Any], domain: Domain, file: Path) -> Linear:
+def _linear(entry: dict[str, Any], domain: Domain, file: _File) -> Linear:
     limits = ("equals", "lower", "upper")
     _only(entry, {"variables", "coefficients", *limits}, f"{file}: [[linear]]")
     names = _names(entry, "variables", file)
     coefficients = entry.get("coefficients")
     if isinstance(coefficients, str) and not isinstance(coefficients, _Literal):
-        margin = domain.project(names)
+        margin = file.margin(domain, names)
         column = figure_column("coefficient", margin)
-        coefficients = column_from_csv(file.parent / coefficients, margin, column)
+        coefficients = column_from_csv(file.beside(coefficients), margin, column)
     elif not isinstance(coefficients, list | dict):
         raise InvalidInput(f"{file}: [[linear]] needs coefficients, a CSV file or nested lists")
     options = {key: _plain(entry[key]) for key in limits if key in entry}
     return Linear(names, _plain(coefficients), **options)
 
 
-def _prior(entry: dict[str, Any], domain: Domain, file: Path) -> Prior:
+def _prior(entry: dict[str, Any], domain: Domain, file: _File) -> Prior:
     _only(entry, {"variables", "lower", "upper", "values", "bounds"}, f"{file}: [[prior]]")
     names = _names(entry, "variables", file)
     if "bounds" not in entry:
         return Prior(names, **{k: entry[k] for k in ("lower", "upper", "values") if k in entry})
-    margin = domain.project(names)
-    path = file.parent / str(entry["bounds"])
+    margin = file.margin(domain, names)
+    path = file.beside(str(entry["bounds"]))
     header = columns_of(path)
     known: dict[str, Any] = {}
     for kind in ("lower", "upper", "values"):

@@ -100,6 +100,15 @@ class Known:
     upper: IntArray
     values: Mapping[int, tuple[int, ...]]
 
+    def limits(self) -> tuple[IntArray, IntArray]:
+        """Flat lower and upper bounds (-1: none), the ends of the lists among them."""
+        lower, upper = self.lower.ravel().tolist(), self.upper.ravel().tolist()
+        for place, possible in self.values.items():
+            lower[place] = max(lower[place], min(possible))
+            high = max(possible)
+            upper[place] = high if upper[place] < 0 else min(upper[place], high)
+        return whole_array(lower, (len(lower),)), whole_array(upper, (len(upper),))
+
 
 class Prior:
     """What is known beforehand about a margin: bounds, or lists of possible values.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from cellbounds.releases.statements import Prior, Total
 from cellbounds.spreadsheets import csv_text
 
 __all__ = ["write_release"]
+
+_UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 
 _STATEMENTS = ("conditional", "margin", "linear", "prior")
 
@@ -42,6 +45,10 @@ def write_release(release: Release, path: str | Path) -> None:
                 f"variable {name!r} has levels that read the same as text; files hold labels as "
                 "text, so rename one of them"
             )
+        if not name.strip():
+            raise InvalidInput(f"variable {name!r} has a name that is empty text; rename it")
+        for text in (name, *texts):
+            _check_readable(text)
     content: dict[str, Any] = {
         "format": FORMAT,
         "domain": {n: [str(x) for x in domain.levels(n)] for n in domain.names},
@@ -85,6 +92,15 @@ def write_release(release: Release, path: str | Path) -> None:
         if key in content
     }
     write_whole(file, tomli_w.dumps(ordered))
+
+
+def _check_readable(text: str) -> None:
+    """Refuse a label that would be written, but not read again."""
+    if _UNREADABLE.search(text):
+        raise InvalidInput(f"{text!r} has a character that a text file cannot hold; rename it")
+    # A guarded text may be twice as long.
+    if 2 * len(text) >= csv.field_size_limit():
+        raise InvalidInput(f"{text!r} has {len(text)} characters, too many for a file; shorten it")
 
 
 def _file_name(statement: Statement) -> str:

@@ -62,20 +62,20 @@ class Report:
     def write(self, path: str | Path) -> None:
         """Write the report, whole or not at all; the ending of the name says how.
 
-        ``.html`` is the page, ``.json`` everything, ``.csv`` the cells, ``.xlsx`` a workbook.
+        ``.html`` is the page, ``.json`` everything, ``.csv`` the cells, ``.xlsx`` a workbook. With
+        the internal part, a new file is for its owner only.
         """
-        target = Path(path)
+        target, private = Path(path), not self.public
         match target.suffix.lower():
             case ".html":
-                write_whole(target, self.to_html())
+                write_whole(target, self.to_html(), private=private)
             case ".json":
-                write_whole(
-                    target, json.dumps(self._content, ensure_ascii=False, allow_nan=False) + "\n"
-                )
+                text = json.dumps(self._content, ensure_ascii=False, allow_nan=False) + "\n"
+                write_whole(target, text, private=private)
             case ".csv":
-                write_whole(target, self.to_csv())
+                write_whole(target, self.to_csv(), private=private)
             case ".xlsx":
-                write_excel(sheets_of(self._content), target)
+                write_excel(sheets_of(self._content), target, private=private)
             case _:
                 raise InvalidInput(
                     f"{target.name} is no report file; end its name with "

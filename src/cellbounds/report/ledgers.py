@@ -10,7 +10,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.ledger import Entry, Ledger
 from cellbounds.ledger.history import public_history
 from cellbounds.ledger.lifting import Target, stacked, targets_of
-from cellbounds.ledger.state import State, state_of
+from cellbounds.ledger.state import PASSING, State, state_of
 from cellbounds.ledger.supplying import Tables, supplied
 from cellbounds.methods.effort import Effort
 from cellbounds.report.pages.narrowing import LIMITS, views_of
@@ -33,6 +33,7 @@ KINDS = {
     "policy": ("§", "policy changed"),
     "refined": ("+", "variables added"),
     "grown": ("+", "records added"),
+    "revised": ("±", "records removed or corrected"),
 }
 """A sign and a word for each kind of entry."""
 
@@ -145,7 +146,7 @@ def _rendered(content: Mapping[str, Any]) -> str:
 def _owner_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     version, shown = 1, []
     for one in entries:
-        version += one.kind == "grown"
+        version += one.kind in ("grown", "revised")
         shown.append(_owner_entry(one, one.content.get("version", version)))
     return shown
 
@@ -162,6 +163,7 @@ def _owner_entry(entry: Entry, version: int) -> dict[str, Any]:
         "table_version": version,
         "judged": said.get("judged"),
         "already_out": said.get("already_out", False),
+        "knows": entry.knows,
         "hash": entry.hash,
     }
     if "policy" in said:
@@ -175,7 +177,8 @@ def _public_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The public history, and nothing that is not in it."""
     shown = []
     for one in public_history(entries)["entries"]:
-        known: dict[str, Any] = {"statements": (), "judged": None, "already_out": False, **one}
+        blank = {"statements": (), "judged": None, "already_out": False, "knows": ()}
+        known: dict[str, Any] = {**blank, **one}
         if isinstance(known.get("policy"), dict):
             known["policy"] = known["policy"]["name"]
         else:
@@ -186,7 +189,7 @@ def _public_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def _numbers(entries: Sequence[Entry], public: bool) -> list[tuple[int, Entry]]:
     """The releases with the numbers they are shown under: gaps would tell of refusals."""
-    told = [one for one in entries if not public or one.kind not in ("asked", "refused")]
+    told = [one for one in entries if not public or one.kind not in PASSING]
     return [(number, one) for number, one in enumerate(told, 1) if one.kind == "released"]
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TextIO
 
@@ -211,8 +212,11 @@ class Progress:
             line = self.line()
             if terminal:  # a line that is broken in two cannot be rewritten
                 line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
-            self._stream.write(line if terminal else f"{line}\n")
-            self._stream.flush()
+            try:
+                self._stream.write(line if terminal else f"{line}\n")
+                self._stream.flush()
+            except (OSError, ValueError):  # full, or closed meanwhile: nobody listens
+                return
             pause = 0.5 if terminal else 10.0
 
     def __enter__(self) -> Progress:
@@ -230,5 +234,6 @@ class Progress:
         if self._stream is None:
             return
         if self._stream.isatty() and self._clock() - self._begun > 1:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            with suppress(OSError, ValueError):
+                self._stream.write("\r\x1b[K")
+                self._stream.flush()

@@ -167,6 +167,8 @@ class Bounds(CellAnswer):
     attained_lower, attained_upper
         The counts nearest to the bounds that tables are known for, None where there is no table.
         For sharp bounds that are EXACT, the bounds themselves.
+    settled
+        Which bounds are attained; of linear ones, which are optima of the relaxation.
     """
 
     lower: npt.NDArray[Any]
@@ -198,8 +200,12 @@ class Bounds(CellAnswer):
 
     @property
     def settled(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which lower and which upper bounds are attained by a table."""
-        low, high = self._inner()
+        """Which lower and which upper bounds are attained by a table; linear ones, by a real one.
+
+        A linear bound that a budget left unsettled is proven, but need not be the optimum.
+        """
+        linear = self.kind == "linear"
+        low, high = self._attained or (self.lower, self.upper) if linear else self._inner()
         return (
             np.asarray(self.lower == low, dtype=bool).reshape(self.lower.shape),
             np.asarray(self.upper == high, dtype=bool).reshape(self.upper.shape),

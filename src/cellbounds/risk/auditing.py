@@ -15,6 +15,7 @@ from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.risk.policies.cases import Case, case_of
 from cellbounds.risk.policies.judging import judged
 from cellbounds.risk.policies.policy import DEFAULT, Policy
+from cellbounds.risk.policies.scenarios import margin_of
 from cellbounds.risk.policies.verdict import Outcome, Verdict
 from cellbounds.solve import attainable
 from cellbounds.table import Table
@@ -160,12 +161,14 @@ def audit(
             state=kept,
         )
     answer.gather()
-    cells = tuple(_cells(case, verdict, answer, effort))
+    margin = margin_of(release, table, case.over)
+    cells = tuple(_cells(margin, case, verdict, answer, effort))
     return Audit(release, answer, verdict, cells, table, start is not None)
 
 
-def _cells(case: Case, verdict: Verdict, answer: Attainable, effort: Effort) -> Iterable[CellRisk]:
-    margin = case.margin
+def _cells(
+    margin: Table, case: Case, verdict: Verdict, answer: Attainable, effort: Effort
+) -> Iterable[CellRisk]:
     flat = zip(
         answer.items(),
         margin.counts.ravel().tolist(),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cellbounds.domain import Domain
 from cellbounds.errors import InvalidInput
+from cellbounds.files import hidden_folder, remove_abandoned, unfinished_beside
+from cellbounds.interrupting import uninterrupted
 from cellbounds.releases.figure_columns import figure_column
 from cellbounds.spreadsheets import csv_text, safe_cell
 from cellbounds.table import Table
@@ -50,6 +51,7 @@ def write_folder(
     texts = {f"synthetic-{i}.csv": _csv_text(table) for i, table in enumerate(tables, start=1)}
     texts[README] = _readme(domain, list(texts), kept, made)
     try:
+        _recover(target.absolute())
         _check_folder(target, texts, overwrite)
         _write(target, texts)
     except OSError as problem:
@@ -149,25 +151,35 @@ def _check_folder(target: Path, texts: Mapping[str, str], overwrite: bool) -> No
 def _write(target: Path, texts: Mapping[str, str]) -> None:
     """Write into a folder beside the target, then move: at once if the target is new."""
     beside = target.absolute()
-    staged = beside.with_name(f".{beside.name}.{secrets.token_hex(4)}")
-    staged.mkdir()
-    try:
+    with hidden_folder(beside) as hidden:
+        staged = hidden / "tables"
+        staged.mkdir()
         for name, text in texts.items():
             (staged / name).write_text(text, encoding="utf-8", newline="")
         if target.exists():
-            _move_into(target, staged, list(texts))
+            uninterrupted(_move_into, target, staged, list(texts))
         else:
             staged.rename(beside)
-    finally:
-        # Files that were moved away and could not be brought back stay where they are.
-        if not any((staged / REPLACED).glob("*")):
-            shutil.rmtree(staged, ignore_errors=True)
+
+
+def _replaced(target: Path) -> Path:
+    """Where files are that are being replaced: kept, whatever happens."""
+    return target.with_name(f".{target.name}.{REPLACED}")
+
+
+def _recover(target: Path) -> None:
+    """Bring back what a process that was killed was about to replace."""
+    remove_abandoned(target)
+    if _replaced(target).is_dir() and target.is_dir() and not unfinished_beside(target):
+        for path in _replaced(target).iterdir():
+            path.replace(target / path.name)
+        _replaced(target).rmdir()
 
 
 def _move_into(target: Path, staged: Path, names: Sequence[str]) -> None:
     """Move files into a folder that exists; what they replace comes back if one cannot be moved."""
-    replaced = staged / REPLACED
-    replaced.mkdir()
+    replaced = _replaced(target.absolute())
+    replaced.mkdir(mode=0o700)
     finished = False
     try:
         for name in names:
@@ -176,15 +188,18 @@ def _move_into(target: Path, staged: Path, names: Sequence[str]) -> None:
             (staged / name).rename(target / name)
         finished = True
     finally:
-        # In a `finally`, so that an interruption is undone as well, wherever it came.
         if not finished:
             _move_back(target, staged, names)
     shutil.rmtree(replaced)
 
 
 def _move_back(target: Path, staged: Path, names: Sequence[str]) -> None:
+    replaced = _replaced(target.absolute())
     for name in names:
         if not (staged / name).exists():
             (target / name).unlink(missing_ok=True)
-        if (staged / REPLACED / name).exists():
-            (staged / REPLACED / name).rename(target / name)
+        if (replaced / name).exists():
+            (replaced / name).rename(target / name)
+    # Files that could not be brought back stay where they are.
+    if not any(replaced.iterdir()):
+        replaced.rmdir()

@@ -6,22 +6,24 @@ import csv
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import GZIP, damaged_gzip, opened, read_bytes, unpacked
 from cellbounds.spreadsheets import is_safe, restored_cell
-from cellbounds.table_files.kinds import Kind, bytes_of, kind_of
+from cellbounds.table_files.kinds import Kind, kind_of
 
-__all__ = ["GZIP", "HEAD", "codec_of", "csv_stream", "read_csv_rows", "rows_of"]
-
-GZIP = b"\x1f\x8b"
-"""How a packed file begins."""
+__all__ = ["HEAD", "codec_of", "csv_stream", "read_csv_rows", "rows_of"]
 
 HEAD = 4096
 """So many bytes tell what kind of file it is."""
+
+LONGEST_LINE = 2**24
+"""Characters of a line at most: a file without ends of lines would be one."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -35,7 +37,7 @@ def read_csv_rows(
     that it puts before what looks like a formula are taken away. One field that is not shows that
     the file was not written so, and then everything stays as it is.
     """
-    return rows_of(path, bytes_of(path), encoding, delimiter)
+    return rows_of(path, read_bytes(path), encoding, delimiter)
 
 
 def rows_of(
@@ -111,8 +113,8 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
             f"{path}: its header has no comma; if columns are separated by {found!r}, give "
             f'delimiter="{found}" (--delimiter)'
         )
-    for name in header:
-        if not name.strip() or header.count(name) > 1:
+    for name, times in Counter(header).items():
+        if not name.strip() or times > 1:
             raise InvalidInput(
                 f"{path}: column name {name!r} is empty or stands twice in the header; "
                 "give every column a name of its own"
@@ -136,15 +138,14 @@ def _ragged(path: Path, number: int, row: list[str], header: list[str]) -> Inval
 
 def _text_of(path: Path, raw: bytes, encoding: str) -> str:
     if raw.startswith(GZIP):
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error):
-            raise _damaged(path) from None
+        raw = unpacked(path, raw)
     _check_text(path, raw, encoding)
     try:
         text = raw.decode(codec_of(encoding))
     except UnicodeDecodeError as problem:
         raise _not_encoded(path, encoding, f"byte {problem.start}") from None
+    except UnicodeError:  # some codecs do not say where
+        raise _not_encoded(path, encoding, "somewhere") from None
     if "\x00" in text:
         raise _binary(path)
     return text
@@ -153,28 +154,31 @@ def _text_of(path: Path, raw: bytes, encoding: str) -> str:
 @contextmanager
 def _opened(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
     try:
-        with path.open("rb") as stream:
+        with opened(path) as stream:
             packed = stream.peek(2).startswith(GZIP)
-            unpacked: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-            _check_text(path, unpacked.peek(HEAD)[:HEAD], encoding)
-            with io.TextIOWrapper(unpacked, encoding=codec_of(encoding), newline="") as text:
+            plain: Any = gzip.GzipFile(fileobj=stream) if packed else stream
+            _check_text(path, plain.peek(HEAD)[:HEAD], encoding)
+            with io.TextIOWrapper(plain, encoding=codec_of(encoding), newline="") as text:
                 yield text
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise _damaged(path) from None
-    except OSError as problem:
-        raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
+        raise damaged_gzip(path) from None
 
 
 def _plain_lines(path: Path, stream: io.TextIOWrapper, encoding: str) -> Iterator[str]:
     """Lines of text with their ends; a line break inside a label ends a line, too."""
     number = 0
     try:
-        for line in stream:
+        while line := stream.readline(LONGEST_LINE):
             number += 1
+            if len(line) == LONGEST_LINE:
+                raise InvalidInput(
+                    f"{path}, line {number} has more than {LONGEST_LINE} characters; end lines "
+                    "with a line break"
+                )
             if "\x00" in line:
                 raise _binary(path)
             yield line
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise _not_encoded(path, encoding, f"after line {number}") from None
 
 
@@ -191,15 +195,11 @@ def _check_text(path: Path, raw: bytes, encoding: str) -> None:
 def codec_of(encoding: str) -> str:
     """The name of a codec; of UTF-8 that which takes a byte order mark away."""
     try:
-        with suppress(UnicodeError):
+        with suppress(UnicodeDecodeError):  # a character may need more than one byte
             b"x".decode(encoding)
-    except LookupError:
+    except (LookupError, ValueError):
         raise InvalidInput(f"unknown encoding {encoding!r}; try 'utf-8' or 'latin-1'") from None
     return "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
-
-
-def _damaged(path: Path) -> InvalidInput:
-    return InvalidInput(f"{path} is a damaged gzip file; fetch or pack it again")
 
 
 def _binary(path: Path) -> InvalidInput:

@@ -17,6 +17,7 @@ from xml.etree.ElementTree import ParseError
 
 from cellbounds.errors import InvalidInput
 from cellbounds.files import library
+from cellbounds.inputs import check_archive, check_cells, limit
 from cellbounds.spreadsheets import column_letters, excel_restored
 from cellbounds.table_files.columns import Columns
 
@@ -38,6 +39,9 @@ _DAMAGED = (
 """What the library raises on files that are not as they should be."""
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
+MOST_ROWS = 2**20
+"""Rows of a sheet; numbers of rows beyond that are damaged, or meant to keep us busy."""
+
 _PADDED = re.compile("0{2,}")
 _UNCALCULATED = "it holds a formula without a stored value: open and save the workbook"
 
@@ -62,8 +66,9 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> Columns:
     """
     openpyxl = library("openpyxl", needed_for="Excel files", extra="excel")
     with _careful(path):
+        check_archive(path, raw)
         written = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
-        filled = {one.title: _is_filled(one) for one in written.worksheets}
+        filled = {one.title: _is_filled(path, one) for one in written.worksheets}
     title = _chosen(path, filled, sheet)
     where = f"{path}, sheet {title!r}"
     with _careful(path):
@@ -71,9 +76,9 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> Columns:
         # Stored values and formulas come from two readings: a formula without a stored value must
         # not pass for an empty cell.
         if _has_formulas(raw):
-            _note_formulas(grid, written[title])
+            _note_formulas(path, grid, written[title])
         stored = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
-        for cell in _cells(stored[title]):
+        for cell in _cells(path, stored[title]):
             grid.setdefault(cell.row, {})[cell.column] = _found(cell)
     top, *below = sorted(grid)
     names = _header(where, top, grid[top])
@@ -105,6 +110,8 @@ def _careful(path: Path) -> Iterator[None]:
         warnings.simplefilter("ignore", UserWarning)
         try:
             yield
+        except InvalidInput:
+            raise
         except _DAMAGED:
             raise InvalidInput(
                 f"{path} is a damaged or unusual Excel workbook; open it, save it as .xlsx again, "
@@ -112,14 +119,21 @@ def _careful(path: Path) -> Iterator[None]:
             ) from None
 
 
-def _cells(sheet: Any) -> Iterator[Any]:
+def _cells(path: Path, sheet: Any) -> Iterator[Any]:
     """The cells of a sheet that are not empty."""
     sheet.reset_dimensions()  # some programs store wrong ones, which would cut the sheet
-    return (cell for row in sheet.iter_rows() for cell in row if cell.value not in (None, ""))
+    cells, most = 0, limit("cells")
+    for number, row in enumerate(sheet.iter_rows()):
+        # Empty rows and cells up to the last one come too, however far away that is.
+        cells += len(row)
+        if number >= MOST_ROWS or cells > most:
+            check_cells(cells, f"{path}, sheet {sheet.title!r}")
+            raise ValueError  # no sheet has more rows
+        yield from (cell for cell in row if cell.value not in (None, ""))
 
 
-def _is_filled(sheet: Any) -> bool:
-    return next(_cells(sheet), None) is not None
+def _is_filled(path: Path, sheet: Any) -> bool:
+    return next(_cells(path, sheet), None) is not None
 
 
 def _has_formulas(raw: bytes) -> bool:
@@ -129,8 +143,8 @@ def _has_formulas(raw: bytes) -> bool:
         return any(_FORMULA.search(archive.read(name)) for name in parts)
 
 
-def _note_formulas(grid: _Grid, sheet: Any) -> None:
-    for cell in _cells(sheet):
+def _note_formulas(path: Path, grid: _Grid, sheet: Any) -> None:
+    for cell in _cells(path, sheet):
         if cell.data_type == "f":
             grid.setdefault(cell.row, {})[cell.column] = _Found(None, _UNCALCULATED)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Kind", "bytes_of", "check_name", "kind_of"]
+__all__ = ["Kind", "check_name", "kind_of"]
 
 
 class Kind(Enum):
@@ -47,16 +47,6 @@ _REFUSED = {
 }
 
 _MARKUP = (b"<!doctype", b"<html", b"<head", b"<body", b"<table", b"<?xml", b"<meta")
-
-
-def bytes_of(path: Path) -> bytes:
-    """Everything that a file holds, read once: it may be a pipe."""
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a directory; give one file")
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
 
 
 def kind_of(path: Path, raw: bytes) -> Kind:

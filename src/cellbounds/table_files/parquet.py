@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -156,8 +157,8 @@ def _with_text(table: Any) -> Any:
 
 def _names(path: Path, schema: Any) -> list[str]:
     names = list(schema.names)
-    for name in names:
-        if not name.strip() or names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if not name.strip() or times > 1:
             raise InvalidInput(
                 f"{path}: column name {name!r} is empty or stands twice; give every column a name "
                 "of its own"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import read_bytes
 from cellbounds.table_files.columns import Columns
 from cellbounds.table_files.delimited import rows_of
 from cellbounds.table_files.excel import excel_columns
-from cellbounds.table_files.kinds import Kind, bytes_of, check_name, kind_of
+from cellbounds.table_files.kinds import Kind, check_name, kind_of
 from cellbounds.table_files.parquet import parquet_columns
 
 __all__ = ["check_options", "read_columns"]
@@ -16,7 +17,7 @@ __all__ = ["check_options", "read_columns"]
 
 def read_columns(path: Path, *, encoding: str, delimiter: str, sheet: str | None) -> Columns:
     """Read a CSV, Excel or Parquet file; the content decides which it is."""
-    raw = bytes_of(path)
+    raw = read_bytes(path)
     kind = kind_of(path, raw)
     check_name(path, kind)
     check_options(str(path), kind, encoding=encoding, delimiter=delimiter, sheet=sheet)

@@ -27,7 +27,10 @@ _TYPED = (int, bool, float, datetime.date)
 
 
 def write_counts(path: Path, levels: Levels, counts: Sequence[int | None], *, count: str) -> None:
-    """Write one line for each cell, the last variable running fastest; None is an empty field."""
+    """Write one line for each cell, the last variable running fastest; None is an empty field.
+
+    A new file is for its owner only: nothing says that the counts may be seen by others.
+    """
     writers: dict[str, Callable[[Path, Levels, Sequence[int | None], str], None]] = {
         ".csv": _write_csv,
         ".xlsx": _write_excel,
@@ -76,14 +79,14 @@ def _write_csv(path: Path, levels: Levels, counts: Sequence[int | None], count: 
         )
     cells = itertools.product(*texts.values())
     rows = ((*labels, number) for labels, number in zip(cells, counts, strict=True))
-    write_whole(path, csv_text([*texts, count], rows))
+    write_whole(path, csv_text([*texts, count], rows), private=True)
 
 
 def _write_excel(path: Path, levels: Levels, counts: Sequence[int | None], count: str) -> None:
     texts = text_levels(levels)
     columns = zip(*itertools.product(*texts.values()), strict=True)
     table: dict[str, Sequence[object]] = dict(zip(texts, columns, strict=True))
-    write_excel({"table": {**table, count: counts}}, path)
+    write_excel({"table": {**table, count: counts}}, path, private=True)
 
 
 def _write_parquet(path: Path, levels: Levels, counts: Sequence[int | None], count: str) -> None:
@@ -108,7 +111,7 @@ def _write_parquet(path: Path, levels: Levels, counts: Sequence[int | None], cou
         columns[count] = arrow.array(list(counts), arrow.int64())
     stream = arrow.BufferOutputStream()
     parquet.write_table(arrow.table(columns), stream, write_page_checksum=True)
-    write_whole(path, stream.getvalue().to_pybytes())
+    write_whole(path, stream.getvalue().to_pybytes(), private=True)
 
 
 def _is_typed(labels: Sequence[Any]) -> bool:

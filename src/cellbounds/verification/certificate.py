@@ -19,13 +19,15 @@ from cellbounds.verification.plain import (
     text,
     whole,
 )
+from cellbounds.verification.reach import Progression
 from cellbounds.verification.reading import read_statement
 from cellbounds.verification.space import Space
 from cellbounds.verification.statements import Statement
 
-__all__ = ["FORMAT", "Bound", "Cell", "Certificate", "Proof", "Sparse", "read_certificate"]
+__all__ = ["FORMATS", "Bound", "Cell", "Certificate", "Proof", "Sparse", "read_certificate"]
 
-FORMAT = "cellbounds-certificate/1"
+FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
+"""What is read; the first has no proofs by rows."""
 
 Sparse = tuple[tuple[int, int], ...]
 """Cells and numbers; every other cell has 0."""
@@ -34,16 +36,19 @@ _ENDS = ("lower", "upper", "row", "empty")
 _TOLD = ("closed form", "method", "solver")
 """Proofs that the certificate only tells of; they are re-proved, not checked."""
 
-_PROOFS = ("nonnegative", "dual", *_TOLD, "unbounded")
+_PROOFS = ("nonnegative", "dual", "rows", *_TOLD, "unbounded")
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why a bound holds: its kind, and what a dual proof or a ray consists of."""
+    """Why a bound holds: its kind, and what a dual proof, a proof by rows or a ray consists of."""
 
     kind: str
     denominator: int = 1
     multipliers: tuple[tuple[int, int, str, int], ...] = ()
+    statement: int = 0
+    row: int = 0
+    sums: tuple[Progression, ...] = ()
     ray: Sparse = ()
 
     @property
@@ -89,14 +94,20 @@ class Certificate:
     digest: str
     witnesses: tuple[Sparse, ...]
     cells: tuple[Cell, ...]
+    rows: dict[int, list[tuple[Progression, ...]]]
+    """For statements of rates: the sums that each row may have."""
 
 
 def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
     """Read a certificate and check its structure."""
     keys = ["format", "version", "public", "release", "over", "kind", "method", "evidence"]
-    content = object_with(load(source), "the certificate", [*keys, "witnesses", "cells"])
-    if content["format"] != FORMAT:
-        raise InvalidInput(f"format is {content['format']!r}; this verifier reads {FORMAT!r}")
+    content = object_with(
+        load(source), "the certificate", [*keys, "witnesses", "cells"], only=["rows"]
+    )
+    if content["format"] not in FORMATS:
+        raise InvalidInput(
+            f"format is {content['format']!r}; this verifier reads {' and '.join(FORMATS)}"
+        )
     for key in ("version", "method"):
         text(content[key], key)
     flag(content["public"], "public")
@@ -123,6 +134,7 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
         digest,
         witnesses,
         _cells(content["cells"], over, space, len(witnesses)),
+        _rows(content.get("rows", [])),
     )
 
 
@@ -138,13 +150,41 @@ def _sparse(given: object, where: str, space: Space, least: int | None) -> Spars
     return tuple(pairs)
 
 
+def _rows(given: object) -> dict[int, list[tuple[Progression, ...]]]:
+    made: dict[int, list[tuple[Progression, ...]]] = {}
+    for place, one in enumerate(entries(given, "rows")):
+        where = f"rows[{place}]"
+        content = object_with(one, where, ["statement", "sums"], only=[])
+        statement = whole(content["statement"], f"{where}.statement")
+        if statement in made:
+            raise InvalidInput(f"{where}: statement {statement} stands there twice; list it once")
+        sums = entries(content["sums"], f"{where}.sums")
+        made[statement] = [_progressions(row, f"{where}.sums") for row in sums]
+    return made
+
+
+def _progressions(given: object, where: str) -> tuple[Progression, ...]:
+    made: list[Progression] = []
+    for one in entries(given, f"an entry of {where}"):
+        first, last, step = entries(one, f"{where}: first, last and step", 3)
+        whole(step, f"{where}: a step", 1)
+        whole(first, f"{where}: a first sum")
+        if last is not None:
+            whole(last, f"{where}: a last sum")
+        before = made[-1][1] if made else -1
+        if before is None or first <= before or (last is not None and last < first):
+            raise InvalidInput(f"{where}: sums do not ascend; list each once, the smallest first")
+        made.append((first, last, step))
+    return tuple(made)
+
+
 def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -> tuple[Cell, ...]:
     behind = space.behind(over)
     cells: list[Cell] = []
     seen: set[int] = set()
     for place, one in enumerate(entries(given, "cells")):
         where = f"cells[{place}]"
-        content = object_with(one, where, ["labels", "lower", "upper"])
+        content = object_with(one, where, ["labels", "lower", "upper"], only=[])
         figure = space.figure(over, content["labels"], where)
         words = f"cell {space.words(over, figure)}"
         if figure in seen:
@@ -157,7 +197,7 @@ def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -
 
 
 def _bound(given: object, side: str, where: str, space: Space, witnesses: int) -> Bound:
-    content = object_with(given, where, ["proven", "attained", "witness", "proof"])
+    content = object_with(given, where, ["proven", "attained", "witness", "proof"], only=[])
     proven, attained, witness = (content[key] for key in ("proven", "attained", "witness"))
     if proven is not None or side == "lower":
         whole(proven, f"{where}.proven", None)
@@ -176,7 +216,7 @@ def _proof(given: object, where: str, space: Space) -> Proof:
     content = object_with(given, where, ["kind"])
     kind = choice(content["kind"], f"{where}.kind", _PROOFS)
     if kind == "dual":
-        object_with(content, where, ["kind", "denominator", "multipliers"])
+        object_with(content, where, ["kind", "denominator", "multipliers"], only=[])
         multipliers = []
         for one in entries(content["multipliers"], f"{where}.multipliers"):
             statement, figure, end, factor = entries(one, f"an entry of {where}.multipliers", 4)
@@ -190,10 +230,20 @@ def _proof(given: object, where: str, space: Space) -> Proof:
             )
         denominator = whole(content["denominator"], f"{where}.denominator", 1)
         return Proof(kind, denominator, tuple(multipliers))
+    if kind == "rows":
+        object_with(content, where, ["kind", "statement", "row", "sums"], only=[])
+        return Proof(
+            kind,
+            statement=whole(content["statement"], f"{where}.statement"),
+            row=whole(content["row"], f"{where}.row"),
+            sums=_progressions(content["sums"], f"{where}.sums"),
+        )
     if kind == "unbounded":
-        object_with(content, where, ["kind", "ray"])
+        object_with(content, where, ["kind", "ray"], only=[])
         return Proof(kind, ray=_sparse(content["ray"], f"{where}.ray", space, 0))
     if kind in _TOLD:
-        object_with(content, where, ["kind", "text"])
+        object_with(content, where, ["kind", "text"], only=[])
         text(content["text"], f"{where}.text")
+    else:
+        object_with(content, where, ["kind"], only=[])
     return Proof(kind)

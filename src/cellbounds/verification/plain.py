@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import parse_json, read_bytes
 
 __all__ = [
     "SAFE",
@@ -46,23 +47,20 @@ _NUMBER = re.compile(r"(-?[0-9]+)(?:\.([0-9]+)|/([0-9]+))?")
 
 def load(source: Mapping[str, Any] | str | Path) -> Any:
     """The JSON of a certificate, from a file or from values that could be one."""
+    what = "the certificate" if isinstance(source, Mapping) else str(source)
     try:
         if isinstance(source, Mapping):
-            content = json.dumps(source, allow_nan=False)
+            raw = json.dumps(source, allow_nan=False).encode()
         else:
-            content = Path(source).read_text("utf-8")
-        return json.loads(content, object_pairs_hook=_once, parse_constant=_no_constant)
-    except OSError as problem:
-        raise InvalidInput(f"{source} cannot be read: {problem.strerror}") from None
+            raw = read_bytes(source)
+        return parse_json(raw, what, object_pairs_hook=_once, parse_constant=_no_constant)
     except InvalidInput:
         raise
     except (ValueError, TypeError, RecursionError) as problem:
         kind = type(problem).__name__
-        what = "the certificate" if isinstance(source, Mapping) else str(source)
         place = f" at line {problem.lineno}" if isinstance(problem, json.JSONDecodeError) else ""
         raise InvalidInput(
-            f"{what} is not JSON ({kind}{place}); a certificate is one JSON object in UTF-8, its "
-            "whole numbers at most 4300 digits long"
+            f"{what} is not JSON ({kind}{place}); a certificate is one JSON object in UTF-8"
         ) from None
 
 

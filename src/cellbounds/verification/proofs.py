@@ -1,9 +1,9 @@
-"""Witnesses, dual proofs and rays, checked in exact integers.
+"""Witnesses, dual proofs, proofs by rows and rays, checked in exact integers.
 
 A dual proof adds up inequalities ``a x >= b`` that the statements make, with multipliers m >= 0:
 if ``D q - sum m a`` has no negative coefficient, then ``D q >= sum m b`` for every table, because
 counts are not negative; and as q is whole, ``q >= ceil(sum m b / D)``. Upper bounds are lower
-bounds of -q.
+bounds of -q. Proofs by rows are explained in `rows.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 
 from cellbounds.verification.certificate import Bound, Cell, Proof, Sparse
 from cellbounds.verification.plain import SAFE, IntArray, packed
+from cellbounds.verification.reach import Progression, covers, inside, numbers_of
+from cellbounds.verification.rows import RowProofs, proofs_by_rows
 from cellbounds.verification.space import Space
 from cellbounds.verification.statements import Inequality, Statement
 
@@ -47,6 +49,46 @@ class Proofs:
         self._space, self._statements = space, statements
         self._known: dict[tuple[int, int, str], Inequality | None] = {}
         self._rays: dict[Sparse, str | None] = {}
+        self._rows: dict[int, RowProofs] = proofs_by_rows(space, statements)
+
+    def sums_fault(self, place: int, shown: Sequence[Sequence[Progression]]) -> str | None:
+        """Why rows may have other sums than those shown for a statement; None if they may not."""
+        found = self._rows.get(place)
+        if found is None:
+            return f"statement {place} has no rates"
+        if len(shown) != len(found.rows):
+            return f"it has sums for {len(shown)} rows instead of {len(found.rows)}"
+        for row, (parts, claimed) in enumerate(zip(found.admitted, shown, strict=True)):
+            if not all(covers(claimed, part) for part in parts):
+                return f"row {row} of statement {place} may have a sum that is not listed"
+        return None
+
+    def row_fault(self, cell: Cell, bound: Bound) -> str | None:
+        """Why a proof by rows does not prove its bound; None if it does."""
+        proof, found = bound.proof, self._rows.get(bound.proof.statement)
+        if bound.proven is None:
+            return "a proof by rows of no bound"
+        if found is None or proof.row != found.row_of(cell.behind):
+            return f"it does not lie in row {proof.row} of statement {proof.statement}"
+        breaking = found.breaking(cell.behind, bound.side, bound.proven)
+        if breaking is None:
+            return "too many sums of the row could break it"
+        if not inside(breaking, proof.sums).all():
+            return "the row may have another sum that breaks it"
+        listed = numbers_of(proof.sums)
+        if listed is None:
+            return "the sums that could break it are too many to try"
+        possible = listed[inside(listed, found.admitted[proof.row])]
+        if found.reachable(proof.row, possible).any():
+            return "the other rows can make up the rest of N at a sum that breaks it"
+        return None
+
+    def holds_by_rows(self, cell: Cell, bound: Bound) -> bool:
+        """Whether rows prove a bound that comes without a proof."""
+        assert bound.proven is not None
+        return any(
+            found.proves(cell.behind, bound.side, bound.proven) for found in self._rows.values()
+        )
 
     def inequality(self, place: int, figure: int, end: str) -> Inequality | None:
         """The inequality that a multiplier names, if the statements make it."""

@@ -22,6 +22,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from cellbounds.errors import InvalidInput
 from cellbounds.verification.plain import (
     choice,
@@ -50,6 +52,7 @@ _COUNTS = {**_SHARED, "random": (_ONE, _ONE, True, True)}
 
 _RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
 _KINDS = ("total", "margin", "prior", "linear", "conditional")
+_LIMITS = ("lower", "upper")
 
 
 def read_statement(given: object, place: int, space: Space) -> Statement:
@@ -82,7 +85,8 @@ def _total(given: object, where: str, space: Space) -> Sums:
     upper = content["upper"]
     least = whole(content["lower"], f"{where}: lower")
     most = None if upper is None else whole(upper, f"{where}: upper")
-    return Sums(where, space, (), [least], [most], {})
+    meaning = {"total": {"lower": least, "upper": most}}
+    return Sums(where, meaning, space, (), [least], [most], {})
 
 
 def _margin(given: object, where: str, space: Space) -> Sums:
@@ -96,14 +100,28 @@ def _margin(given: object, where: str, space: Space) -> Sums:
         raise InvalidInput(f"{where} has a rounding rule without a base; give both or none")
     shown = nested(content["counts"], space.shape_of(names), f"{where}: counts")
     spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
-    return Sums(
-        _titled(where, names),
-        space,
-        names,
-        [low for low, _ in spans],
-        [top for _, top in spans],
-        {},
-    )
+    least, most = [low for low, _ in spans], [top for _, top in spans]
+    meaning = _limits_meant("Margin", names, least, most, {}, space)
+    return Sums(_titled(where, names), meaning, space, names, least, most, {})
+
+
+def _limits_meant(
+    kind: str,
+    names: tuple[str, ...],
+    least: list[int],
+    most: list[int | None],
+    values: dict[int, frozenset[int]],
+    space: Space,
+) -> dict[str, Any]:
+    """What the digest of a release takes of limits: laid out in the shape of the margin."""
+    tops = [-1 if limit is None else limit for limit in most]
+    shape = space.shape_of(names)
+    return {
+        kind: list(names),
+        "lower": np.array(least, dtype=object).reshape(shape).tolist(),
+        "upper": np.array(tops, dtype=object).reshape(shape).tolist(),
+        "values": [[figure, sorted(listed)] for figure, listed in sorted(values.items())],
+    }
 
 
 def _span(entry: object, base: int | None, rule: str | None, where: str) -> tuple[int, int | None]:
@@ -114,15 +132,21 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
         found = _RANGE.fullmatch(entry) if len(entry) <= 1000 else None
         if found is None:
             raise InvalidInput(f"{where} is a text that is no range; write '<5', '>=11' or '3-7'")
+        least: int
+        most: int | None
         if found[3] is not None:
-            return int(found[3]), int(found[4])
-        limit = int(found[2])
-        return {
-            "<": (0, limit - 1),
-            "<=": (0, limit),
-            ">": (limit + 1, None),
-            ">=": (limit, None),
-        }[found[1]]
+            least, most = int(found[3]), int(found[4])
+        else:
+            limit = int(found[2])
+            least, most = {
+                "<": (0, limit - 1),
+                "<=": (0, limit),
+                ">": (limit + 1, None),
+                ">=": (limit, None),
+            }[found[1]]
+        if most is not None and most < least:
+            raise InvalidInput(f"{where} is a range that no count fits; its ends must ascend")
+        return least, most
     figure = whole(entry, where)
     if base is None or rule is None:
         return figure, figure
@@ -150,14 +174,16 @@ def _prior(given: object, where: str, space: Space) -> Sums:
     for figure, given_list in enumerate(known["values"]):
         if given_list is None:
             continue
-        listed = [_count(one, f"{where}: a value") for one in entries(given_list, where)]
+        listed = frozenset(_count(one, f"{where}: a value") for one in entries(given_list, where))
         if not listed:
             raise InvalidInput(f"{where} has an empty list of values; give at least one")
-        values[figure] = frozenset(listed)
+        values[figure] = listed
+    meaning = _limits_meant("Prior", names, least, most, values, space)
+    for figure, listed in values.items():
         least[figure] = max(least[figure], min(listed))
         limit = most[figure]
         most[figure] = max(listed) if limit is None else min(limit, max(listed))
-    return Sums(_titled(where, names), space, names, least, most, values)
+    return Sums(_titled(where, names), meaning, space, names, least, most, values)
 
 
 def _laid_out(
@@ -216,10 +242,29 @@ def _linear(given: object, where: str, space: Space) -> Weighted:
     scale = math.lcm(*(one.denominator for one in weights))
     lower, upper = (
         None if content[key] is None else number(content[key], f"{where}: {key}") * scale
-        for key in ("lower", "upper")
+        for key in _LIMITS
     )
     whole_weights = [int(one * scale) for one in weights]
-    return Weighted(_titled(where, names), whole_weights, lower, upper)
+    ends = [None if content[key] is None else number(content[key], where) for key in _LIMITS]
+    meaning = _weights_meant(names, numbers, ends)
+    return Weighted(_titled(where, names), meaning, names, whole_weights, lower, upper)
+
+
+def _weights_meant(
+    names: tuple[str, ...], numbers: list[Fraction], ends: list[Fraction | None]
+) -> dict[str, Any]:
+    """What the digest takes of a sum: no common divisor, the first coefficient above 0."""
+    scale = math.lcm(*(one.denominator for one in numbers))
+    weights = [int(one * scale) for one in numbers]
+    shared = math.gcd(*weights) or 1
+    lower, upper = (None if end is None else end * scale / shared for end in ends)
+    least = None if lower is None else math.ceil(lower)
+    most = None if upper is None else math.floor(upper)
+    weights = [one // shared for one in weights]
+    if next((one for one in weights if one), 1) < 0:
+        weights = [-one for one in weights]
+        least, most = (None if end is None else -end for end in (most, least))
+    return {"Linear": list(names), "coefficients": weights, "lower": least, "upper": most}
 
 
 def _conditional(given: object, where: str, space: Space) -> Rates:
@@ -254,8 +299,16 @@ def _conditional(given: object, where: str, space: Space) -> Rates:
         else (rate - below, rate + above, low_open, high_open)
         for rate, (below, above, low_open, high_open) in zip(rates, rules, strict=True)
     ]
+    empty = [missing == "zero" and all(row) for row in absent]
+    shown = [f"{'(' if a else '['}{low},{high}{')' if b else ']'}" for low, high, a, b in spans]
+    by_row = [shown[at * columns : (at + 1) * columns] for at in range(rows)]
+    meaning = {
+        "rates": [list(responses), list(givens)],
+        "intervals": [None if nobody else row for row, nobody in zip(by_row, empty, strict=True)],
+    }
     return Rates(
         f"{where} [{','.join(responses)}|{','.join(givens)}]",
+        meaning,
         space,
         names,
         columns,
@@ -263,7 +316,7 @@ def _conditional(given: object, where: str, space: Space) -> Rates:
         [one[1] for one in spans],
         [one[2] for one in spans],
         [one[3] for one in spans],
-        [missing == "zero" and all(row) for row in absent],
+        empty,
     )
 
 

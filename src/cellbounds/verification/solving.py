@@ -52,12 +52,8 @@ class Solver:
         size: int,
         statements: Sequence[Statement],
         known: IntArray | None,
-        *,
-        seconds: float,
-        seed: int,
     ) -> None:
         self._size, self._statements, self._known = size, statements, known
-        self._seconds, self._seed = seconds, seed
         made = (one.inequality(*end) for one in statements for end in one.ends())
         self._rows = [_Row(one) for one in made if one is not None]
         self._lists = [
@@ -66,7 +62,7 @@ class Solver:
         self._limits: list[int | None] = [None] * size
         self._possible = _limit(self._rows, self._limits)
 
-    def settle(self, *asked: Inequality) -> tuple[bool | None, str]:
+    def settle(self, *asked: Inequality, seconds: float) -> tuple[bool | None, str]:
         """Whether a table is consistent and as asked; None, and why, if that is not settled."""
         if not self._possible:
             return False, ""
@@ -111,9 +107,8 @@ class Solver:
         # A precaution: ortools 9.15 was seen to call a feasible model with lists infeasible while
         # preparing it. That one had an objective, which there is none of here.
         solver.parameters.cp_model_presolve = not self._lists
-        solver.parameters.max_time_in_seconds = self._seconds
+        solver.parameters.max_time_in_seconds = seconds
         solver.parameters.num_workers = WORKERS
-        solver.parameters.random_seed = self._seed
         # Else it would leave the system's own handling of Ctrl-C behind, instead of Python's.
         solver.parameters.catch_sigint_signal = False
         status = solver.solve(model)
@@ -123,7 +118,7 @@ class Solver:
             return self._believed({at: solver.value(one) for at, one in cells.items()}, extra)
         if status == cp_model.MODEL_INVALID:
             return None, "CP-SAT refused the model"
-        return None, f"CP-SAT did not settle it in {self._seconds:g} s"
+        return None, f"CP-SAT did not settle it in {seconds:.3g} s"
 
     def _believed(self, found: dict[int, int], extra: Sequence[_Row]) -> tuple[bool | None, str]:
         table = np.zeros(self._size, dtype=object) if self._known is None else self._known.copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,15 @@ class _Variable:
     labels: list[Any]
     places: dict[str, int]
     groups: list[list[int]]
+
+
+def _texts(labels: Sequence[Any]) -> list[str]:
+    """Labels as the digest of a release knows them."""
+
+    def plain(label: Any) -> Any:
+        return tuple(map(plain, label)) if isinstance(label, list) else label
+
+    return [str(plain(label)) for label in labels]
 
 
 class Space:
@@ -159,6 +168,20 @@ class Space:
             figure, place = divmod(figure, len(labels))
             parts.append(f"{name}={labels[place]}")
         return "(" + ", ".join(reversed(parts)) + ")"
+
+    def definitions(self, used: Collection[str]) -> list[Any]:
+        """What the digest of a release takes of the domain, and of the derived variables used."""
+        levels = [[name, _texts(self._variables[name].labels)] for name in self.names]
+        groups = [
+            [
+                name,
+                self.names[self._variables[name].axis],
+                _texts(self._variables[name].labels),
+                [sorted(members) for members in self._variables[name].groups],
+            ]
+            for name in sorted(set(used) - set(self.names))
+        ]
+        return [levels, groups]
 
     def behind(self, names: Sequence[str]) -> Behind:
         """The cells behind each figure of a margin, found once."""

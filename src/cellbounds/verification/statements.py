@@ -2,7 +2,7 @@
 
 Every statement says which tables it allows (`broken`) and which inequalities ``a x >= b`` over the
 cells follow from it (`inequality`). Both come from the same few numbers, which `reading.py` works
-out from the JSON.
+out from the JSON, beside the `meaning` that the digest of a release is made of.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class Sums:
     """
 
     title: str
+    meaning: Any
     space: Space
     names: tuple[str, ...]
     least: Sequence[int]
@@ -115,6 +117,8 @@ class Weighted:
     """Linear statements: whole coefficients of the cells, and limits of their sum."""
 
     title: str
+    meaning: Any
+    names: tuple[str, ...]
     coefficients: Sequence[int]
     lower: Fraction | None
     upper: Fraction | None
@@ -161,6 +165,7 @@ class Rates:
     """
 
     title: str
+    meaning: Any
     space: Space
     names: tuple[str, ...]
     columns: int

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from cellbounds.constraints import NO_LOWER, NO_UPPER, compile_release
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.fibre.chains.lattice import summed_cells
 from cellbounds.fibre.chains.moves import Connection, Connectivity, Moves, distinct, families_of
+from cellbounds.files import private_folder
 from cellbounds.methods.general.problem import Problem, make_problem
 from cellbounds.releases import Release
 
@@ -102,8 +101,8 @@ def _computed(program: str, matrix: IntArray, seconds: float) -> IntArray:
     width = matrix.shape[1]
     if not len(matrix):
         return np.eye(width, dtype=np.int64)
-    with tempfile.TemporaryDirectory(prefix="cellbounds-") as folder:
-        project = Path(folder) / "release"
+    with private_folder() as folder:
+        project = folder / "release"
         project.with_suffix(".mat").write_text(_written(matrix), "ascii")
         # Its default, 64-bit integers, could overflow on the way without a word.
         command = [program, "--quiet", "--precision=arbitrary", project.name]

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cellbounds.arrays import SAFE, IntArray
+from cellbounds.arrays import IntArray
 from cellbounds.beliefs import Weights
 from cellbounds.constraints import cells_behind
 from cellbounds.errors import InconsistentRelease
-from cellbounds.fibre.protocol import Refusal
+from cellbounds.fibre.protocol import MOST_RECORDS, Refusal, too_many_records
 from cellbounds.fibre.rows.counting import count_of
 from cellbounds.fibre.rows.lines import Ground, make_ground
 from cellbounds.fibre.rows.listing import tables_of
 from cellbounds.fibre.rows.weighing import RowsWeighed, weigh
 from cellbounds.methods.conditional.layout import make_layout
-from cellbounds.methods.conditional.problem import laid_out
 from cellbounds.releases import Total
+from cellbounds.releases.knowledge import laid_out
 from cellbounds.structure import ConditionalFacts, Facts
 
 __all__ = ["RowsFibre", "rows_fibre"]
@@ -68,8 +68,8 @@ def rows_fibre(facts: Facts, effort: float) -> RowsFibre | Refusal:
                 f"{one.total.notation}, but prior knowledge leaves room for {most} records at most"
             )
         one = replace(one, total=Total(lower=one.total.lower, upper=most))
-    if (one.total.upper or 0) >= SAFE // 4:
-        return Refusal(f"N may be {one.total.upper}; sums over tables go up to {SAFE // 4}")
+    if (one.total.upper or 0) >= MOST_RECORDS:
+        return too_many_records(one.total.upper or 0)
     return RowsFibre(make_ground(make_layout(one, facts.release.domain.names)), effort)
 
 

@@ -76,7 +76,7 @@ def admissible_sums(
 
 def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
     """Rows without priors, and the others."""
-    if problem.bare:
+    if problem.bare and problem.height > 1:
         return np.arange(problem.height), np.arange(0)
     listed = np.zeros(problem.height, dtype=bool)
     for row, _ in problem.cell_values:

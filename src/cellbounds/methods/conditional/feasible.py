@@ -50,11 +50,7 @@ def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) 
     Saturated rows keep all of this in windows whose width does not depend on the slack: sums of
     rows that include saturated row k hold everything from k's size on.
     """
-    # An end that the slack does not reach is no end.
-    rows = [
-        replace(row, last=None) if row.last is not None and row.last >= slack else row
-        for row in rows
-    ]
+    rows = [row.within(slack) for row in rows]
     broad = sorted((row.size, place) for place, row in enumerate(rows) if _broad(row, rows))
     sizes = [size for size, place in broad for _ in range(copies[place])][:2]
     if len(sizes) == 2:

@@ -16,14 +16,9 @@ from cellbounds.constraints import Behind, cells_behind, group_of_levels
 from cellbounds.domain import Domain
 from cellbounds.errors import UnsupportedRelease
 from cellbounds.methods.conditional.parts import Parts
-from cellbounds.methods.conditional.problem import (
-    RowProblem,
-    agreed,
-    build_problem,
-    laid_out,
-    within,
-)
+from cellbounds.methods.conditional.problem import RowProblem, build_problem
 from cellbounds.methods.protocol import Question
+from cellbounds.releases.knowledge import agreed, laid_out, within
 from cellbounds.releases.statements import Known
 from cellbounds.results.values import Unbounded
 from cellbounds.structure import ConditionalFacts, Facts
@@ -133,7 +128,7 @@ def refusal_of(facts: Facts, over: tuple[str, ...]) -> str | None:
 def layout_of(facts: Facts, question: Question) -> Layout:
     """Lay out a release that was not refused."""
     assert facts.conditional is not None
-    return make_layout(facts.conditional, question.over)
+    return make_layout(facts.conditional, question.over, relaxed=question.kind == "linear")
 
 
 def about(facts: ConditionalFacts, over: tuple[str, ...]) -> About:
@@ -181,19 +176,24 @@ def _ground(domain: Domain, over: tuple[str, ...]) -> Domain:
     return domain.project(over).with_groupings(kept)
 
 
-def make_layout(facts: ConditionalFacts, over: tuple[str, ...]) -> Layout:
-    """Lay a release out for a question about the margin `over`."""
+def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool = False) -> Layout:
+    """Lay a release out for a question about the margin `over`.
+
+    `relaxed` keeps to the relaxation: lists of parts say nothing of sums but their ends.
+    """
     conditional = facts.conditional
     what = about(facts, over)
     ground = _ground(facts.domain, over) if what is About.PARTS else facts.domain
     cells = laid_out(facts.on_cells, facts.domain, conditional.variables)
     rows = laid_out(facts.on_rows, facts.domain, conditional.given)
+    if cells.values or rows.values:
+        cells, rows = (within(one, facts.total.upper) for one in (cells, rows))
     parts = None
     if facts.on_parts:
         known = laid_out(facts.on_parts, facts.domain, ground.names)
         behind = cells_behind(ground, conditional.variables)
         parts = Parts.from_known(within(known, facts.total.upper), behind)
-        cells = _both(cells, parts.summed())
+        cells = _both(cells, parts.summed(lists=not relaxed))
     problem = build_problem(facts, cells, rows)
     return Layout(facts, problem, parts, what, over, ground)
 

@@ -8,7 +8,7 @@ if that is given. Step 0: nothing from `size` on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -120,6 +120,10 @@ class OffsetSet:
     def runs(self) -> list[tuple[int, int]]:
         """Runs of the finite part as (first offset, length)."""
         return list(runs_of(self.bits))
+
+    def within(self, most: int) -> OffsetSet:
+        """The same as far as offsets up to `most` go: an end that is not reached is no end."""
+        return replace(self, last=None) if self.last is not None and self.last >= most else self
 
     def first_in_tail(self) -> int:
         """The first offset of the periodic part."""

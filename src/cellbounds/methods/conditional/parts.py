@@ -13,8 +13,8 @@ import numpy as np
 from cellbounds.arrays import SAFE, IntArray
 from cellbounds.constraints import Behind
 from cellbounds.errors import TooMuchWork
-from cellbounds.methods.conditional.problem import NO_LIMIT
 from cellbounds.methods.conditional.sums import Window
+from cellbounds.releases.knowledge import NO_LIMIT
 from cellbounds.releases.statements import Known
 from cellbounds.results.values import Unbounded, ValueSet
 
@@ -61,13 +61,14 @@ class Parts:
         """Sum numbers of parts to summed cells."""
         return np.asarray(np.add.reduceat(numbers, self.behind.starts[:-1]))
 
-    def summed(self) -> Known:
-        """What this says about the summed cells."""
+    def summed(self, *, lists: bool = True) -> Known:
+        """What this says about the summed cells, `lists` of parts included."""
         lower = self._added(self.lower)
         unlimited = np.asarray(self.upper < 0, dtype=np.int64)
         open_ended = self._added(unlimited) > 0
         upper = np.where(open_ended, NO_LIMIT, self._added(np.where(unlimited, 0, self.upper)))
-        values = {cell: self._sums(cell) for cell in self.listed() if not open_ended[cell]}
+        listed = self.listed() if lists else ()
+        values = {cell: self._sums(cell) for cell in listed if not open_ended[cell]}
         return Known(lower, upper, values)
 
     def _sums(self, cell: int) -> tuple[int, ...]:

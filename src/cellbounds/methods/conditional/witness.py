@@ -114,8 +114,9 @@ def _complete_sums(solution: Solution, kinds: list[int], chosen: dict[int, int])
 
 def _parts_of(rows: list[OffsetSet], rest: int) -> list[int]:
     """One offset of each row, together adding to `rest`."""
-    if not rows:
-        return []
+    if len(rows) < 2:
+        return [rest] * len(rows)
+    rows = [row.within(rest) for row in rows]
     algebra, last = sum_algebra(rows, rest)
     order = [place for place in range(len(rows)) if place != last]
     held = algebra.plus(algebra.nothing(), rows[last], 1)

@@ -39,14 +39,15 @@ class Duals:
             multipliers = np.rint(duals * denominator)
             if not np.isfinite(multipliers).all() or np.abs(multipliers).max(initial=0) > 2**40:
                 break
-            proven = self._evaluate(weights, multipliers.astype(np.int64), denominator)
-            if proven is not None and (best is None or proven > best):
-                best = proven
+            total = self.evaluated(weights, multipliers.astype(np.int64), denominator)
+            if total is not None and (best is None or -(-total // denominator) > best):
+                best = -(-total // denominator)
                 if best >= hoped:
                     break
         return best
 
-    def _evaluate(self, weights: IntArray, multipliers: IntArray, denominator: int) -> int | None:
+    def evaluated(self, weights: IntArray, multipliers: IntArray, denominator: int) -> int | None:
+        """What multipliers over a denominator prove of the sum, times the denominator."""
         problem = self._problem
         limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
         useless = (limits == NO_LOWER) | (limits == NO_UPPER)
@@ -69,4 +70,4 @@ class Duals:
             total += sum(int(a) * int(b) for a, b in zip(rest, ends, strict=True))
         else:
             total = int(multipliers @ limits) + int(rest @ ends)
-        return -(-total // denominator)
+        return total

@@ -1,27 +1,41 @@
-"""Linear programs in exact fractions: a solver proposes a basis, and rationals decide.
+"""Linear programs in exact fractions: a solver proposes, and whole numbers decide.
 
-The simplex method in floating point ends in a basis: some cells and row sums are free to follow,
-all others stand at one of their limits. The basis is solved again in rationals. If the cells keep
-their limits and the multipliers have their signs, it is the optimum, whatever the solver rounded.
+Most optima are found at a table and multipliers of small denominators. Rounded to these, the table
+is checked against every limit and the multipliers are evaluated (duals.py); if both give the same
+number, it is the optimum, whatever the solver rounded. Otherwise there is the basis in which the
+simplex method ends: some cells and row sums are free to follow, all others stand at one of their
+limits. It is solved again in rationals, and is optimal if the cells keep their limits and the
+multipliers have their signs.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray, IntArray
+from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.constraints import NO_LOWER, NO_UPPER
 from cellbounds.errors import InconsistentRelease, TooMuchWork
+from cellbounds.methods.general.duals import Duals
 from cellbounds.methods.general.problem import Problem
+from cellbounds.methods.general.programs import LinearProgram, Proposal
 
 __all__ = ["ExactProgram"]
 
 MOST_BASIC = 1500
 """Basic cells that are solved in rationals; beyond, it takes minutes."""
+
+SMALL = 1000
+"""Denominators of single numbers that are looked for in a solver's answer."""
+
+ROUNDED = 2**52
+"""Numerators below this are whole in floating point, so that rounding may find them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,37 +51,49 @@ class _Basis:
 class ExactProgram:
     """The relaxation of a problem; answers are fractions."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, *, bounded: bool = False) -> None:
+        """Take a problem; `bounded` says that it has tables, and an end in every direction asked."""
         import highspy
-
-        from cellbounds.methods.general.programs import LinearProgram
 
         self._highspy = highspy
         self._problem = problem
         self._program = LinearProgram(problem, exact=True)
-        self._dense = _dense(problem)
-        self._feasible: bool | None = None
+        self._bounded = bounded
+        self._feasible: bool | None = bounded or None
+        # Cells that some table has at their lower and at their upper limit.
+        self._reached = np.zeros((2, len(problem.lower)), dtype=bool)
 
-    def least(self, weights: IntArray) -> Fraction | None:
+    def least(self, weights: IntArray, deadline: float | None = None) -> Fraction | None:
         """The least of ``weights @ cells``; None if there is no end downwards.
 
         Raises
         ------
         InconsistentRelease
             If not even real numbers fit.
+        TooMuchWork
+            If it could not be settled, or not by the deadline (of the monotonic clock).
         """
         places = np.flatnonzero(weights)
+        if len(places) == 1:
+            known = self._known(int(places[0]), int(weights[places[0]]))
+            if known is not None:
+                return known
         if not len(places):
             places = np.array([0])
-        proposal = self._program.minimize(places, weights[places])
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.001)
+        proposal = self._program.minimize(places, weights[places], left)
         if proposal is not None:
-            value = self._verified(weights)
+            value = self._certified(weights, proposal)
+            if value is None:
+                value = self._verified(weights)
             if value is not None:
                 self._feasible = True
                 return value
+        if deadline is not None and time.monotonic() >= deadline:
+            raise TooMuchWork("the linear program was not solved in time; give more seconds")
         if not self.feasible:
             raise InconsistentRelease("not even real numbers fit the published figures")
-        if self._endless(weights):
+        if not self._bounded and self._endless(weights):
             return None
         raise TooMuchWork(
             "the linear program could not be solved in exact fractions; ask for kind='sharp', or "
@@ -81,6 +107,61 @@ class ExactProgram:
             self._feasible = _shortfall(self._problem) == 0
         return self._feasible
 
+    def _known(self, cell: int, weight: int) -> Fraction | None:
+        """The least of one cell's multiple if some table has the cell at its limit."""
+        side = 0 if weight > 0 else 1
+        if not self._reached[side, cell]:
+            return None
+        limits = self._problem.upper if side else self._problem.lower
+        return Fraction(weight * int(limits[cell]))
+
+    def _certified(self, weights: IntArray, proposal: Proposal) -> Fraction | None:
+        """The optimum if the table and the multipliers, as small fractions, prove each other."""
+        table, multipliers = _small_fractions(proposal.cells), _small_fractions(proposal.duals)
+        if table is None or multipliers is None or not self._holds(*table):
+            return None
+        cells, denominator = table
+        value = Fraction(int(weights.astype(object) @ cells), denominator)
+        proven = self._duals.evaluated(weights, *multipliers)
+        if proven is None or Fraction(proven, multipliers[1]) != value:
+            return None
+        ends = self._problem.lower, self._problem.upper
+        for side, limits in enumerate(ends):
+            self._reached[side] |= cells == _times(limits, denominator, NO_UPPER)
+        return value
+
+    def _holds(self, cells: IntArray, denominator: int) -> bool:
+        """Whether cells, over a denominator, keep every limit."""
+        problem = self._problem
+        limits = (problem.lower, problem.upper, problem.row_lower, problem.row_upper)
+        if max(map(_widest, limits)) * denominator >= SAFE:
+            return False
+        low, high = (_times(one, denominator, NO_UPPER) for one in limits[:2])
+        if (cells < low).any() or (cells > high).any():
+            return False
+        if not len(problem.cells):
+            return True
+        sizes = np.abs(problem.coefficients.astype(float) * cells[problem.cells])
+        if float(np.add.reduceat(sizes, problem.starts[:-1]).max()) >= SAFE:
+            return False
+        sums = problem.sums(cells)
+        low, high = (
+            _times(limits[2], denominator, NO_LOWER),
+            _times(limits[3], denominator, NO_UPPER),
+        )
+        return not ((sums < low).any() or (sums > high).any())
+
+    @cached_property
+    def _duals(self) -> Duals:
+        return Duals(self._problem)
+
+    @cached_property
+    def _dense(self) -> IntArray:
+        problem = self._problem
+        dense = np.zeros((len(problem.row_lower), len(problem.lower)), dtype=object)
+        dense[problem.rows, problem.cells] = problem.coefficients
+        return dense
+
     def _endless(self, weights: IntArray) -> bool:
         """Whether some direction that the rows allow for ever lowers the sum."""
         cone = _cone(self._problem)
@@ -88,7 +169,7 @@ class ExactProgram:
         if not len(free):
             return False
         bounded = replace(cone, upper=np.minimum(cone.upper, 1))
-        lowest = ExactProgram(bounded).least(weights)
+        lowest = ExactProgram(bounded, bounded=True).least(weights)
         return lowest is not None and lowest < 0
 
     def _verified(self, weights: IntArray) -> Fraction | None:
@@ -189,10 +270,26 @@ class ExactProgram:
         return True
 
 
-def _dense(problem: Problem) -> IntArray:
-    dense = np.zeros((len(problem.row_lower), len(problem.lower)), dtype=object)
-    dense[problem.rows, problem.cells] = problem.coefficients
-    return dense
+def _small_fractions(values: IntArray) -> tuple[IntArray, int] | None:
+    """Numbers in floating point as whole ones over one denominator, if that is small."""
+    if not np.isfinite(values).all():
+        return None
+    broken = values[np.abs(values - np.rint(values)) > 1e-7]
+    singles = {Fraction(one).limit_denominator(SMALL).denominator for one in broken.tolist()}
+    denominator = math.lcm(*singles)
+    if float(np.abs(values).max(initial=0)) * denominator >= ROUNDED:
+        return None
+    return np.rint(values * denominator).astype(np.int64), denominator
+
+
+def _times(limits: IntArray, factor: int, nothing: int) -> IntArray:
+    """Multiples of limits; what is no limit stays none."""
+    return np.where(limits == nothing, nothing, factor * np.where(limits == nothing, 0, limits))
+
+
+def _widest(limits: IntArray) -> int:
+    real = limits[(limits != NO_LOWER) & (limits != NO_UPPER)]
+    return int(np.abs(real).max(initial=0))
 
 
 def _solve(square: IntArray, right: IntArray) -> list[Fraction] | None:
@@ -230,9 +327,8 @@ def _shortfall(problem: Problem) -> Fraction:
         lists=(),
     )
     weights = np.concatenate([np.zeros(size), np.ones(2 * count)]).astype(np.int64)
-    program = ExactProgram(relaxed)
-    program._feasible = True  # whatever the rows miss can be made up
-    value = program.least(weights)
+    # Whatever the rows miss can be made up, and that costs 0 or more.
+    value = ExactProgram(relaxed, bounded=True).least(weights)
     assert value is not None
     return value
 

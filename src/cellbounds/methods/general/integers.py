@@ -56,8 +56,7 @@ def fits_solver(problem: Problem) -> bool:
 class IntegerProgram:
     """A problem as a CP-SAT model; questions add an objective or one more limit."""
 
-    def __init__(self, problem: Problem, *, offset: IntArray, numbers: IntArray) -> None:
-        """Take the reduced problem, the counts of fixed cells, and which cells are left."""
+    def __init__(self, problem: Problem) -> None:
         from ortools.sat.python import cp_model
 
         self._cp = cp_model
@@ -75,12 +74,9 @@ class IntegerProgram:
                 LARGEST * 2 if high == NO_UPPER else high,
             )
         self._listed = bool(problem.lists)
-        place = {int(cell): k for k, cell in enumerate(numbers)}
         for cells, values in problem.lists:
-            inside_cells = np.array([place[c] for c in cells.tolist() if c in place], dtype=int)
-            rest = int(sum(int(offset[c]) for c in cells.tolist() if c not in place))
-            domain = cp_model.Domain.from_values([v - rest for v in sorted(values)])
-            total = self._weighted(inside_cells, np.ones(len(inside_cells), dtype=np.int64))
+            domain = cp_model.Domain.from_values(sorted(values))
+            total = self._weighted(cells, np.ones(len(cells), dtype=np.int64))
             self._model.add_linear_expression_in_domain(total, domain)
 
     def _weighted(self, cells: IntArray, weights: IntArray) -> Any:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cellbounds.arrays import IntArray
 from cellbounds.constraints import NO_UPPER, System, compile_release
 from cellbounds.errors import TooMuchWork
 from cellbounds.methods.general.asked import asked_about
 from cellbounds.methods.general.exact import ExactProgram
 from cellbounds.methods.general.keeping import Kept, KeptFractions
-from cellbounds.methods.general.problem import raw_problem
+from cellbounds.methods.general.problem import make_problem, reduced
 from cellbounds.methods.general.search import Proof, Search
 from cellbounds.methods.general.settling import begun, passes, settle_all, settle_one
 from cellbounds.methods.general.values import SumValues, table_with, values_of, values_of_each
@@ -220,44 +221,99 @@ class GeneralLinear:
 
 
 class LinearAnswers(RelaxedWork):
-    """Exact optima of the relaxation."""
+    """Exact optima of the relaxation, as far as the effort goes."""
 
     def __init__(self, release: Release, question: Question) -> None:
         self._places = question.places(release.domain)
         self._asked = asked_about(release.domain, question.over, question.cells)
-        self._size = release.domain.size
         self._effort = question.effort
-        self._program = ExactProgram(raw_problem(compile_release(release, closed=True), self._size))
+        size = release.domain.size
+        self._full = make_problem(compile_release(release, closed=True), size, real=True)
+        small, self._numbers = reduced(self._full)
+        # Cells that have nothing to do with each other have programs of their own.
+        labels = small.components()
+        self._programs: dict[int, tuple[IntArray, ExactProgram]] = {}
+        for label in np.unique(labels).tolist():
+            near = labels == label
+            part = ExactProgram(small.restricted(near))
+            self._programs[label] = np.flatnonzero(near), part
+        self._labels = labels
+        self._settled = np.zeros(self._places.size, dtype=bool)
         state = question.effort.state
         self._kept = None if state is None else KeptFractions(state, release, self._asked)
 
     def bounds(self) -> Arrays:
-        """Lower and upper bounds as fractions."""
+        """Lower and upper bounds as fractions: optima, or what propagation proves."""
+        if self._found is None:
+            try:
+                self._found = self._optima()
+            finally:
+                if self._kept is not None:
+                    self._kept.write(now=True)
+        return self._found
+
+    def attained(self) -> Arrays | None:
+        """The optima where there are some; None instead if all are."""
+        proven = self.bounds()
+        if self._settled.all():
+            return None
+        known = self._places.laid_out(self._settled)
+        low, high = (np.where(known, side, np.full(known.shape, None)) for side in proven)
+        return low, high
+
+    def _optima(self) -> Arrays:
         size = self._places.size
         lower, upper = np.empty(size, dtype=object), np.empty(size, dtype=object)
-        try:
-            for place in range(size):
-                known = self._kept is not None and place in self._kept.found
-                if self._effort.spent and not known:
-                    raise TooMuchWork(
-                        f"exact linear bounds of {place} of {size} cells were found within the "
-                        "budget; give more seconds, or ask for kind='sharp'"
-                    )
-                low, high = self._ends(place)
-                lower[place], upper[place] = low, UNBOUNDED if high is None else high
-                self._effort.say(place + 1, size)
-        finally:
-            if self._kept is not None:
-                self._kept.write(now=True)
+        self._check_feasible()
+        for place in range(size):
+            ends = self._ends(place)
+            self._settled[place] = ends is not None
+            low, high = self._outer(place) if ends is None else ends
+            lower[place], upper[place] = low, UNBOUNDED if high is None else high
+            self._effort.say(place + 1, size)
         return self._places.laid_out(lower), self._places.laid_out(upper)
 
-    def _ends(self, place: int) -> tuple[Fraction, Fraction | None]:
+    def _check_feasible(self) -> None:
+        """Every part must have a table of real numbers, whether it is asked about or not."""
+        for cells, program in self._programs.values():
+            if self._effort.spent:
+                return
+            with suppress(TooMuchWork):
+                program.least(np.zeros(len(cells), dtype=np.int64), self._effort.deadline)
+
+    def _ends(self, place: int) -> tuple[Fraction, Fraction | None] | None:
+        """The least and the most of one sum (None: no end); None if the effort was spent."""
         if self._kept is not None and place in self._kept.found:
             return self._kept.found[place]
-        weights = np.zeros(self._size, dtype=np.int64)
-        np.add.at(weights, self._asked.members(place), 1)
-        low, high = self._program.least(weights), self._program.least(-weights)
+        if self._effort.spent:
+            return None
+        try:
+            low, high = self._least(place, 1), self._least(place, -1)
+        except TooMuchWork:
+            return None
         ends = Fraction(0) if low is None else low, None if high is None else -high
         if self._kept is not None:
             self._kept.add(place, ends)
         return ends
+
+    def _least(self, place: int, sign: int) -> Fraction | None:
+        """The least of a sum times a sign, program by program."""
+        members = self._asked.members(place)
+        free = self._full.lower[members] < self._full.upper[members]
+        total = Fraction(sign * int(self._full.lower[members[~free]].sum()))
+        weights = np.zeros(len(self._numbers), dtype=np.int64)
+        np.add.at(weights, np.searchsorted(self._numbers, members[free]), sign)
+        for label in np.unique(self._labels[weights != 0]).tolist():
+            cells, program = self._programs[label]
+            least = program.least(weights[cells], self._effort.deadline)
+            if least is None:
+                return None
+            total += least
+        return total
+
+    def _outer(self, place: int) -> tuple[Fraction, Fraction | None]:
+        """What is proven of a sum without any program."""
+        members = self._asked.members(place)
+        tops = self._full.upper[members].tolist()
+        high = None if NO_UPPER in tops else Fraction(sum(tops))
+        return Fraction(sum(self._full.lower[members].tolist())), high

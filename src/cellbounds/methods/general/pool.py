@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.arrays import IntArray
-from cellbounds.errors import CellboundsError
+from cellbounds.errors import CellboundsError, TooMuchWork
 from cellbounds.methods.general.asked import Asked
-from cellbounds.methods.general.problem import Problem
+from cellbounds.methods.general.problem import TOO_WIDE, WIDEST, Problem
 
 __all__ = ["Excerpt", "Pool"]
 
@@ -53,6 +53,8 @@ class Pool:
         """Check a table and keep it if it goes further somewhere; says whether it was kept."""
         if not self._problem.holds(counts):
             raise CellboundsError("a table that a method built is inconsistent; please report this")
+        if float(counts.sum(dtype=float)) >= WIDEST:
+            raise TooMuchWork(TOO_WIDE)
         sums = self._asked.sums(counts)
         place = len(self._packed)
         if not place:

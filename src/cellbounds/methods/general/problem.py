@@ -10,7 +10,7 @@ from cellbounds.arrays import SAFE, BoolArray, IntArray
 from cellbounds.constraints import NO_LOWER, NO_UPPER, System
 from cellbounds.errors import InconsistentRelease, TooMuchWork
 
-__all__ = ["Problem", "make_problem", "raw_problem", "reduced"]
+__all__ = ["TOO_WIDE", "WIDEST", "Problem", "make_problem", "raw_problem", "reduced"]
 
 PASSES = 60
 """Propagation ends after so many passes even if something still moves; all it found is valid."""
@@ -66,16 +66,20 @@ class Problem:
         )
 
     def restricted(self, kept: BoolArray) -> Problem:
-        """Some of the cells, renumbered, with the rows about them; no row may be cut."""
+        """Some of the cells, renumbered, with what is about them; no row or list may be cut."""
         number = np.cumsum(kept) - 1
         rows = np.minimum.reduceat(kept[self.cells], self.starts[:-1])
         fewer = self.with_rows(rows)
         return replace(
-            fewer, lower=self.lower[kept], upper=self.upper[kept], cells=number[fewer.cells]
+            fewer,
+            lower=self.lower[kept],
+            upper=self.upper[kept],
+            cells=number[fewer.cells],
+            lists=tuple((number[cells], one) for cells, one in self.lists if kept[cells[0]]),
         )
 
     def components(self) -> IntArray:
-        """The smallest cell that each cell is connected with, through rows."""
+        """The smallest cell that each cell is connected with, through rows and lists."""
         labels = np.arange(len(self.lower))
         before = labels - 1
         while not np.array_equal(before, labels):
@@ -83,6 +87,8 @@ class Problem:
             if len(self.cells):
                 least = np.minimum.reduceat(labels[self.cells], self.starts[:-1])
                 np.minimum.at(labels, self.cells, least[self.rows])
+            for listed, _ in self.lists:
+                labels[listed] = labels[listed].min()
             labels = labels[labels]
         return labels
 
@@ -127,9 +133,9 @@ def raw_problem(system: System, size: int) -> Problem:
     TooMuchWork
         If counts times coefficients could leave 64-bit integers.
     """
-    parts = (system.coefficients, system.lower, system.upper)
-    if any(part.dtype == object for part in parts):
-        raise TooMuchWork(_TOO_WIDE)
+    limits = [system.lower[system.lower != NO_LOWER], system.upper[system.upper != NO_UPPER]]
+    if any((np.abs(part) >= WIDEST).any() for part in (system.coefficients, *limits)):
+        raise TooMuchWork(TOO_WIDE)
     return Problem(
         np.zeros(size, dtype=np.int64),
         np.full(size, NO_UPPER, dtype=np.int64),
@@ -139,12 +145,15 @@ def raw_problem(system: System, size: int) -> Problem:
         system.lower.astype(np.int64),
         system.upper.astype(np.int64),
         np.arange(system.row_count),
-        tuple((one.cells, one.values) for one in system.lists),
+        # Limits are rows as well: what lies beyond the widest of them is out of reach.
+        tuple((one.cells, frozenset(v for v in one.values if v < WIDEST)) for one in system.lists),
     )
 
 
-def make_problem(system: System, size: int) -> Problem:
+def make_problem(system: System, size: int, *, real: bool = False) -> Problem:
     """Propagate a system to a fixed point.
+
+    `real` asks for what holds of real numbers too: limits of cells are rounded outwards.
 
     Raises
     ------
@@ -156,23 +165,27 @@ def make_problem(system: System, size: int) -> Problem:
     problem = raw_problem(system, size)
     if not len(problem.cells):
         return problem
-    lower, upper = _propagate(problem)
+    lower, upper = _propagate(problem, real)
     return replace(problem, lower=lower, upper=upper)
 
 
-_TOO_WIDE = (
-    "counts times coefficients pass 64-bit integers, which the general method works in; give "
-    "rates with fewer decimals, or a smaller upper limit of N"
+WIDEST = SAFE // 4
+"""Limits and sums stay below this."""
+
+TOO_WIDE = (
+    f"counts times coefficients reach {WIDEST}, beyond which the general method, which works in "
+    "64-bit integers, does not go; give rates with fewer decimals, or smaller counts and limits"
 )
 
 
-def _propagate(problem: Problem) -> tuple[IntArray, IntArray]:
+def _propagate(problem: Problem, real: bool) -> tuple[IntArray, IntArray]:
     """The shuttle: what each row leaves for each of its cells, until nothing moves."""
     lower, upper = problem.lower, problem.upper
     order, begins, found = problem.by_cell()
     rows, factors, cells = problem.rows, problem.coefficients, problem.cells
     positive = factors > 0
     starts = problem.starts[:-1]
+    below, above = (_ceil, _floor) if real else (_floor, _ceil)
     # A row that says how large its sum is limits its cells before anything is known of them.
     for _ in range(PASSES):
         small = np.where(positive, lower[cells], upper[cells])
@@ -182,8 +195,8 @@ def _propagate(problem: Problem) -> tuple[IntArray, IntArray]:
         high = _room(problem.row_upper, least, rows, factors, small, NO_UPPER)
         low = _room(problem.row_lower, most, rows, factors, large, NO_LOWER)
         new_upper, new_lower = upper.copy(), lower.copy()
-        top = np.where(positive, _floor(high, factors), _floor(low, factors))
-        bottom = np.where(positive, _ceil(low, factors), _ceil(high, factors))
+        top = np.where(positive, below(high, factors), below(low, factors))
+        bottom = np.where(positive, above(low, factors), above(high, factors))
         open_top = np.where(positive, high == NO_UPPER, low == NO_LOWER)
         open_bottom = np.where(positive, low == NO_LOWER, high == NO_UPPER)
         top[open_top] = NO_UPPER
@@ -207,8 +220,8 @@ def _activity(factors: IntArray, ends: IntArray, starts: IntArray) -> tuple[IntA
     else:
         finite, missing = ends, np.zeros(len(starts), dtype=np.int64)
     widest = np.add.reduceat(np.abs(factors).astype(float) * finite, starts)
-    if float(widest.max()) >= SAFE / 4:
-        raise TooMuchWork(_TOO_WIDE)
+    if float(widest.max()) >= WIDEST:
+        raise TooMuchWork(TOO_WIDE)
     return np.add.reduceat(factors * finite, starts), missing
 
 
@@ -271,9 +284,22 @@ def reduced(problem: Problem) -> tuple[Problem, IntArray]:
         lower[needed],
         upper[needed],
         problem.origin[needed],
-        problem.lists,
+        _lists_left(problem, number),
     )
     return _without_twins(small), left
+
+
+def _lists_left(problem: Problem, number: IntArray) -> tuple[tuple[IntArray, frozenset[int]], ...]:
+    """Value lists over the cells that are not fixed, by their new numbers (-1: fixed)."""
+    left = []
+    for cells, values in problem.lists:
+        free = number[cells] >= 0
+        known = int(problem.lower[cells[~free]].sum())
+        if free.any():
+            left.append((number[cells[free]], frozenset(value - known for value in values)))
+        elif known not in values:
+            raise InconsistentRelease("the published figures contradict each other")
+    return tuple(left)
 
 
 def _shifted(limits: IntArray, by: IntArray, nothing: int) -> IntArray:

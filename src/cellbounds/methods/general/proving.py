@@ -71,11 +71,13 @@ def _by_closing(search: Search, place: int, side: int, value: int, seconds: floa
     if beyond is None or not fits_solver(beyond):
         return False
     sign = 1 if side == 0 else -1
-    solver = IntegerProgram(beyond, offset=search.full.lower, numbers=search.numbers[near])
+    solver = IntegerProgram(beyond)
     found = solver.minimize(cells, np.full(len(cells), sign), None, seconds)
     if found.cells is not None:
+        if not len(search.pool) and not near.all():
+            return False  # a part of a table, and nothing to put the rest from
         # What has nothing to do with the sum may stay as in any table.
-        counts = search.pool.at(0)
+        counts = search.pool.at(0) if len(search.pool) else search.full.lower.copy()
         counts[search.numbers[near]] = found.cells
         search.pool.add(counts)
         if found.bound is not None:
@@ -93,6 +95,11 @@ def by_crossing(search: Search, place: int, side: int, value: int, seconds: floa
         return
     cells, constant = search.objective(place)
     low, high = (0, value - 1) if side == 0 else (value + 1, search.reach)
+    if low > high:
+        # Nothing that the solver looks at goes so far, and what has no limit was not closed.
+        if not search.capped_for(place):
+            search.prove(place, side, value, Proof.SOLVER)
+        return
     ones = np.ones(len(cells), dtype=np.int64)
     found = search.integers.with_sum(cells, ones, low - constant, high - constant, None, seconds)
     if found.cells is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cellbounds.arrays import BoolArray, IntArray
 from cellbounds.constraints import NO_UPPER, compile_release
-from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
+from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.methods.general.asked import Asked, asked_about
 from cellbounds.methods.general.closing import exact_bound, exactly_feasible
 from cellbounds.methods.general.duals import Duals
@@ -19,9 +19,15 @@ from cellbounds.methods.general.integers import IntegerProgram
 from cellbounds.methods.general.moves import Guide, Walker, moves_of
 from cellbounds.methods.general.nested import Nested
 from cellbounds.methods.general.pool import Excerpt, Pool
-from cellbounds.methods.general.problem import Problem, make_problem, reduced
+from cellbounds.methods.general.problem import (
+    TOO_WIDE,
+    WIDEST,
+    Problem,
+    make_problem,
+    reduced,
+)
 from cellbounds.methods.general.programs import INTERIOR, LinearProgram
-from cellbounds.methods.general.solvers import CAP, Solvers
+from cellbounds.methods.general.solvers import Solvers
 from cellbounds.releases import Release
 
 __all__ = ["Proof", "Search", "Standing"]
@@ -102,10 +108,13 @@ class Search:
         self.asked = asked_about(domain, self.over, self.cells)
         self.pool = Pool(self.full, self.asked)
         self.walker = Walker(self.full, self.asked, domain.shape, moves_of(self.release))
+        if float(self.full.lower.sum(dtype=float)) >= WIDEST:
+            raise TooMuchWork(TOO_WIDE)
         self.low = self.asked.sums(self.full.lower).copy()
-        open_top = self.full.upper == NO_UPPER
-        self.high = self.asked.sums(np.where(open_top, 0, self.full.upper)).copy()
-        self.high[self.asked.sums(open_top.astype(np.int64)) > 0] = NO_UPPER
+        # A sum of limits that leaves 64 bits says nothing: what limits the sum is a row's to say.
+        open_top = self.asked.sums(self.full.upper.astype(float)) >= WIDEST
+        ends = np.where(self.full.upper == NO_UPPER, 0, self.full.upper)
+        self.high = np.where(open_top, NO_UPPER, self.asked.sums(ends))
         self.endless = np.zeros(self.asked.size, dtype=bool)
         self.proofs = np.zeros((2, self.asked.size), dtype=np.int8)
 
@@ -240,14 +249,12 @@ class Search:
 
     def _limited_part_fits(self, seconds: float | None) -> bool:
         """Whether nothing speaks against a table of the cells that all have to do with limits."""
-        if self.small.lists or not len(self.small.cells):
-            return True
         labels = self._solvers.components
         endless = np.isin(labels, labels[self.small.upper == NO_UPPER])
         if endless.all():
             return True
         part = self.small.restricted(~endless)
-        solver = IntegerProgram(part, offset=self.full.lower, numbers=self.numbers[~endless])
+        solver = IntegerProgram(part)
         found = solver.any_table(seconds)
         return found.cells is not None or not found.final
 
@@ -374,13 +381,12 @@ class Search:
         """
         if not self.capped:
             return False
-        within = len(self.pool) and int(self.pool.at(0)[self.numbers].max(initial=0)) <= CAP
+        cut = self._solvers.for_integers().upper
+        within = len(self.pool) and bool((self.pool.at(0)[self.numbers] <= cut).all())
         return not within or bool((self.small.upper[self.near(place)] == NO_UPPER).any())
 
     def near(self, place: int) -> BoolArray:
-        """Which of the cells left have to do with one sum; all of them if there are lists."""
-        if self.small.lists or not len(self.small.cells):
-            return np.ones(len(self.numbers), dtype=bool)
+        """Which of the cells left have to do with one sum."""
         labels = self._solvers.components
         cells, _ = self.objective(place)
         return np.isin(labels, labels[cells])

@@ -21,7 +21,7 @@ from cellbounds.methods.general.programs import LinearProgram
 __all__ = ["CAP", "Solvers"]
 
 CAP = 10**6
-"""Cells that nothing limits are searched up to here; beyond, only proofs count."""
+"""Cells that nothing limits are searched so far up; beyond, only proofs count."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,13 +83,13 @@ class Solvers:
     def integers(self) -> IntegerProgram:
         """The integer program."""
         if self._integers is None:
-            self._integers = IntegerProgram(
-                self.for_integers(), offset=self.full.lower, numbers=self.numbers
-            )
+            self._integers = IntegerProgram(self.for_integers())
         return self._integers
 
     def for_integers(self) -> Problem:
-        """The problem with cells that nothing limits cut off at CAP."""
-        if not (self.small.upper == NO_UPPER).any():
+        """The problem with cells that nothing limits cut off, CAP above what they hold at least."""
+        endless = self.small.upper == NO_UPPER
+        if not endless.any():
             return self.small
-        return replace(self.small, upper=np.minimum(self.small.upper, CAP))
+        capped = np.where(endless, self.small.lower + CAP, self.small.upper)
+        return replace(self.small, upper=capped)

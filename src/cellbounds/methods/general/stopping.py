@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
-__all__ = ["solved"]
+from cellbounds.interrupting import stoppable
 
-AGAIN = 0.05
-"""Seconds until the solver is told again to stop: it may not have begun when it was told."""
+__all__ = ["solved"]
 
 
 def solved(solver: Any, model: Any) -> Any:
@@ -17,17 +14,6 @@ def solved(solver: Any, model: Any) -> Any:
 
     By itself CP-SAT replaces Python's handling of Ctrl-C while it works and leaves the system's
     default behind: the next Ctrl-C would end the process before anything could be said or kept.
-    Without that, the main thread would not hear Ctrl-C until the search ends. So it only waits,
-    which can be interrupted, while another thread searches.
     """
     solver.parameters.catch_sigint_signal = False
-    if threading.current_thread() is not threading.main_thread():
-        return solver.solve(model)
-    with ThreadPoolExecutor(1, "cellbounds-solver") as helper:
-        future = helper.submit(solver.solve, model)
-        try:
-            return future.result()
-        finally:
-            while not future.done():
-                solver.stop_search()
-                wait([future], AGAIN)
+    return stoppable(lambda: solver.solve(model), solver.stop_search)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.arrays import whole_array
 from cellbounds.constraints import violations
 from cellbounds.errors import InconsistentRelease
 from cellbounds.methods.gluing.parts import Answered, Both, KnownPart, OneSide, Part
@@ -146,7 +147,7 @@ class _Builder:
         """The published counts over some variables, in the order of the domain."""
         statement = self._release.statements[border.place]
         if isinstance(statement, Total):
-            return Named((), np.asarray(statement.lower))
+            return Named((), whole_array([statement.lower], ()))
         assert isinstance(statement, Margin)
         table = Named(statement.variables, statement.counts)
         return summed(table, self._ordered(border.variables))

@@ -58,7 +58,8 @@ def summed(table: Named, names: Sequence[str]) -> Named:
     """Sum a table to some of its axes, in the order given."""
     gone = tuple(axis for axis, name in enumerate(table.names) if name not in names)
     left = [name for name in table.names if name in names]
-    array = table.array.sum(axis=gone) if gone else table.array
+    # The type is kept: numpy would take a lone Python number beyond 63 bits for an unsigned one.
+    array = np.asarray(table.array.sum(axis=gone), dtype=table.array.dtype)
     return Named(tuple(names), np.transpose(array, [left.index(name) for name in names]))
 
 

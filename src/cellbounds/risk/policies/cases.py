@@ -39,7 +39,8 @@ class Case:
     known
         The release with what the intruder knows besides.
     whole
-        The table; one of nobody if there is none.
+        The table. If it is judged without the true counts, one of nobody: all that is left of the
+        table are the cells that nobody can be in.
     margin
         Its margin over those variables.
     empty
@@ -73,8 +74,8 @@ def case_of(
     check_listable(release, asked)
     _check_rows(release.domain, asked, chosen)
     known = informed(release, table, knowledge)
-    if table is None:
-        table = nobody(release)
+    if table is None or independent:
+        table = nobody(release, table)
     return Case(
         release,
         chosen,

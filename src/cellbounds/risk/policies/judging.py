@@ -52,8 +52,9 @@ def judge(
     release
         What would be published.
     table
-        The table that it was made from. With ``independent=True`` only its structural zeros
-        matter, which everybody knows, and it may be left out.
+        The table that it was made from. With ``independent=True`` it may be left out: it is only
+        checked against the release, and all that matters of it are the structural zeros that it
+        declares, which everybody knows, beside those that the release states itself.
     policy
         A profile's name, a file, or a :class:`Policy`.
     over

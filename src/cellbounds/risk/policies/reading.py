@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib import resources
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.inputs import YAML_SHARE, limit, parse_toml, read_bytes, read_toml, utf8_text
 from cellbounds.risk.policies.policy import FORMAT, Policy
 from cellbounds.risk.policies.rules import RULES, Rule
 
@@ -26,6 +26,9 @@ KEYS = (
     "respondent_at_most",
     "rule",
 )
+
+_UNREADABLE = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RecursionError)
+"""What the YAML library raises on values such as ``2020-99-99`` or ``!!int foo``."""
 
 _PROFILES = resources.files("cellbounds.risk.policies") / "profiles"
 
@@ -75,7 +78,8 @@ def read_policy(source: str | Path) -> Policy:
         )
     named = isinstance(source, str) and source in profile_names()
     if named:
-        return _made(_toml((_PROFILES / f"{source}.toml").read_bytes(), str(source)), str(source))
+        shipped = (_PROFILES / f"{source}.toml").read_bytes()
+        return _made(parse_toml(shipped, source), str(source))
     file = Path(source)
     kind = file.suffix.lower()
     if kind not in (".toml", ".yaml", ".yml"):
@@ -83,32 +87,11 @@ def read_policy(source: str | Path) -> Policy:
             f"policy {str(source)!r} is neither a profile nor a .toml or .yaml file; the profiles "
             f"are {', '.join(profile_names())}"
         )
-    try:
-        content = file.read_bytes()
-    except OSError as problem:
-        raise InvalidInput(f"{file} cannot be read: {problem.strerror}") from None
-    read = _toml if kind == ".toml" else _yaml
-    return _made(read(content, str(file)), str(file))
+    return _made(read_toml(file) if kind == ".toml" else _yaml(file), str(file))
 
 
-def _text(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{where} is not UTF-8 text; save it as UTF-8") from None
-
-
-def _toml(content: bytes, where: str) -> object:
-    text = _text(content, where)
-    try:
-        # Numbers with a point stay text: they are exact, floats are not.
-        return tomllib.loads(text, parse_float=str)
-    except tomllib.TOMLDecodeError as problem:
-        raise InvalidInput(f"{where} is not a TOML file: {problem}") from None
-
-
-def _yaml(content: bytes, where: str) -> object:
-    text = _text(content, where)
+def _yaml(where: Path) -> object:
+    text = utf8_text(read_bytes(where, share=YAML_SHARE), where)
     try:
         yaml: Any = importlib.import_module("yaml")
     except ModuleNotFoundError:
@@ -137,9 +120,30 @@ def _yaml(content: bytes, where: str) -> object:
     Loader.add_constructor("tag:yaml.org,2002:float", exact)
     Loader.add_constructor("tag:yaml.org,2002:map", once)
     try:
+        _check_plain(yaml, text, where)
         return yaml.load(text, Loader=Loader)  # a SafeLoader: plain values only
-    except yaml.YAMLError as problem:
+    except InvalidInput:
+        raise
+    except (yaml.YAMLError, *_UNREADABLE) as problem:
         raise InvalidInput(f"{where} is not a YAML file: {problem}") from None
+
+
+def _check_plain(yaml: Any, text: str, where: Path) -> None:
+    """Refuse, before values are made, what could be far more than is written."""
+    depth, most = 0, limit("nesting")
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise InvalidInput(
+                f"{where}, line {event.start_mark.line + 1}: the alias *{event.anchor}; write out "
+                "what it stands for"
+            )
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > most:
+            raise InvalidInput(
+                f"{where}, line {event.start_mark.line + 1} is nested more than {most} deep, which "
+                "no policy is; correct it"
+            )
 
 
 def _made(content: object, where: str) -> Policy:

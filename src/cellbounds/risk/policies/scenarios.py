@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import numpy as np
 
 from cellbounds.arrays import BoolArray
 from cellbounds.constraints import violations
-from cellbounds.domain import Label
+from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput
-from cellbounds.releases import Conditional, Prior, Release
+from cellbounds.releases import Conditional, Prior, Release, Statement
 from cellbounds.results.asked_cells import check_listable
 from cellbounds.table import Table
 
@@ -69,25 +70,31 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
     return _with(known, Prior(release.domain.names, upper=blocked))
 
 
-def nobody(release: Release) -> Table:
-    """A table of nobody, with the structural zeros that a prior of the release tells."""
+def nobody(release: Release, table: Table | None = None) -> Table:
+    """A table of nobody, with the structural zeros that the release tells or a table declares."""
     domain = release.domain
-    told = any(
-        isinstance(one, Prior) and one.variables == domain.names for one in release.statements
-    )
-    if not told:
+    told = any(_of_every_cell(one, domain) for one in release.statements)
+    declared = table is not None and table.has_structural
+    if not told and not declared:
         return Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
-    empty = np.zeros(domain.shape, dtype=np.int64)
-    return Table(domain, empty, structural=said_empty(release))
+    structural = said_empty(release)
+    if table is not None and declared:
+        structural |= table.structural
+    return Table(domain, np.zeros(domain.shape, dtype=np.int64), structural=structural)
+
+
+def _of_every_cell(statement: Statement, domain: Domain) -> TypeGuard[Prior]:
+    return isinstance(statement, Prior) and sorted(statement.variables) == sorted(domain.names)
 
 
 def said_empty(release: Release) -> BoolArray:
     """Cells that a prior of the release says to be zero."""
-    names = release.domain.names
-    empty = np.zeros(release.domain.shape, dtype=bool)
+    domain = release.domain
+    empty = np.zeros(domain.shape, dtype=bool)
     for statement in release.statements:
-        if isinstance(statement, Prior) and statement.variables == names:
-            empty |= statement.known(release.domain).upper == 0
+        if _of_every_cell(statement, domain):
+            order = [statement.variables.index(name) for name in domain.names]
+            empty |= np.transpose(statement.known(domain).upper == 0, order).astype(bool)
     return empty
 
 

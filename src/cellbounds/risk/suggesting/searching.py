@@ -227,6 +227,8 @@ class _Search:
                     if not self._dominated(candidate):
                         self._try(candidate, tried)
             layer = [one for one in layer if not self._holds_safe(one[0])]
+            if not layer:
+                return
 
     def _grown(
         self, layer: list[tuple[tuple[int, ...], Plan]]

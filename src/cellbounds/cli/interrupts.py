@@ -1,0 +1,126 @@
+"""Ctrl-C while a command runs: raised where that is safe, and the end of it all otherwise."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from cellbounds.interrupting import end_now
+from cellbounds.starting import INTERRUPTED
+
+__all__ = ["Interruption", "interruptible"]
+
+GRACE = 3.0
+"""Seconds in which an interruption has to be raised."""
+
+OFTEN = 0.02
+"""Seconds between two attempts to raise it."""
+
+ONCE = 1.0
+"""Seconds in which more signals are taken for the same: some programs send each twice."""
+
+
+class Interruption:
+    """Raises KeyboardInterrupt in the main thread once, though not while it imports something.
+
+    Modules that are interrupted while they load stay behind half made, and the compiled ones make
+    errors of their own of it. If it cannot be raised in time, since compiled code does not return,
+    or if somebody interrupts the command again afterwards, everything is ended at once.
+    """
+
+    def __init__(self) -> None:
+        self._raised = threading.Event()
+        self._when = 0.0
+        # Python writes the numbers of signals to one end; they come out of the other.
+        self.signals, self.wake = socket.socketpair()
+        self.wake.setblocking(False)
+        self.hook = sys.unraisablehook
+
+    @property
+    def raised(self) -> bool:
+        """Whether the command was interrupted."""
+        return self._raised.is_set()
+
+    def handle(self, _number: int, frame: FrameType | None) -> None:
+        """What the main thread does about Ctrl-C."""
+        if self.raised or _is_importing(frame):
+            return
+        self._when = time.monotonic()
+        self._raised.set()
+        raise KeyboardInterrupt
+
+    def unraisable(self, found: Any) -> None:
+        """What is done about an error that nobody can catch: one in a destructor, say."""
+        if isinstance(found.exc_value, KeyboardInterrupt):
+            self._raised.clear()
+            self.wake.send(bytes([signal.SIGINT]))
+        else:
+            self.hook(found)
+
+    def watch(self) -> None:
+        """See to it, in another thread, that the signals have consequences."""
+        while number := self.signals.recv(1):
+            if number[0] != signal.SIGINT:
+                continue
+            if self.raised and time.monotonic() > self._when + ONCE:
+                end_now("interrupted", INTERRUPTED)
+            end = time.monotonic() + GRACE
+            while not self._raised.wait(OFTEN):
+                if time.monotonic() > end:
+                    end_now("interrupted", INTERRUPTED)
+                _interrupt_main()
+
+
+def _interrupt_main() -> None:
+    """Interrupt the main thread, also if it waits for something."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Handle Ctrl-C as a command should, if it is handled here at all."""
+    found = Interruption()
+    with found.signals, found.wake:
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is threading.main_thread() and callable(handler):
+            with _handled_by(found, handler):
+                yield found
+        else:
+            yield found
+
+
+@contextmanager
+def _handled_by(found: Interruption, handler: Any) -> Iterator[None]:
+    watching = threading.Thread(target=found.watch, name="cellbounds-interrupts", daemon=True)
+    watching.start()
+    sys.unraisablehook = found.unraisable
+    before = signal.set_wakeup_fd(found.wake.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, found.handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        signal.set_wakeup_fd(before)
+        sys.unraisablehook = found.hook
+        found.wake.close()
+        watching.join()

@@ -1,0 +1,116 @@
+"""Ctrl-C, and other signals that raise: where they have to wait, and how everything is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from _signal import getsignal  # type: ignore[import-not-found]
+from _signal import signal as set_handler
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import Any, NoReturn, TypeVar
+
+__all__ = ["BEFORE_END", "end_now", "stoppable", "uninterrupted"]
+
+BEFORE_END: list[Callable[[], None]] = []
+"""What is called before everything is ended at once, by whichever thread ends it."""
+
+AGAIN = 0.05
+"""Seconds until a library is told again to stop: it may not have begun when it was told."""
+
+_RAISING = [getattr(signal, name) for name in ("SIGINT", "SIGUSR2") if hasattr(signal, name)]
+"""Ctrl-C, and what wakes a main thread that takes too much memory (see `limits.py`)."""
+
+Answer = TypeVar("Answer")
+
+
+class _Hold:
+    """Handlers that remember signals until something is over, and pass them on from then on."""
+
+    __slots__ = ("arrived", "before", "over")
+
+    def __init__(self) -> None:
+        # Handlers that Python did not set, or none, raise nothing.
+        self.before = {one: found for one in _RAISING if callable(found := getsignal(one))}
+        self.arrived: list[int] = []
+        self.over = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        if self.over:
+            self.before[number](number, frame)
+        else:
+            self.arrived.append(number)
+
+
+def uninterrupted(function: Callable[..., Answer], *given: Any) -> Answer:
+    """Call a function that no signal may interrupt with an exception; they raise when it is done.
+
+    Compiled functions are such: what numba makes of their results runs some Python code, where
+    signals that came meanwhile would raise, and then goes on with a result that is not there.
+
+    Examples
+    --------
+    >>> uninterrupted(max, 3, 5)
+    5
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*given)  # signals raise in the main thread only
+    hold = _Hold()
+    try:
+        for number in hold.before:
+            set_handler(number, hold)
+        return function(*given)
+    finally:
+        hold.over = True
+        for number, handler in hold.before.items():
+            set_handler(number, handler)
+        for number in hold.arrived:
+            signal.raise_signal(number)
+
+
+def stoppable(call: Callable[[], Answer], stop: Callable[[], object]) -> Answer:
+    """What a call to a library gives; whoever interrupts the main thread ends it, by `stop`.
+
+    Some libraries do not hear Ctrl-C, or only at times, or replace Python's handling of it. So the
+    main thread only waits, which can be interrupted, while another one calls.
+
+    Examples
+    --------
+    >>> stoppable(lambda: 3, lambda: None)
+    3
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    begun: list[Future[Answer]] = []
+    with ThreadPoolExecutor(1, "cellbounds-work") as helper:
+        try:
+            # An interruption between the beginning and what follows would wait for the end.
+            uninterrupted(lambda: begun.append(helper.submit(call)))
+            return begun[0].result()
+        finally:
+            for future in begun:
+                while not future.done():
+                    stop()
+                    wait([future], AGAIN)
+
+
+def end_now(message: str, status: int) -> NoReturn:
+    """Say one line, and end this process and those it has started, whatever they do."""
+    import psutil
+
+    _say(message)
+    with suppress(psutil.Error):
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):  # it has ended meanwhile
+                child.kill()
+    for clear in BEFORE_END:
+        clear()
+    os._exit(status)
+
+
+def _say(message: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):  # there may be no standard error
+        os.write(sys.stderr.fileno(), f"{message}\n".encode())

@@ -1,0 +1,109 @@
+"""Entries that are linked as they should be, but do not hold what an entry holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+
+import pytest
+
+import cellbounds as cb
+from cellbounds.ledger import BrokenChain, Ledger, LedgerError
+
+TABLE = cb.Table(cb.Domain({"a": ["x", "y"], "b": ["p", "q"]}), [[15, 27], [31, 49]])
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A ledger that keeps its table, with something released."""
+    ledger = Ledger.create(tmp_path / "l.ledger", TABLE, keep_table=True, who="ann")
+    ledger.commit("[a]", who="ann", why="yearly")
+    return tmp_path / "l.ledger"
+
+
+def rewrite(place, change):
+    """Change entries and link them anew, as whoever can write to the database could."""
+    database = sqlite3.connect(place)
+    for (name,) in database.execute(
+        "SELECT name FROM sqlite_master WHERE type='trigger'"
+    ).fetchall():
+        database.execute(f"DROP TRIGGER {name}")
+    bodies = database.execute("SELECT body FROM entries ORDER BY number").fetchall()
+    entries = [json.loads(body) for (body,) in bodies]
+    change(entries)
+    previous = ""
+    for number, values in enumerate(entries, 1):
+        values["previous"] = previous
+        body = json.dumps(values, sort_keys=True, separators=(",", ":"))
+        previous = hashlib.sha256(body.encode()).hexdigest()
+        database.execute(
+            "UPDATE entries SET body=?, hash=? WHERE number=?", (body, previous, number)
+        )
+    database.execute("UPDATE ledgers SET head=?", (previous,))
+    database.commit()
+    database.close()
+
+
+def put(number, *path, value):
+    """A change of one value of an entry."""
+
+    def change(entries):
+        here = entries[number - 1]
+        for step in path[:-1]:
+            here = here[step]
+        here[path[-1]] = value
+
+    return change
+
+
+MALFORMED = [
+    (1, put(1, "who", value=5)),
+    (1, put(1, "content", value=[])),
+    (1, put(1, "content", "domain", value={"variables": 5})),
+    (1, put(1, "content", "policy", value={})),
+    (1, put(1, "content", "protected", value=[1])),
+    (1, put(1, "content", "structural", value=["x"])),
+    (2, put(2, "kind", value=["released"])),
+    (2, put(2, "content", "statements", value=[1])),
+    (2, put(2, "content", "judged", value={"outcome": "fine"})),
+    (2, put(2, "content", "version", value="1")),
+    (2, put(2, "content", "release", "statements", 0, value={"margin": {}})),
+    (2, put(2, "content", "release", value=None)),
+]
+
+
+@pytest.mark.parametrize(("number", "change"), MALFORMED)
+def test_a_malformed_entry_is_refused_by_its_number(run, place, number, change):
+    rewrite(place, change)
+    found = Ledger.open(place).verify()
+    assert (found.intact, found.broken) == (False, number)
+    with pytest.raises(BrokenChain, match=f"entry {number} is linked, but its part"):
+        Ledger.open(place).ask("[b]")
+    for arguments in (
+        ["history", place],
+        ["history", place, "--format", "html"],
+        ["export", place],
+        ["ask", place, "[b]", "--jobs", "1"],
+        ["commit", place, "[b]", "--why", "w", "--jobs", "1"],
+    ):
+        code, out, err = run("ledger", *arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"error: entry {number} is linked") and err.count("\n") == 1
+    assert run("ledger", "verify", place)[0] == 1
+
+
+@pytest.mark.parametrize("body", ["{}", "[]", "5", "no JSON", '{"domain": 5}', "[" * 100_000])
+def test_a_kept_table_that_cannot_be_read_was_changed(run, place, body):
+    database = sqlite3.connect(place)
+    for (name,) in database.execute(
+        "SELECT name FROM sqlite_master WHERE type='trigger'"
+    ).fetchall():
+        database.execute(f"DROP TRIGGER {name}")
+    database.execute("UPDATE kept_tables SET body=?", (body,))
+    database.commit()
+    database.close()
+    with pytest.raises(LedgerError, match="was changed after it was written"):
+        Ledger.open(place).ask("[b]")
+    assert not Ledger.open(place).verify().intact
+    assert run("ledger", "verify", place)[0] == 1

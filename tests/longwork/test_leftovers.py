@@ -1,0 +1,257 @@
+"""What processes that are killed leave behind: nothing elsewhere, and nothing for long."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import cellbounds as cb
+from cellbounds.files import hidden_folder, private_folder, unfinished_beside, write_whole
+from cellbounds.spreadsheets import write_excel
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks and modes of POSIX systems")
+
+PATIENCE = 120
+"""Seconds after which something has gone wrong, on any machine."""
+
+STOPS = """
+import os, signal, sys
+from pathlib import Path
+import cellbounds as cb
+from cellbounds import files
+
+def killed(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+{setting}
+"""
+
+
+def killed_while(setting, *arguments, **options):
+    """Run a script that kills itself at a chosen point."""
+    code = STOPS.replace("{setting}", setting)
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    ran = subprocess.run(command, check=False, timeout=PATIENCE, **options)
+    assert ran.returncode == -signal.SIGKILL
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077])
+def mask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.fixture
+def big(tmp_path):
+    """A table whose report takes a while to write."""
+    path = tmp_path / "table" / "big.csv"
+    path.parent.mkdir()
+    places = [(a, b) for a in range(40) for b in range(50)]
+    lines = [f"a{a},b{b},{k * k * 31 % 257 + 1000}" for k, (a, b) in enumerate(places)]
+    path.write_text("\n".join(["a,b,count", *lines]) + "\n")
+    return path
+
+
+def test_killed_while_a_workbook_is_written(tmp_path, big):
+    """The sheets of a workbook are never anywhere but in memory and beside the target."""
+    shared, work = tmp_path / "shared", tmp_path / "work"
+    shared.mkdir()
+    work.mkdir()
+    environment = {**os.environ, "TMPDIR": str(shared), "HOME": str(tmp_path / "home")}
+    moments = random.Random(5)
+    for _ in range(4):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITES, big, work / "report.xlsx"],
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        assert process.stdout.readline() == b"writing\n"
+        time.sleep(moments.uniform(0, 0.5))
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+        assert list(shared.iterdir()) == []
+        assert {path.name for path in work.iterdir()} <= {
+            "report.xlsx",
+            *(path.name for path in unfinished_beside(work / "report.xlsx")),
+        }
+
+
+WRITES = """
+import sys
+import cellbounds as cb
+table = cb.read_table(sys.argv[1])
+print("writing", flush=True)
+while True:
+    table.write(sys.argv[2])
+"""
+
+
+def test_the_next_to_write_removes_what_was_left(tmp_path):
+    target = tmp_path / "table.csv"
+    killed_while("Path.replace = killed\nfiles.write_whole(Path(sys.argv[1]), 'secret')", target)
+    [left] = list(tmp_path.iterdir())
+    assert (left.read_text(), unfinished_beside(target)) == ("secret", [left])
+    write_whole(tmp_path / "another.csv", "x")
+    assert left.exists()
+    write_whole(target, "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"table.csv", "another.csv"}
+    assert target.read_text() == "whole"
+
+
+def test_the_next_start_removes_what_was_left(tmp_path, run):
+    target = tmp_path / "report.html"
+    killed_while("Path.replace = killed\nfiles.write_whole(Path(sys.argv[1]), 'secret')", target)
+    assert len(unfinished_beside(target)) == 1
+    # Bad input: nothing is written this time.
+    code, _, _ = run("audit", cb.example_path("delinquent"), "[nobody]", "--report", target)
+    assert code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_writers_do_not_remove_each_others_files(tmp_path):
+    """Eight of them, all writing the same file, none of which fails."""
+    target = tmp_path / "table.csv"
+    texts = [str(k) * 10_000 for k in range(8)]
+    failed = []
+
+    def work(text):
+        try:
+            for _ in range(100):
+                write_whole(target, text)
+        except cb.InvalidInput as problem:
+            failed.append(problem)
+
+    threads = [threading.Thread(target=work, args=(text,)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert target.read_text() in texts
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_folders_of_the_living_stay(tmp_path):
+    with hidden_folder(tmp_path / "work") as first, hidden_folder(tmp_path / "work") as second:
+        assert first.is_dir()
+        assert second.is_dir()
+        assert mode_of(first) == 0o700
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_confidential_work_is_not_done_in_shared_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    setting = "with files.private_folder() as f:\n    (f / 'x').write_text('secret')\n    killed()"
+    killed_while(setting)
+    place = tmp_path / "cellbounds"
+    assert mode_of(place) == 0o700
+    [left] = place.iterdir()
+    with private_folder() as folder:
+        assert folder.parent == place
+        assert not left.exists()
+    assert list(place.iterdir()) == []
+
+
+def test_who_has_no_cache_works_in_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "no folder").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no folder"))
+    monkeypatch.chdir(tmp_path)
+    with private_folder() as folder:
+        assert folder.parent == tmp_path
+
+
+def test_interrupted_writing_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "table.csv", "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_replaced_tables_of_a_killed_process_come_back(tmp_path):
+    release = cb.publish(cb.example_table("delinquent"), "[county]")
+    tables = cb.synthesize(release, rng=1)
+    folder = tmp_path / "tables"
+    tables.write(folder)
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    setting = (
+        "plain = Path.rename\n"
+        "last = Path(sys.argv[1], 'README.md')\n"
+        "Path.rename = lambda path, to: killed() if to == last else plain(path, to)\n"
+        "release = cb.publish(cb.example_table('delinquent'), '[county]')\n"
+        "cb.synthesize(release, rng=2).write(sys.argv[1], overwrite=True)"
+    )
+    killed_while(setting, folder)
+    assert {path.name for path in folder.iterdir()} != set(before)
+    with pytest.raises(cb.InvalidInput, match="already"):
+        tables.write(folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == before
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+# --- modes -----------------------------------------------------------------------------------
+
+
+def test_confidential_files_are_for_their_owner(tmp_path, mask, run):
+    path = cb.example_path("delinquent")
+    reports = [tmp_path / f"report.{kind}" for kind in ("html", "json", "csv", "xlsx")]
+    given = [part for report in reports for part in ("--report", report)]
+    kept, told, state = tmp_path / "proofs.json", tmp_path / "told.txt", tmp_path / "x.state"
+    asked = ("audit", path, "[county]", "[education]")
+    assert run(*asked, *given, "--certificate", kept, "-o", told, "--state", state)[0] in (0, 1)
+    written = [*reports, kept, told, state]
+    for kind in ("csv", "xlsx", "parquet"):
+        written.append(tmp_path / f"table.{kind}")
+        cb.read_table(path).write(written[-1])
+    assert {mode_of(one) for one in written} == {0o600}
+    public = [tmp_path / "public.html", tmp_path / "public.json"]
+    run(*asked, "--public", "--report", public[0], "--certificate", public[1])
+    assert {mode_of(one) for one in public} == {0o666 & ~mask}
+
+
+@pytest.mark.parametrize(
+    "write", [write_whole, lambda path, _, **o: write_excel({"a": {"b": [1]}}, path, **o)]
+)
+def test_files_are_never_seen_with_a_wider_mode(tmp_path, monkeypatch, write):
+    before = os.umask(0)
+    seen = []
+    plain = Path.replace
+
+    def looked(path, target):
+        seen.append(mode_of(path))
+        return plain(path, target)
+
+    monkeypatch.setattr(Path, "replace", looked)
+    opened = []
+    made = os.open
+
+    def watched(path, flags, mode=0o777, **options):
+        if flags & os.O_CREAT:
+            opened.append(mode)
+        return made(path, flags, mode, **options)
+
+    monkeypatch.setattr(os, "open", watched)
+    try:
+        write(tmp_path / "new", "x", private=True)
+        (tmp_path / "new").chmod(0o640)
+        write(tmp_path / "new", "y", private=True)
+    finally:
+        os.umask(before)
+    assert opened == [0o600, 0o600]
+    assert seen == [0o600, 0o640]  # whoever chose a mode for a file keeps it
