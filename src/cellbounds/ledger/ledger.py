@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer
@@ -24,27 +23,22 @@ from cellbounds.ledger.changing import (
     refine,
     revise,
 )
-from cellbounds.ledger.checking import Check, check
 from cellbounds.ledger.committing import Judgement, Question, What, ask, commit, refuse
-from cellbounds.ledger.frontier import Frontier, candidates_of, frontier_of, with_sets
-from cellbounds.ledger.history import internal_history, public_history
-from cellbounds.ledger.lifting import Piece, joined
 from cellbounds.ledger.places import Place
+from cellbounds.ledger.reading import LedgerReading, Steps
 from cellbounds.ledger.recording import plain_policy
-from cellbounds.ledger.state import State, plain_layout, state_of
-from cellbounds.ledger.supplying import Tables, kept_text, supplied
-from cellbounds.releases import Prior, Release
+from cellbounds.ledger.state import plain_layout
+from cellbounds.ledger.supplying import Tables, kept_text
+from cellbounds.releases import Prior
 from cellbounds.risk.policies import DEFAULT, Policy
 from cellbounds.risk.policies.reading import policy_of
 from cellbounds.table import Table
 
 __all__ = ["Ledger"]
 
-Steps = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(LedgerReading):
     """The releases about one confidential table, in a file or a database.
 
     Every operation reads the ledger again and checks its chain of hashes, so that several people
@@ -66,8 +60,6 @@ class Ledger:
     True
     >>> folder.cleanup()
     """
-
-    book: Book
 
     @classmethod
     def create(
@@ -154,32 +146,6 @@ class Ledger:
         book = Book(Place.of(where), wait, clock, user, confirm_time)
         book.store.prepare()
         return cls(book)
-
-    def history(self) -> tuple[Entry, ...]:
-        """Every entry, in order."""
-        return self.book.entries()
-
-    def state(self) -> State:
-        """Where the ledger stands: variables, policy, what is out."""
-        return state_of(self.book.entries())
-
-    def table(self, table: Tables = None, *, version: int | None = None) -> Table | None:
-        """The confidential table as the ledger has it, from those supplied or kept.
-
-        None if it is not at hand and the ledger judges without the counts.
-        """
-        state = self.state()
-        found = supplied(state, table, self.book.store.kept)
-        about = state.about(version)
-        return None if found is None else found[about - 1]
-
-    def together(self, *, until: int | None = None) -> Release:
-        """Everything that is out as one release, or that was out after the entry `until`."""
-        entries = self.book.entries()
-        if until is not None and not 1 <= until <= len(entries):
-            raise InvalidInput(f"until={until}; the ledger has the entries 1 to {len(entries)}")
-        state = state_of(entries[:until])
-        return joined(state, map(Piece.recorded, state.released))
 
     def ask(
         self,
@@ -386,67 +352,6 @@ class Ledger:
         said = who, _checked_reason(why)
         effort = Effort(seconds, executor, progress)
         return revise(self.book, table, earlier, (removed, added), said, effort)
-
-    def frontier(
-        self,
-        statements: Sequence[str] | None = None,
-        *,
-        table: Tables = None,
-        way: int | None = None,
-        digits: int = 2,
-        total: bool = True,
-        sets: bool = False,
-        seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
-    ) -> Frontier:
-        """Which statements may still be released, each by itself, and which never again.
-
-        Parameters
-        ----------
-        statements
-            The candidates in the notation; unless given, every margin of up to `way` variables and
-            the rates of each variable within it, to so many `digits`.
-        sets
-            Also search the largest sets of them that may be released together.
-        table, total, seconds, executor, progress
-            As for :meth:`ask`.
-        """
-        state = self.state()
-        found = supplied(replace(state, independent=False), table, self.book.store.kept)
-        assert found is not None  # without `independent` a missing table is an error
-        listed = candidates_of(state.domain, way, digits) if statements is None else statements
-        effort = Effort(seconds, executor, progress)
-        alone = frontier_of(state, found, list(listed), total, effort)
-        return with_sets(alone, state, found, total, effort) if sets else alone
-
-    def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
-        """Check every link of the chain, and the head against a copy that was kept elsewhere.
-
-        Also the tables that are kept, and the triggers with which the database itself refuses to
-        change entries.
-
-        Parameters
-        ----------
-        head, entries
-            The hash of the last entry and, if it was noted too, the number of entries, as they
-            were then; the ledger may have grown since.
-        """
-        store = self.book.store
-        rows, found = store.rows()
-        return check(rows, found, self.book.place.name, head, entries, store.kept, store.guards)
-
-    def export(self, *, public: bool = True) -> dict[str, Any]:
-        """The history as plain values.
-
-        The public one holds what was released and when, under which policy: no refusal or
-        question, nobody's name or reason, no verdict, and no digest of the table.
-        """
-        entries = self.book.entries()
-        return public_history(entries) if public else internal_history(entries)
-
-    def __repr__(self) -> str:
-        return f"Ledger({self.book.place.shown!r})"
 
 
 def _checked_reason(why: object) -> str:

@@ -110,7 +110,7 @@ class Store:
                 f"the ledger {self.place.shown}: its folder is not there; create it first"
             )
         made = self.place.file is not None and _make_private(self.place, self.place.file)
-        found = self._identity()
+        found, done = self._identity(), False
         try:
             with self._connected(writing=True, new=True) as connection:
                 self._check_identity(found)
@@ -124,10 +124,10 @@ class Store:
                 connection.execute(insert(ledgers).values(row))
                 yield Writer(connection, self.place)
             self._check_identity(found)
-        except BaseException:
-            if made:
+            done = True
+        finally:
+            if made and not done:
                 self._remove_empty()
-            raise
 
     def _remove_empty(self) -> None:
         """Remove the file that was made for a ledger, unless somebody else uses it by now.
