@@ -92,6 +92,7 @@ AREAS = {
             "verification",
             _within("verification"),
             _tests(unit="verification certificates", agreement="forged_certificates"),
+            without="not no_certificates",
         ),
     ]
 }
