@@ -132,6 +132,8 @@ def run(plan: Plan, tell: Callable[[str], None] = print) -> list[Fate]:
     )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.path.insert(0, str(plan.source))  # and not what may be installed
+    ways = [str(plan.source), str(plan.root), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, ways))
     court = Court(plan, tell)
     status = pytest.main([*_options(plan), *map(str, plan.tests)], plugins=[court])
     if court.problem or len(court.fates) < len(plan.mutants):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.constraints import NO_LOWER, compile_release, violations
+from cellbounds.constraints import NO_LOWER, cells_behind, compile_release, violations
 
 COUNTIES = cb.Domain(
     {"county": ["A", "B", "C"], "sex": ["m", "f"]},
@@ -137,3 +137,42 @@ def test_open_and_closed_ends_of_rates():
         broken = violations(release, cb.Table(domain, counts), opened) != []
         assert broken is (counts not in inside)
     assert opened.about_sum.tolist() == [True, False, False, False, False]
+
+
+def test_coefficients_are_python_integers_where_they_are_large():
+    domain = cb.Domain({"x": ["a", "b"]})
+    for largest, kind in [(2**30, np.int64), (2**31 - 1, np.int64), (2**31, object)]:
+        release = cb.Release(domain, [cb.Linear(["x"], [largest, 1], lower=1)])
+        assert compile_release(release).coefficients.dtype == kind, largest
+    for digits, kind in [(2, np.int64), (8, np.int64), (10, object), (12, object)]:
+        text = ["0." + "3" * digits, "0." + "6" * (digits - 1) + "7"]
+        release = cb.Release(domain, [cb.Conditional(["x"], rates=text, rounding="nearest")])
+        assert compile_release(release).coefficients.dtype == kind, digits
+
+
+def test_groups_that_overlap_and_leave_levels_out():
+    groups = cb.Grouping("x", {"p": ["a", "b"], "q": ["b"]})  # as many members as levels
+    domain = cb.Domain({"x": ["a", "b", "c"]}, groupings={"some": groups})
+    behind = cells_behind(domain, ("some",))
+    assert behind.starts.tolist() == [0, 2, 3]
+    assert behind.cells.tolist() == [0, 1, 1]
+    assert behind.sums(np.array([5, 7, 100])).tolist() == [12, 7]
+    release = cb.Release(domain, [cb.Margin(["some"], [12, 7])])
+    assert violations(release, cb.Table(domain, [5, 7, 100])) == []
+    assert violations(release, cb.Table(domain, [5, 6, 1])) == ["[some]"]
+
+
+def test_sums_over_groups_of_different_sizes():
+    groups = cb.Grouping("x", {"p": ["a"], "q": ["b", "c"], "r": ["d"]})
+    domain = cb.Domain({"x": list("abcd")}, groupings={"some": groups})
+    behind = cells_behind(domain, ("some",))
+    assert behind.sums(np.array([1, 2, 3, 4])).tolist() == [1, 5, 4]
+    assert behind.size == 3
+
+
+def test_a_sum_that_cancels_is_named():
+    release = cb.Release(TWICE, [cb.Total(2), cb.Linear(["all"], [1, -1], equals=1)])
+    system = compile_release(release)
+    impossible = system.lower > system.upper
+    assert system.figure[impossible].tolist() == [0]
+    assert system.statement[impossible].tolist() == [1]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 import cellbounds as cb
@@ -15,6 +18,7 @@ from cellbounds.risk.policies import (
     chances,
     judge,
 )
+from cellbounds.risk.policies.places import touched_levels
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 MARGINS = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12]), cb.Margin(["col"], [2, 12])])
@@ -152,3 +156,144 @@ def test_a_verdict_says_whether_it_knows_the_true_counts():
     said = "judged without the true counts"
     assert said not in str(judge(MARGINS, TABLE, policy))
     assert said in str(judge(MARGINS, None, policy, independent=True))
+
+
+THREE = cb.Domain({"row": ["a", "b"], "col": ["x", "y", "z"]})
+
+
+def test_a_row_that_may_be_empty_gives_nothing_away():
+    rule = GroupDisclosure(responses=("col",), given=("row",), not_in=True)
+    hidden = [[0, None, None], [3, None, None]]
+    for said, outcome in [("<6", SAFE), ("2-6", UNSAFE)]:
+        figures = [cb.Margin(["row", "col"], hidden), cb.Margin(["row"], [said, 9])]
+        release = cb.Release(THREE, figures)
+        found = judge(release, None, policy_of(rule), independent=True)
+        assert [(one.labels, one.outcome) for one in found.cells] == [
+            (("a",), outcome),
+            (("b",), SAFE),
+        ]
+
+
+def test_what_nobody_can_be_in_is_no_news():
+    # Everybody in row a is in x: y is published as empty, in z nobody can be.
+    empty = [[False, False, True], [False, False, False]]
+    table = cb.Table(THREE, [[5, 0, 0], [4, 4, 4]], structural=empty)
+    rule = GroupDisclosure(responses=("col",), given=("row",))
+    found = judge(cb.publish(table, "[row,col]"), table, policy_of(rule))
+    assert [one.outcome for one in found.cells] == [UNSAFE, SAFE]
+    alone = [[False, True, True], [False, False, False]]
+    table = cb.Table(THREE, [[5, 0, 0], [4, 4, 4]], structural=alone)
+    found = judge(cb.publish(table, "[row,col]"), table, policy_of(rule))
+    assert [one.outcome for one in found.cells] == [SAFE, SAFE]
+
+
+def test_what_empties_a_level_is_blamed():
+    rule = GroupDisclosure(responses=("col",), given=("row",), not_in=True)
+    release = cb.Release(
+        THREE,
+        [
+            cb.Margin(["row", "col"], [[0, None, None], [">=1", None, None]]),
+            cb.Margin(["row"], [5, 9]),
+            cb.Margin(["col"], ["<9", "<9", "<9"]),
+        ],
+    )
+    table = cb.Table(THREE, [[0, 2, 3], [3, 3, 3]])
+    found = judge(release, table, policy_of(rule))
+    assert [one.labels for one in found.broken] == [("a",)]
+    assert found.blame(found.broken[0]) == ("[row,col]",)
+
+
+def test_chances_beside_a_small_cell():
+    # Who is alone in a, x leaves one person beside him: nobody there has a count of zero.
+    rule = PosteriorChance(at_most=0, probability="0.4")
+    assert judge(MARGINS, None, policy_of(rule), independent=True).verdict is SAFE
+    policy = policy_of(rule, respondent=True, respondent_at_most=1)
+    assert judge(MARGINS, None, policy, independent=True).verdict is SAFE
+    # Where he may be one of two, the other cell may be empty.
+    policy = policy_of(rule, respondent=True, respondent_at_most=2)
+    found = judge(MARGINS, None, policy, independent=True)
+    assert found.verdict is UNSAFE
+    with_table = policy_of(rule, respondent=True, respondent_at_most=1)
+    assert judge(MARGINS, TABLE, with_table).verdict is SAFE  # no true count is zero
+
+
+def test_rows_that_rates_say_are_empty():
+    domain = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
+    table = cb.Table(domain, [[0, 0], [5, 5]])
+    release = cb.publish(table, "[col|row]", "N")
+    found = judge(release, table, policy_of(ExactDisclosure()), over=["row"])
+    assert [one.labels for one in found.cells] == [("b",)]
+
+
+def test_overlapping_cells_are_alike_to_themselves_only():
+    groups = cb.Grouping("x", {"u": ["p", "q"], "v": ["q", "r"]})
+    domain = cb.Domain({"x": ["p", "q", "r"]}, groupings={"some": groups})
+    table = cb.Table(domain, [1, 1, 1])
+    policy = policy_of(SmallCounts(at_most=3, values=4), respondent=True)
+    found = judge(cb.Release(domain, [cb.Total(3)]), table, policy, over=["some"])
+    assert of_respondents(found) == [(("u",), ("u",), UNSAFE), (("v",), ("v",), UNSAFE)]
+    assert {one.evidence for one in found.cells if one.respondent} == {"3 attainable counts: 1-3"}
+
+
+def test_estimates_by_wilsons_interval(monkeypatch):
+    drawn = cb.Distribution(np.array([0, 1, 2]), np.array([0.3, 0.3, 0.4]))
+
+    class Estimated:
+        error, method, notes = None, "chains", ["connected: proven"]
+        monte_carlo = SimpleNamespace(effective_size=np.full((2, 2), 100.0), agreed=True)
+
+        def at(self, _):
+            return drawn
+
+    monkeypatch.setattr(chances, "posterior", lambda *_, **__: Estimated())
+    release = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12])])
+    # 0.3 of an effective 100 draws: from 0.2307 to 0.3798 at one-sided 95%.
+    for limit, outcome in [
+        ("0.23", UNSAFE),
+        ("0.24", UNDECIDED),
+        ("0.37", UNDECIDED),
+        ("0.38", SAFE),
+    ]:
+        rule = PosteriorChance(at_most=0, probability=limit, confidence="0.95")
+        found = judge(release, None, policy_of(rule), independent=True)
+        assert {one.outcome for one in found.cells} == {outcome}, limit
+    assert "from 0.2307 to 0.3798 at confidence" in found.cells[0].evidence
+    rule = PosteriorChance(at_most=0, probability="0.38")
+    assert judge(release, None, policy_of(rule), independent=True).verdict is UNDECIDED
+
+
+def test_rules_as_plain_values():
+    rules = [
+        (ExactDisclosure(of="zeros"), {"rule": "exact-disclosure", "of": "zeros"}),
+        (
+            PosteriorChance(at_most=2, probability="0.25"),
+            {
+                "rule": "posterior",
+                "at_most": 2,
+                "probability": "1/4",
+                "prior": "uniform",
+                "positive": False,
+            },
+        ),
+        (GroupDisclosure(), {"rule": "group-disclosure", "not_in": False}),
+    ]
+    for rule, plain in rules:
+        assert rule.to_dict() == plain
+
+
+def test_errors_name_the_policy_or_the_rule():
+    with pytest.raises(cb.InvalidInput, match=r"^the policy 'house' has no rule"):
+        policy_of()
+    with pytest.raises(cb.InvalidInput, match="positive"):
+        PosteriorChance(at_most=2, probability="0.5", positive=1)
+
+
+def test_how_long_it_took():
+    assert 0 <= judge(MARGINS, TABLE, policy_of(ExactDisclosure())).seconds < 600
+
+
+def test_a_place_that_names_a_variable_twice():
+    regions = cb.Grouping("county", {"North": ["A", "B"], "South": ["C"]})
+    domain = cb.Domain({"county": list("ABC")}, groupings={"region": regions})
+    found = touched_levels(domain, ["county", "region"], ["county", "region"], ["A", "North"])
+    assert [one.tolist() for one in found] == [[True, False, False], [True, False]]

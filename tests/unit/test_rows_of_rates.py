@@ -1,0 +1,88 @@
+"""One row of rates over the reals, and rows without a limit of N, worked out by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import cellbounds as cb
+from cellbounds.methods.conditional.continuous import RealRow
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+
+
+def row(low, high, *, low_open=(), high_open=(), lower=(), upper=(), least=0, most=None):
+    width = len(low)
+    return RealRow(
+        tuple(map(Fraction, low)),
+        tuple(map(Fraction, high)),
+        tuple(low_open) or (False,) * width,
+        tuple(high_open) or (False,) * width,
+        tuple(lower) or (0,) * width,
+        tuple(upper) or (None,) * width,
+        least,
+        most,
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "total", "allowed"),
+    [
+        (row([0, 0], [1, 1], least=3), 2, False),
+        (row([0, 0], [1, 1], least=3), 3, True),
+        (row([0, 0], [1, 1], most=3), 4, False),
+        (row([0, 0], [1, 1], lower=[3, 3]), 5, False),
+        (row([0, 0], [1, 1], lower=[3, 3]), 6, True),
+        (row([0, 0], [1, 1], upper=[2, 2]), 5, False),
+        (row([0, 0], [1, 1], upper=[2, 2]), 4, True),
+        (row([HALF, HALF], [1, 1]), 4, True),
+        (row([HALF, HALF], [1, 1], low_open=[True, False]), 4, False),
+        (row([HALF, HALF], [1, 1], low_open=[False, True]), 4, False),
+        (row([0, 0], [HALF, HALF], high_open=[True, False]), 4, False),
+        (row([0, 0], [HALF, HALF], high_open=[False, True]), 4, False),
+        (row([0, 0], [HALF, HALF]), 4, True),
+        (row([THIRD, 0], [THIRD, 1]), 4, True),
+        (row([THIRD, 0], [THIRD, 1], low_open=[True, False]), 4, False),
+        # A limit in counts is attained where the rate's end is not.
+        (row([HALF, HALF], [1, 1], low_open=[True, True], lower=[2, 2]), 4, False),
+        (row([0, HALF], [1, 1], low_open=[False, True], lower=[2, 3]), 5, True),
+    ],
+)
+def test_sums_that_reals_allow(made, total, allowed):
+    assert made.allows(Fraction(total)) is allowed
+
+
+def test_smallest_and_largest_sums():
+    assert row([0, 0], [HALF, 1], lower=[3, 0]).smallest_sum() == 6
+    assert row([0, 0], [0, 1], lower=[1, 0]).smallest_sum() is None
+    assert row([HALF, 0], [1, 1], lower=[0, 4]).smallest_sum() == 8
+    assert row([0, 0], [1, 1], least=5).smallest_sum() == 5
+    assert row([HALF, 0], [1, 1], upper=[3, None]).largest_sum() == 6
+    assert row([0, 0], [1, HALF], upper=[3, None]).largest_sum() == 6
+    assert row([0, 0], [1, 1], upper=[3, None]).largest_sum() is None
+    assert row([0, 0], [1, 1], upper=[3, 4]).largest_sum() == 7
+    assert row([0, 0], [1, 1], most=5).largest_sum() == 5
+
+
+DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
+WIDE = cb.Conditional(["col"], ["row"], rates=[["0.5", "0.5"], ["0.5", "0.5"]], eps="0.4")
+
+
+def test_a_lower_limit_of_n_and_rows_that_end():
+    limits = cb.Prior(["row"], upper={"a": 3, "b": 8})
+    rows = cb.attainable(cb.Release(DOMAIN, [WIDE, cb.Total(lower=10), limits]), over=["row"])
+    assert rows["a"] == {2, 3}
+    assert rows["b"] == {7, 8}
+
+
+def test_a_row_that_ends_beside_one_that_does_not():
+    limits = cb.Prior(["row"], upper={"a": 3})
+    found = cb.bounds(cb.Release(DOMAIN, [WIDE, limits]))
+    assert found["a", "x"] == (1, 2)
+    assert found["b", "x"][1] is cb.UNBOUNDED
+    empty = cb.Conditional(["col"], ["row"], rates=[[1, 0], [1, 0]], eps="0")
+    found = cb.bounds(cb.Release(DOMAIN, [empty, limits]))
+    assert found["a", "x"] == (1, 3)
+    assert (found["a", "y"], found["b", "y"]) == ((0, 0), (0, 0))
+    assert found["b", "x"] == (1, cb.UNBOUNDED)
