@@ -62,7 +62,7 @@ AREAS = {
             ),
             _tests(
                 unit="offsets_and_sums shortcuts grouped_rates_of_one_conditional conditional "
-                "bounds_answers inconsistent values",
+                "bounds_answers inconsistent values rows_of_rates",
                 agreement="conditional_against_bruteforce conditional_against_threephase "
                 "linear_against_linprog listed_rates",
             ),

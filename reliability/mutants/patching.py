@@ -94,6 +94,8 @@ class _Served(MetaPathFinder, Loader):
         exec(_compiled(self._tree, self._path), module.__dict__)
 
 
-def serve(name: str, path: Path, tree: ast.Module) -> None:
-    """From now on, import a module from this tree."""
-    sys.meta_path.insert(0, _Served(name, path, tree))
+def serve(name: str, path: Path, tree: ast.Module) -> MetaPathFinder:
+    """From now on, import a module from this tree; returns what does it."""
+    served = _Served(name, path, tree)
+    sys.meta_path.insert(0, served)
+    return served

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -291,8 +292,7 @@ class Court:
         root = self.plan.root
         forget([self.plan.source, root / "tests", *{test.parent for test in self.plan.tests}])
         module = ".".join(path.relative_to(self.plan.source).with_suffix("").parts)
-        serve(module, path, tree)
-        inner = _Again(names, self._limits())
+        inner = _Again(names, self._limits(), serve(module, path, tree))
         arguments = [str(root / name) for name in names]
         pytest.main([*_options(self.plan), *arguments], plugins=[inner])
         return inner.told
@@ -301,15 +301,21 @@ class Court:
 class _Again:
     """A plugin that runs collected tests in a given order, within their limits."""
 
-    def __init__(self, names: list[str], limits: dict[str, float]) -> None:
+    def __init__(self, names: list[str], limits: dict[str, float], served: MetaPathFinder) -> None:
         self.told: dict[str, Any] = {"failed": "the import"}
         self._names = names
         self._limits = limits
+        self._served = served
+
+    def pytest_collection(self) -> None:
+        """Come before pytest, which imports the files that it was given by itself."""
+        sys.meta_path.remove(self._served)
+        sys.meta_path.insert(0, self._served)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if not session.testsfailed:
             items = {item.nodeid: item for item in session.items}
-            order = [items[name] for name in self._names if name in items]
+            order = [items[name] for name in self._names]
             self.told = _examined(order, limits=self._limits)
         return True
 
@@ -387,6 +393,7 @@ class _Child:
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+        self._folder.chmod(0o755)  # some tests look at files as another user
         self._begun = time.monotonic()
         sys.stdout.flush()
         sys.stderr.flush()
