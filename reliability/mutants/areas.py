@@ -91,7 +91,9 @@ AREAS = {
         Area(
             "verification",
             _within("verification"),
-            _tests(unit="verification certificates", agreement="forged_certificates"),
+            _tests(
+                unit="verification certificates", agreement="forged_certificates proofs_by_rows"
+            ),
             without="not no_certificates",
         ),
     ]
