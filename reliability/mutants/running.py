@@ -326,7 +326,7 @@ def _examined(
     limits: dict[str, float] | None = None,
 ) -> dict[str, Any]:
     """Run tests in this process until one fails: who failed, seconds, and the lines of files."""
-    told: dict[str, Any] = {"failed": "", "seconds": {}, "lines": {}}
+    told: dict[str, Any] = {"failed": "", "seconds": {}, "lines": {}, "modules": []}
     if not items:
         return told
     reports = _Reports()
