@@ -41,8 +41,8 @@ QUICK = 0.2
 SLOWER = 3.0
 """A test may take this many times its clean processor time, and some seconds more."""
 
-WALL = 20.0
-"""Of elapsed time it may take this many times more: others use the machine too."""
+WALL = 600.0
+"""Seconds that it may wait besides: others use the machine too, and may stop this work."""
 
 MEMORY = 8 * 2**30
 """Address space that a mutant may take beyond what there is."""
@@ -336,7 +336,7 @@ def _examined(
             if limits is not None:
                 allowed = limits[item.nodeid]
                 signal.setitimer(signal.ITIMER_PROF, allowed)
-                signal.setitimer(signal.ITIMER_REAL, allowed * WALL)
+                signal.setitimer(signal.ITIMER_REAL, allowed + WALL)
             begun = time.process_time()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if reports.failed:
