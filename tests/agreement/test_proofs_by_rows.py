@@ -197,3 +197,81 @@ def test_sums_of_all_but_one():
                 sums = {a + b for a in sums for b in held if a + b <= window}
         assert {k for k in range(window + 1) if found >> k & 1} == sums
         assert found < 1 << (window + 1)
+
+
+@pytest.mark.parametrize("number", [-1, "3", True, 1.5, None, [3]])
+def test_sums_are_whole_numbers(number):
+    made = json.loads(json.dumps(cb.bounds(RELEASES["rounded"]).certificate()))
+    for place in (0, 2):
+        wrong = copy.deepcopy(made)
+        wrong["rows"][0]["sums"][0][0][place] = number
+        with pytest.raises(cb.InvalidInput, match="rows"):
+            verified(wrong)
+    for key in ("statement", "row"):
+        wrong = copy.deepcopy(made)
+        wrong["cells"][0]["lower"]["proof"][key] = number
+        with pytest.raises(cb.InvalidInput, match=key):
+            verified(wrong)
+    if number is not None and number != -1:
+        wrong = copy.deepcopy(made)
+        wrong["cells"][0]["lower"]["attained"] = number
+        with pytest.raises(cb.InvalidInput, match="attained"):
+            verified(wrong)
+
+
+def test_a_proof_says_nothing_else():
+    made = json.loads(json.dumps(cb.bounds(RELEASES["rounded"]).certificate()))
+    for proof in (
+        {"kind": "unbounded"},
+        {"kind": "unbounded", "ray": [], "why": "so"},
+        {"kind": "rows", "statement": 0, "row": 0},
+        {"kind": "nonnegative", "why": "so"},
+        {"kind": "method"},
+    ):
+        wrong = copy.deepcopy(made)
+        wrong["cells"][0]["upper"]["proof"] = proof
+        with pytest.raises(cb.InvalidInput):
+            verified(wrong)
+
+
+def test_claims_that_no_time_is_left_for_are_counted():
+    margins = [cb.Margin(["row"], ["4-6", 7]), cb.Margin(["col"], ["3-5", "<9"])]
+    made = json.loads(json.dumps(cb.bounds(cb.Release(ROWS, margins)).certificate()))
+    claims = 0
+    for bound, sign in bounds_of(made):
+        if sign < 0 or bound["proven"] > 0:
+            bound["proof"] = {"kind": "method", "text": "sworn"}
+            claims += 1
+    late = cb.verify_certificate(made, seconds=1e-9)
+    assert (late.not_reproved, late.reproved, late.settled) == (claims, 0, False)
+    assert len(late.unsettled) == claims
+    found = cb.verify_certificate(made, seconds=60)
+    assert (found.not_reproved, found.reproved, found.settled) == (0, claims, True)
+
+
+def test_no_bound_needs_a_ray():
+    release = cb.Release(ROWS, [NEAREST])
+    made = json.loads(json.dumps(cb.bounds(release).certificate()))
+    assert verified(made).settled
+    endless = [bound for bound, _ in bounds_of(made) if bound["proven"] is None]
+    assert len(endless) == 4
+    for bound in endless:
+        bound["proof"] = {"kind": "method", "text": "sworn"}
+    found = verified(made)
+    assert (found.not_reproved, found.settled) == (4, False)
+
+
+def test_rows_that_share_people():
+    groups = cb.Grouping("x", {"u": ["p", "q"], "v": ["q", "r"]})
+    domain = cb.Domain({"x": ["p", "q", "r"], "col": ["y", "z"]}, groupings={"some": groups})
+    half = cb.Conditional(["col"], ["some"], rates=[["0.5", "0.5"], ["0.3", "0.7"]], eps="0.1")
+    limits = cb.Prior(["x", "col"], upper=3)
+    release = cb.Release(domain, [half, limits])
+    made = json.loads(json.dumps(cb.bounds(release, over=["some", "col"]).certificate()))
+    assert verified(made).settled
+    for place, (bound, sign) in enumerate(bounds_of(made)):
+        wrong = copy.deepcopy(made)
+        claim, _ = list(bounds_of(wrong))[place]
+        claim |= {"proven": bound["proven"] + sign, "attained": None, "witness": None}
+        wrong |= {"evidence": "outer"}
+        assert not verified(wrong).settled
