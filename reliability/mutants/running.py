@@ -404,6 +404,7 @@ class _Child:
     def _work(self, work: Callable[[], Any]) -> None:
         try:
             os.setsid()
+            _stay_nice()
             nothing = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(nothing, descriptor)
@@ -437,6 +438,12 @@ class _Child:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)  # what it may have started
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _stay_nice() -> None:
+    """Let the niceness of this process count, though it has a session of its own."""
+    with suppress(OSError):  # not every system schedules by sessions
+        Path("/proc/self/autogroup").write_text(str(os.nice(0)))
 
 
 def _told(work: Callable[[], Any]) -> dict[str, Any]:

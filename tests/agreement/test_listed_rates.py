@@ -100,3 +100,5 @@ def test_a_list_for_one_part_and_a_range_for_the_other(lower):
     found = cb.attainable(release)
     for labels, counts in zip(domain.cells(), attained(release, 8), strict=True):
         assert found[labels] == counts, labels
+    sums = {a + b for a in (0, 3) for b in (lower, lower + 1) if 2 <= a + b <= 6}
+    assert cb.attainable(release, over=["col"])["x"] == sums

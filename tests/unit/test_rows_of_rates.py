@@ -123,7 +123,7 @@ def test_listed_sums_of_a_row_below_its_first():
     nearest = cb.Conditional(
         ["col"], ["row"], rates=[["0.3", "0.7"], ["0.5", "0.5"]], rounding="nearest"
     )
-    listed = cb.Prior(["row"], values={"a": [1, 2, 3, 4, 7]})
+    listed = cb.Prior(["row"], values={"a": [0, 1, 2, 3, 4, 7]})
     rows = cb.attainable(cb.Release(DOMAIN, [nearest, cb.Total(17), listed]), over=["row"])
     assert rows["a"] == {3, 7}
     assert rows["b"] == {14, 10}
