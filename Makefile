@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := src/cellbounds/papers/data/delinquent.csv
 
-.PHONY: demo test test-long check lint bench bench-quick mutants clean
+.PHONY: demo test test-long check lint bench bench-quick fuzz faults mutants clean
 
 demo: .venv/.base
 	@echo '$$ cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent'
@@ -28,6 +28,15 @@ bench: .venv/.bench
 bench-quick: .venv/.bench
 	$(BIN)/python -m benchmarks --quick -o build/benchmarks
 
+# Malformed inputs for every command, each under limits of memory and time.
+fuzz: .venv/.test
+	$(BIN)/python -m reliability.fuzz --inputs $(or $(INPUTS),10000) --seed $(or $(SEED),1)
+
+# Kills, full disks, wrong clocks, races; about a quarter of an hour. Needs Linux and a C compiler.
+faults: .venv/.test
+	$(BIN)/python -m reliability.faults --seed $(or $(SEED),1)
+
+# Faults put into what decides, and the tests that notice; AREA=ledger for one area. Hours.
 mutants: .venv/.test
 	$(BIN)/python -m reliability.mutants $(if $(AREA),--area $(AREA))
 

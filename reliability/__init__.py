@@ -1,1 +1,1 @@
-"""What keeps the library reliable: machinery that breaks it on purpose and counts what holds."""
+"""The machinery that tries to break the program: malformed inputs, faults, mutants."""

@@ -94,9 +94,10 @@ def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> N
             with os.fdopen(file, "wb") as stream:
                 stream.write(raw)
                 stream.flush()
-                if before is not None:
-                    temporary.chmod(before)
                 temporary.replace(target)
+                # Not before: what is unfinished is for its owner only, whatever becomes of it.
+                if before is not None:
+                    target.chmod(before)
     except OSError as problem:
         raise InvalidInput(f"{path} cannot be written: {problem.strerror}") from None
 
@@ -155,7 +156,8 @@ def _cache() -> Path:
 @contextlib.contextmanager
 def _unfinished(target: Path) -> Iterator[Path]:
     """The path of something to be made beside a target; removed if it is still there after."""
-    temporary = target.absolute().with_name(f".{target.name}.{secrets.token_hex(4)}{MARK}")
+    # "/" has no name.
+    temporary = target.absolute().parent / f".{target.name}.{secrets.token_hex(4)}{MARK}"
     _UNFINISHED.add(temporary)
     try:
         yield temporary

@@ -56,8 +56,8 @@ def bounds(
     kind
         ``"sharp"``: attained by tables of counts. ``"linear"``: of the linear relaxation, in exact
         fractions; a list of possible counts is relaxed to all between the smallest and the largest
-        of those that other bounds on the same count, and N, allow. ``"improved"``, ``"improved-verbal"``: document 000's closed forms for exact
-        rates.
+        of those that other bounds on the same count, and N, allow. ``"improved"``,
+        ``"improved-verbal"``: document 000's closed forms for exact rates.
     over
         Ask about this margin instead of the cells; axes in the order given.
     cells

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "html_table", "label_keys", "legible", "one_line"]
+__all__ = ["aligned", "column_names", "html_table", "label_keys", "legible", "one_line"]
 
 WIDEST = 160
 """Longer cells of aligned text are cut where one of them would widen every line."""
@@ -17,6 +17,8 @@ LONGEST, LONGEST_VALUE, LONGEST_WORD = 1200, 80, 300
 
 _QUOTED = re.compile(r"""(?<!\w)(['"])(.*?)\1(?!\w)""")
 _WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+_NUMBER = re.compile(r"\s*[-+]?[0-9][0-9.,' \u00a0]*\s*")
 
 _JOINERS = "\u200c\u200d"
 """Invisible, but parts of words in some scripts, and of emoji."""
@@ -55,6 +57,19 @@ def aligned(
 
 def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def column_names(names: Sequence[str]) -> str:
+    """The columns of a file in a message: numbers are not shown.
+
+    If the first line holds no names after all, they are counts.
+
+    Examples
+    --------
+    >>> print(column_names(["county", "Low", "15"]))
+    'county', 'Low', a number
+    """
+    return ", ".join("a number" if _NUMBER.fullmatch(name) else repr(name) for name in names)
 
 
 def legible(text: str) -> str:

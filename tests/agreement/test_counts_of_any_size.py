@@ -288,22 +288,23 @@ def test_contradictions_are_seen_or_refused(kind, size):
     assert not answered(lambda: cb.count_tables(release))
 
 
-@given(sizes(), sizes())
-def test_tables(one, other):
+@given(sizes(), sizes(), st.sampled_from(["[a]", "[a,b]~5", "[b|a]", "[b|a]@2", "[a]<5"]))
+@settings(max_examples=12)
+def test_tables(one, other, said):
     table = cb.Table(SQUARE, [[one, other], [1, 0]])
     assert table.total == one + other + 1
     assert table.margin("a").counts.tolist() == [one + other, 1]
     assert table.margin("b").counts.tolist() == [one + 1, other]
     assert table.merge("b", {"xy": ["x", "y"]}).counts.tolist() == [[one + other], [1]]
-    for said in ("[a]", "[a,b]~5", "[b|a]", "[b|a]@2", "[a]<5"):
-        release = cb.publish(table, said)
-        assert answered(lambda release=release: cb.violations(release, table)) in ([], None)
-        answered(lambda release=release: cb.audit(table, release, seconds=5))
+    release = cb.publish(table, said)
+    assert answered(lambda: cb.violations(release, table)) in ([], None)
+    answered(lambda: cb.audit(table, release, seconds=2))
 
 
 def test_a_bound_beside_a_cell_without_one():
-    """What has a limit is not cut off where what has none is."""
-    release = Release(PAIR, [Prior(["b"], upper={"x": 3_000_000})])
+    """What has a limit is not cut off where what has none is; no double is this odd number."""
+    most = 2**53 + 1
+    release = Release(PAIR, [Prior(["b"], upper={"x": most})])
     found = cb.bounds(release, seconds=20)
-    assert found["x", "x"] == (0, 3_000_000)
-    assert found.witness("x", "x", at="upper")["x", "x"] == 3_000_000
+    assert found["x", "x"] == (0, most)
+    assert found.witness("x", "x", at="upper")["x", "x"] == most

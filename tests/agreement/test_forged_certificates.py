@@ -10,13 +10,17 @@ from __future__ import annotations
 import copy
 import json
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
+from cellbounds.verification import rows
+from cellbounds.verification.reading import read_statement
+from cellbounds.verification.space import Space
 from listing import listed, sums
-from mixtures import cases, margin_cases
+from mixtures import Case, cases, margin_cases
 from strategies import releases
 
 SIDES = ("lower", "upper")
@@ -248,6 +252,44 @@ def test_rates(release, data):
     if total is None or total > 14 or release.domain.size > 9:
         return
     check(release, release.domain.names, total, data, 6)
+
+
+DOMAIN = cb.Domain({"a": ["a0"], "b": ["b0", "b1"]})
+SPLIT = Case(
+    cb.Release(DOMAIN, [cb.Conditional(["a"], rates=["1"]), cb.Total(7)]),
+    np.array([[3, 4]]),
+    7,
+    ("a", "b"),
+)
+"""Fewer sums are tried than the one row has people, and nothing limits the parts of its column."""
+
+
+@settings(max_examples=SHARE)
+@given(
+    cases(kinds=("rates", "rates", "loose", "prior"), spoil=False),
+    st.sampled_from([2, 4, 8, 16, 32]),
+    st.sampled_from([1, 2, 8]),
+    st.sampled_from([1, 3, 1 << 20]),
+)
+@example(SPLIT, 4, 1, 1)
+def test_rows_prove_nothing_false_where_work_ends_early(case, work, chunk, block):
+    """As if sums were many: what is not tried counts as possible."""
+    tables = listed(case.release, case.largest)
+    values = sums(case.release, tables, case.over)
+    said = json.loads(json.dumps(case.release.to_dict()))
+    space = Space(said["domain"], said.get("groupings", {}))
+    statements = [read_statement(one, place, space) for place, one in enumerate(said["statements"])]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("WORK", work), ("CHUNK", chunk), ("BLOCK", block), ("WIDE", 2)):
+            patch.setattr(rows, name, value)
+        for found in rows.proofs_by_rows(space, statements).values():
+            for figure in range(values.shape[1]):
+                seen, cells = values[:, figure], space.behind(case.over).of(figure)
+                for proven in range(-1, case.largest + 2):
+                    if found.proves(cells, "lower", proven):
+                        assert (seen >= proven).all()
+                    if found.proves(cells, "upper", proven):
+                        assert (seen <= proven).all()
 
 
 @pytest.mark.parametrize("digits", [2, 3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from servers import Server, binaries
+from reliability.faults.servers import Server, binaries
 
 
 @pytest.fixture(scope="session")

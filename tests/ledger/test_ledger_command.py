@@ -147,6 +147,8 @@ def test_policy_is_shown_and_changed(run, opened, table, tmp_path):
     wide.write_text(WIDE, encoding="utf-8")
     _, out, _ = run("ledger", "policy", opened)
     assert out.startswith("policy small-counts")
+    _, out, _ = run("ledger", "policy", opened, "--format", "json")
+    assert json.loads(out)["name"] == "small-counts"
     run("ledger", "commit", opened, RATES, "--table", table, "--why", "x")
     code, out, _ = run(
         "ledger", "policy", opened, "--policy", wide, "--table", table, "--why", "new law"

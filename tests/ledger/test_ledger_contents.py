@@ -89,7 +89,8 @@ def test_a_malformed_entry_is_refused_by_its_number(run, place, number, change):
     ):
         code, out, err = run("ledger", *arguments)
         assert (code, out) == (2, "")
-        assert err.startswith(f"error: entry {number} is linked") and err.count("\n") == 1
+        said = [line for line in err.splitlines() if not line.startswith("cellbounds: ")]
+        assert len(said) == 1 and said[0].startswith(f"error: entry {number} is linked")
     assert run("ledger", "verify", place)[0] == 1
 
 

@@ -1,14 +1,14 @@
-"""Faults: killed processes, races, full disks, locks, damage, other schemas. Nothing is lost."""
+"""Faults: locks, damage, other schemas, servers that go away. Nothing is lost.
+
+Killed processes, races and full disks are in tests/reliability.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -27,50 +27,6 @@ TABLE = cb.Table(
     cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]}), [[1, 9], [20, 30]]
 )
 RATES, ROWS = "[education|county]@1", "[county]"
-
-
-def crashing(*arguments):
-    script = Path(__file__).with_name("crashing.py")
-    done = subprocess.run(
-        [sys.executable, str(script), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_a_killed_commit_leaves_the_whole_entry_or_none(place):
-    found = crashing("dying", place, 200 if LONG else 12, random.randrange(10**6) if LONG else 5)
-    assert found["problems"] == []
-    counts = found["counts"]
-    assert counts["killed"] >= (400 if LONG else 20)
-    assert counts["none"] > 0
-    assert counts["whole"] > 0
-    assert counts["rounds"] > 0  # every mark of a commit was tried
-
-
-@pytest.mark.parametrize("pair", [0, 1])
-def test_eight_at_once_never_commit_an_unsafe_pair(place, pair):
-    for _ in range(10 if LONG else 1):
-        joint = f"{place}{'' if '://' in place else '.'}{random.randrange(10**9)}"
-        found = crashing("racing", joint, 8, pair)
-        assert found["intact"]
-        assert found["verdict"] == "safe"
-        (released,) = found["released"]
-        assert all(code == (0 if said == released else 1) for said, code in found["codes"])
-        assert found["entries"] == 2  # who is not the first to release it is told so
-
-
-def test_a_full_disk_loses_nothing(tmp_path):
-    found = crashing("filling", tmp_path / "full.ledger")
-    assert "room" in found["said"]
-    assert "Nothing was written" in found["said"]
-    assert found["same"]
-    assert found["again"] == 2
-    assert found["intact"]
 
 
 @pytest.fixture

@@ -191,14 +191,16 @@ def test_replaced_tables_of_a_killed_process_come_back(tmp_path):
     tables.write(folder)
     before = {path.name: path.read_text() for path in folder.iterdir()}
     setting = (
-        "plain = Path.rename\n"
+        "plain = Path.replace\n"
         "last = Path(sys.argv[1], 'README.md')\n"
-        "Path.rename = lambda path, to: killed() if to == last else plain(path, to)\n"
+        "Path.replace = lambda path, to: killed() if to == last else plain(path, to)\n"
         "release = cb.publish(cb.example_table('delinquent'), '[county]')\n"
         "cb.synthesize(release, rng=2).write(sys.argv[1], overwrite=True)"
     )
     killed_while(setting, folder)
-    assert {path.name for path in folder.iterdir()} != set(before)
+    mixed = {path.name: path.read_text() for path in folder.iterdir()}
+    assert set(mixed) == set(before)  # each of them is there, old or new
+    assert mixed != before
     with pytest.raises(cb.InvalidInput, match="already"):
         tables.write(folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == before
@@ -254,4 +256,5 @@ def test_files_are_never_seen_with_a_wider_mode(tmp_path, monkeypatch, write):
     finally:
         os.umask(before)
     assert opened == [0o600, 0o600]
-    assert seen == [0o600, 0o640]  # whoever chose a mode for a file keeps it
+    assert seen == [0o600, 0o600]
+    assert mode_of(tmp_path / "new") == 0o640  # whoever chose a mode for a file keeps it

@@ -1,4 +1,4 @@
-"""Linear bounds of tables with hidden cells: exact and quick, and what is proven if time is short."""
+"""Linear bounds of tables with hidden cells: exact, and what is proven if time is short."""
 
 from __future__ import annotations
 

@@ -316,14 +316,14 @@ def test_a_failed_move_leaves_everything_as_it_was(tmp_path, monkeypatch):
     made = synthesize(MARGINS, copies=2, rng=1)
     made.write(folder)
     before = {path.name: path.read_text() for path in folder.iterdir()}
-    rename = Path.rename
+    replace = Path.replace
 
     def full(self, target):
         if Path(target) == folder / "README.md" and not self.parent.name.endswith("replaced"):
             raise OSError(28, "No space left on device")
-        return rename(self, target)
+        return replace(self, target)
 
-    monkeypatch.setattr(Path, "rename", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(InvalidInput, match=r"No space left on device; nothing was changed"):
         synthesize(MARGINS, copies=2, rng=2).write(folder, overwrite=True)
     assert {path.name: path.read_text() for path in folder.iterdir()} == before

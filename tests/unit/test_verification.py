@@ -728,8 +728,8 @@ def test_what_is_malformed_is_refused(good, name):
         ("[]", "the certificate is a list"),
         ('{"format": 1, "format": 2}', "'format' twice"),
         ('{"format": NaN}', "NaN"),
-        ("[" * 100_000, "not JSON"),
-        ("1" * 5000, "not JSON"),
+        ("[" * 100_000, "nested more than 64 deep"),
+        ("1" * 5000, "more than 1000 digits"),
         (b"\xff\xfe", "not JSON"),
     ],
 )

@@ -10,6 +10,7 @@ from cellbounds.cli.ledger_options import (
     CODES,
     check_written,
     independent_option,
+    json_text,
     output_option,
     owned_options,
     place_argument,
@@ -58,7 +59,9 @@ def policy(
     check_written(output, place, options["tables"], policy)
     with working(place, options) as (book, how):
         if policy is None and independent is None and not protect:
-            write_text(f"{book.state().policy}\n", output)
+            shown = book.state().policy
+            text = json_text(shown.to_dict()) if style == "json" else f"{shown}\n"
+            write_text(text, output, style)
             return SAFE
         margins = [names_of(one, "--protect") or () for one in protect]
         answer = book.set_policy(

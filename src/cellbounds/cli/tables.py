@@ -279,7 +279,8 @@ def synthesize(
         owned = read_owned(source, options) if release else None
         given |= {"progress": progress.step, "executor": executor}
         if digits is None:
-            made = make(_release(source, release, options), **given)
+            published = None if owned is None else combine(owned, release, options)
+            made = make(published or _release(source, release, options), **given)
         elif owned is None:
             raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
         else:

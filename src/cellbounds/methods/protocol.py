@@ -114,8 +114,9 @@ class ExactWork:
         """Lower and upper bounds in the shape of the cells asked for."""
         raise NotImplementedError
 
-    def attained(self) -> None:
-        """Every bound is attained."""
+    def attained(self) -> Arrays | None:
+        """None: every bound is attained, or none can be."""
+        return None
 
     def possible(self) -> bool:
         """There is a table: these methods find out at once."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cellbounds.errors import InvalidInput
+from cellbounds.text import column_names
 
 __all__ = ["MISSING", "Asked", "asked_of"]
 
@@ -68,7 +69,7 @@ def asked_of(
     _check_weight(where, header, weight, rounded=rounded, count=count)
     if count is not None and count not in header:
         raise InvalidInput(
-            f"{where}: no column {count!r} among {_listed(header)}; name the column "
+            f"{where}: no column {count!r} among {column_names(header)}; name the column "
             "of counts with count=... (--count), or count=None (--records) if lines are records"
         )
     amount = weight if count is None else count
@@ -97,7 +98,7 @@ def _chosen(where: str, names: list[str], variables: Sequence[str] | None) -> li
     for name in variables:
         if name not in names:
             raise InvalidInput(
-                f"{where}: unknown variable {name!r}; the columns are {_listed(names)}"
+                f"{where}: unknown variable {name!r}; the columns are {column_names(names)}"
             )
         if list(variables).count(name) > 1:
             raise InvalidInput(f"variable {name!r} is named twice; name it once")
@@ -135,10 +136,6 @@ def _check_weight(
         )
     if weight not in header:
         raise InvalidInput(
-            f"{where}: no column {weight!r} among {_listed(header)}; name the column of weights "
-            "with weight=... (--weight)"
+            f"{where}: no column {weight!r} among {column_names(header)}; name the column of "
+            "weights with weight=... (--weight)"
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))

@@ -11,6 +11,7 @@ import numpy as np
 from cellbounds.domain import Domain, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.table_reading import read_csv_rows
+from cellbounds.text import column_names
 
 __all__ = ["column_from_csv", "columns_of", "figure_column", "rates_from_csv"]
 
@@ -51,7 +52,7 @@ def _wide_cells(
     levels = [str(level) for level in margin.levels(responses[0])]
     if len(responses) != 1 or set(header) != {*given, *levels}:
         raise InvalidInput(
-            f"{path}: columns {', '.join(map(repr, header))}; it needs "
+            f"{path}: columns {column_names(header)}; it needs "
             f"{', '.join(map(repr, margin.names))} and 'rate', or, for one response, the givens "
             "and a column for each of its levels"
         )
@@ -68,7 +69,7 @@ def column_from_csv(path: Path, margin: Domain, column: str) -> dict[tuple[Label
     header, rows = read_csv_rows(path)
     for name in [*margin.names, column]:
         if name not in header:
-            raise InvalidInput(f"{path}: no column {name!r} among {', '.join(map(repr, header))}")
+            raise InvalidInput(f"{path}: no column {name!r} among {column_names(header)}")
     found: dict[tuple[Label, ...], str] = {}
     for row in rows:
         labels = tuple(_same_text(margin, name, row[header.index(name)]) for name in margin.names)

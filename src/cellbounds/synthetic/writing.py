@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -164,7 +165,7 @@ def _write(target: Path, texts: Mapping[str, str]) -> None:
 
 def _replaced(target: Path) -> Path:
     """Where files are that are being replaced: kept, whatever happens."""
-    return target.with_name(f".{target.name}.{REPLACED}")
+    return target.parent / f".{target.name}.{REPLACED}"  # "/" has no name
 
 
 def _recover(target: Path) -> None:
@@ -172,8 +173,22 @@ def _recover(target: Path) -> None:
     remove_abandoned(target)
     if _replaced(target).is_dir() and target.is_dir() and not unfinished_beside(target):
         for path in _replaced(target).iterdir():
-            path.replace(target / path.name)
+            _bring_back(path, target / path.name)
         _replaced(target).rmdir()
+
+
+def _bring_back(kept: Path, place: Path) -> None:
+    """Put a file back where it was; where it still is, replacing it by itself does nothing."""
+    kept.replace(place)
+    kept.unlink(missing_ok=True)
+
+
+def _keep(place: Path, kept: Path) -> None:
+    """Keep a file under another name, and where it is: it is there whenever somebody looks."""
+    try:
+        os.link(place, kept)
+    except OSError:  # some file systems know no second names
+        place.rename(kept)
 
 
 def _move_into(target: Path, staged: Path, names: Sequence[str]) -> None:
@@ -184,8 +199,8 @@ def _move_into(target: Path, staged: Path, names: Sequence[str]) -> None:
     try:
         for name in names:
             if (target / name).exists():
-                (target / name).rename(replaced / name)
-            (staged / name).rename(target / name)
+                _keep(target / name, replaced / name)
+            (staged / name).replace(target / name)
         finished = True
     finally:
         if not finished:
@@ -196,10 +211,10 @@ def _move_into(target: Path, staged: Path, names: Sequence[str]) -> None:
 def _move_back(target: Path, staged: Path, names: Sequence[str]) -> None:
     replaced = _replaced(target.absolute())
     for name in names:
-        if not (staged / name).exists():
-            (target / name).unlink(missing_ok=True)
         if (replaced / name).exists():
-            (replaced / name).rename(target / name)
+            _bring_back(replaced / name, target / name)
+        elif not (staged / name).exists():
+            (target / name).unlink(missing_ok=True)
     # Files that could not be brought back stay where they are.
     if not any(replaced.iterdir()):
         replaced.rmdir()

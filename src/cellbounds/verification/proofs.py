@@ -15,7 +15,7 @@ import numpy as np
 from cellbounds.verification.certificate import Bound, Cell, Proof, Sparse
 from cellbounds.verification.plain import SAFE, IntArray, packed
 from cellbounds.verification.reach import Progression, covers, inside, numbers_of
-from cellbounds.verification.rows import RowProofs, proofs_by_rows
+from cellbounds.verification.rows import BLOCK, RowProofs, proofs_by_rows
 from cellbounds.verification.space import Space
 from cellbounds.verification.statements import Inequality, Statement
 
@@ -78,8 +78,9 @@ class Proofs:
         listed = numbers_of(proof.sums)
         if listed is None:
             return "the sums that could break it are too many to try"
-        possible = listed[inside(listed, found.admitted[proof.row])]
-        if found.reachable(proof.row, possible).any():
+        blocks = np.array_split(listed, len(listed) // BLOCK + 1)
+        admitted = found.admitted[proof.row]
+        if any(found.reachable(proof.row, one[inside(one, admitted)]).any() for one in blocks):
             return "the other rows can make up the rest of N at a sum that breaks it"
         return None
 

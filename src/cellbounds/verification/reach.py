@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cellbounds.verification.plain import IntArray, packed
+from cellbounds.verification.plain import SAFE, IntArray, packed
 
 __all__ = [
     "WORK",
@@ -21,6 +21,7 @@ __all__ = [
     "leaving_one_out",
     "numbers_of",
     "progressions",
+    "some_between",
 ]
 
 WORK = 1 << 24
@@ -80,6 +81,8 @@ def numbers_of(parts: Sequence[Progression]) -> IntArray | None:
         lists.append(range(first, last + 1, step))
     if sum(map(len, lists)) > WORK:
         return None
+    if lists and lists[-1][-1] < SAFE:
+        return np.concatenate([np.arange(one.start, one.stop, one.step) for one in lists])
     return packed([number for listed in lists for number in listed])
 
 
@@ -125,3 +128,14 @@ def _added(bits: int, parts: Sequence[Progression], window: int) -> int:
             reached += more
         sums |= spread << first
     return sums & full
+
+
+def some_between(bits: int, window: int, lows: IntArray, highs: IntArray) -> IntArray:
+    """Whether some member of a set, from 0 to `window`, lies between each two numbers."""
+    raw = np.frombuffer(bits.to_bytes(window // 8 + 1, "little"), dtype=np.uint8)
+    top = np.clip(highs, -1, window).astype(np.int64)
+    bottom = np.clip(lows, 0, window + 1).astype(np.int64)
+    if (bottom >= top).all():
+        return np.asarray((bottom == top) & (raw[top >> 3] >> (top & 7) & 1 == 1))
+    before = np.concatenate([[0], np.cumsum(np.unpackbits(raw, bitorder="little"))])
+    return np.asarray(before[top + 1] > before[np.minimum(bottom, top + 1)])

@@ -132,18 +132,7 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
         found = _RANGE.fullmatch(entry) if len(entry) <= 1000 else None
         if found is None:
             raise InvalidInput(f"{where} is a text that is no range; write '<5', '>=11' or '3-7'")
-        least: int
-        most: int | None
-        if found[3] is not None:
-            least, most = int(found[3]), int(found[4])
-        else:
-            limit = int(found[2])
-            least, most = {
-                "<": (0, limit - 1),
-                "<=": (0, limit),
-                ">": (limit + 1, None),
-                ">=": (limit, None),
-            }[found[1]]
+        least, most = _range(found)
         if most is not None and most < least:
             raise InvalidInput(f"{where} is a range that no count fits; its ends must ascend")
         return least, most
@@ -157,6 +146,19 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
     least = math.floor(low) + 1 if low_open else math.ceil(low)
     most = math.ceil(high) - 1 if high_open else math.floor(high)
     return max(0, least), most
+
+
+def _range(found: re.Match[str]) -> tuple[int, int | None]:
+    """The ends of a range that is written as text."""
+    if found[3] is not None:
+        return int(found[3]), int(found[4])
+    limit = int(found[2])
+    return {
+        "<": (0, limit - 1),
+        "<=": (0, limit),
+        ">": (limit + 1, None),
+        ">=": (limit, None),
+    }[found[1]]
 
 
 def _prior(given: object, where: str, space: Space) -> Sums:

@@ -22,14 +22,30 @@ from functools import cached_property
 import numpy as np
 
 from cellbounds.verification.plain import SAFE, IntArray, packed
-from cellbounds.verification.reach import WORK, Progression, inside, leaving_one_out, progressions
+from cellbounds.verification.reach import (
+    WORK,
+    Progression,
+    inside,
+    leaving_one_out,
+    progressions,
+    some_between,
+)
 from cellbounds.verification.space import Space
 from cellbounds.verification.statements import Rates, Statement, Sums
 
-__all__ = ["RowProofs", "proofs_by_rows"]
+__all__ = ["BLOCK", "RowProofs", "proofs_by_rows"]
 
 CHUNK = 1 << 10
 """Sums of a row that are tried at first, and twice as many each time after that."""
+
+BLOCK = 1 << 20
+"""Counts that are worked out at once, at most."""
+
+ROOM, TIME = 1 << 30, 1 << 41
+"""Bits of all sets of sums together, and bits that are moved to make them, at most."""
+
+WIDE = 32
+"""How much longer Python integers take than those of a machine word."""
 
 
 def proofs_by_rows(space: Space, statements: Sequence[Statement]) -> dict[int, RowProofs]:
@@ -138,10 +154,17 @@ class Row:
             fixed = [low for low, high in zip(lows, highs, strict=True) if low == high]
         return math.lcm(*(rate.denominator for rate in fixed))
 
+    def is_wide(self, largest: int) -> bool:
+        """Whether sums up to some number need Python integers."""
+        return (largest + 1) * self._largest * len(self.columns) >= SAFE
+
+    def most_tried(self, largest: int) -> int:
+        """How many sums, up to some number, are tried at most."""
+        return WORK // len(self.columns) // (WIDE if self.is_wide(largest) else 1)
+
     def ends(self, sums: IntArray) -> tuple[IntArray, IntArray]:
         """The least and the most of each column (first axis) for each sum of the row."""
-        largest = (int(sums.max(initial=0)) + 1) * self._largest * len(self.columns)
-        wide = sums if largest < SAFE else sums.astype(object)
+        wide = sums.astype(object) if self.is_wide(int(sums.max(initial=0))) else sums
         over, under = (wide * numerator for numerator, _ in (self._low, self._high))
         # An open end leaves out a count that would lie on it.
         low = np.where(self._low_open, over // self._low[1] + 1, -(-over // self._low[1]))
@@ -259,15 +282,14 @@ class RowProofs:
             return ()
         first = start = row.least // row.step
         flags = np.zeros(0, dtype=bool)
-        end = start + WORK // max(1, len(row.columns))
-        if most is not None:
-            end = min(end, most // row.step + 1)
-        size = CHUNK
+        end = start + WORK if most is None else min(start + WORK, most // row.step + 1)
+        end = min(end, start + row.most_tried(end * row.step))
+        size, largest = CHUNK, max(CHUNK, BLOCK // len(row.columns))
         while first < end:
             last = min(end, first + size)
             flags = np.concatenate([flags, row.admissible(_multiples(first, last, row.step))])
             settled = flags[first - start :].all() and first > start
-            first, size = last, size * 2
+            first, size = last, min(size * 2, largest)
             if settled:
                 break
         complete = most is not None and first > most // row.step
@@ -302,7 +324,10 @@ class RowProofs:
             for parts, least in zip(self.admitted, leasts, strict=True)
             if parts[-1][2] == 1 and (parts[-1][1] is None or parts[-1][1] - least >= slack)
         )
-        window = min([slack, WORK, *reaches[1:2]])
+        # Sets of all rows together take so much memory, and so much time to add up.
+        rows, parts = len(leasts), sum(map(len, self.admitted))
+        room = min(WORK, ROOM // rows, TIME // (parts * rows.bit_length()))
+        window = min([slack, room, *reaches[1:2]])
         shifted = [
             [
                 (first - least, None if last is None else last - least, step)
@@ -331,11 +356,7 @@ class RowProofs:
             sums = sums.astype(object)
         top = most - taken - sums
         bottom = np.maximum(least - taken - sums, 0)
-        raw = np.frombuffer(sets[row].to_bytes(window // 8 + 1, "little"), dtype=np.uint8)
-        before = np.concatenate([[0], np.cumsum(np.unpackbits(raw, bitorder="little"))])
-        inner_top = np.clip(top, -1, window).astype(np.int64)
-        inner_bottom = np.clip(bottom, 0, window + 1).astype(np.int64)
-        some = before[inner_top + 1] > before[np.minimum(inner_bottom, inner_top + 1)]
+        some = some_between(sets[row], window, bottom, top)
         return np.asarray((top >= 0) & (some | (top > window)).astype(bool))
 
     def breaking(self, cells: IntArray, side: str, proven: int) -> IntArray | None:
@@ -355,9 +376,27 @@ class RowProofs:
             stop = cut
         else:
             start = cut if cut is not None else (stop or start)
-        if stop is None or (stop - start) * len(row.columns) > WORK:
+        if stop is None or stop - start > row.most_tried(stop * row.step):
             return None
-        sums = _multiples(start, max(start, stop), row.step)
+        size = max(1, BLOCK // len(row.columns))
+        found = [
+            self._beyond(row, split, side, proven, first, min(stop, first + size), parts)
+            for first in range(start, stop, size)
+        ]
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+    @staticmethod
+    def _beyond(
+        row: Row,
+        split: Split,
+        side: str,
+        proven: int,
+        start: int,
+        stop: int,
+        parts: Sequence[Progression],
+    ) -> IntArray:
+        """Which of some multiples of the step are admissible and could break a bound."""
+        sums = _multiples(start, stop, row.step)
         sums = sums[inside(sums, parts)]
         sums = sums[row.admissible(sums)]
         asked_low, asked_high, rest_low, rest_high = row.extremes(split, sums)

@@ -17,7 +17,7 @@ from cellbounds.methods.conditional.offsets import OffsetSet, bits_of
 from cellbounds.methods.conditional.problem import RowProblem
 from cellbounds.methods.conditional.shape import RowShapes
 
-__all__ = ["RowSums", "admissible_sums"]
+__all__ = ["RowSums", "admissible_sums", "unreachable"]
 
 EFFORT = 1 << 30
 """Sums times columns that may be tested one by one."""
@@ -221,6 +221,8 @@ def _special_row(
         size, tail = bits.bit_length(), False
     elif step > 1:
         bits = _stretched(bits, step)
+    if not bits and not tail and problem.bare:
+        raise unreachable(problem)
     if not bits and not tail:
         raise _impossible(problem, row, room is not None and most is None)
     last = None
@@ -284,6 +286,15 @@ def _listed_sums(
         if inside:
             kept |= 1 << offset
     return kept
+
+
+def unreachable(problem: RowProblem) -> InconsistentRelease:
+    """What to say if the row sums that agree with the rates do not add to N."""
+    total = problem.facts.total.notation
+    return InconsistentRelease(
+        f"{total} cannot be reached: no combination of row sums that agree with "
+        f"{problem.facts.conditional.notation} adds to it"
+    )
 
 
 def _impossible(problem: RowProblem, row: int, by_total: bool = False) -> InconsistentRelease:

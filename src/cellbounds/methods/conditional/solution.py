@@ -9,7 +9,7 @@ import numpy as np
 
 from cellbounds.arrays import IntArray
 from cellbounds.errors import InconsistentRelease
-from cellbounds.methods.conditional.admissible import RowSums, admissible_sums
+from cellbounds.methods.conditional.admissible import RowSums, admissible_sums, unreachable
 from cellbounds.methods.conditional.evaluate import Evaluator
 from cellbounds.methods.conditional.feasible import feasible_sums
 from cellbounds.methods.conditional.offsets import OffsetSet
@@ -80,7 +80,7 @@ def _with_total(
         counts.append(1)
     feasible = feasible_sums(rows, counts, slack)[: len(sets)]
     if not all(feasible):
-        raise _unreachable(problem)
+        raise unreachable(problem)
     return feasible
 
 
@@ -104,7 +104,7 @@ def _without_total(
         least = 0 if others is None else max(problem.total_lower - others, 0)
         found = _members_from(one, least)
         if not found:
-            raise _unreachable(problem)
+            raise unreachable(problem)
         feasible.append(SumSet(found))
     return feasible
 
@@ -121,14 +121,6 @@ def _members_from(one: OffsetSet, least: int) -> list[Progression]:
             last = None if one.largest is None else one.start + one.largest
             found.append((one.start + offset, last, one.step))
     return found
-
-
-def _unreachable(problem: RowProblem) -> InconsistentRelease:
-    total = problem.facts.total.notation
-    return InconsistentRelease(
-        f"{total} cannot be reached: no combination of row sums that agree with "
-        f"{problem.facts.conditional.notation} adds to it"
-    )
 
 
 def _check_empty(problem: RowProblem) -> None:

@@ -52,7 +52,7 @@ class ExactProgram:
     """The relaxation of a problem; answers are fractions."""
 
     def __init__(self, problem: Problem, *, bounded: bool = False) -> None:
-        """Take a problem; `bounded` says that it has tables, and an end in every direction asked."""
+        """Take a problem; `bounded`: it has tables, and an end in every direction asked."""
         import highspy
 
         self._highspy = highspy

@@ -178,7 +178,7 @@ TOO_WIDE = (
 )
 
 
-def _propagate(problem: Problem, real: bool) -> tuple[IntArray, IntArray]:
+def _propagate(problem: Problem, real: bool = False) -> tuple[IntArray, IntArray]:
     """The shuttle: what each row leaves for each of its cells, until nothing moves."""
     lower, upper = problem.lower, problem.upper
     order, begins, found = problem.by_cell()

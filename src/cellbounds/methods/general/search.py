@@ -253,9 +253,7 @@ class Search:
         endless = np.isin(labels, labels[self.small.upper == NO_UPPER])
         if endless.all():
             return True
-        part = self.small.restricted(~endless)
-        solver = IntegerProgram(part)
-        found = solver.any_table(seconds)
+        found = IntegerProgram(self.small.restricted(~endless)).any_table(seconds)
         return found.cells is not None or not found.final
 
     def _add_if_near(self, cells: IntArray) -> bool:
