@@ -94,7 +94,6 @@ AREAS = {
             _tests(
                 unit="verification certificates", agreement="forged_certificates proofs_by_rows"
             ),
-            without="not no_certificates",
         ),
     ]
 }
