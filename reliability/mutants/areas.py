@@ -64,7 +64,7 @@ AREAS = {
                 unit="offsets_and_sums shortcuts grouped_rates_of_one_conditional conditional "
                 "bounds_answers inconsistent values rows_of_rates",
                 agreement="conditional_against_bruteforce conditional_against_threephase "
-                "linear_against_linprog",
+                "linear_against_linprog listed_rates",
             ),
             without="not cost_free_growth and not knowledge_about_parts_leaves "
             "and not large_counts_give",
@@ -74,7 +74,7 @@ AREAS = {
             # The wording of what was decided is no decision.
             _within("risk/policies", without="words"),
             _tests(
-                unit="judging policies risk",
+                unit="judging judging_in_detail policies risk",
                 agreement="verdicts_against_bruteforce",
             ),
         ),
@@ -82,8 +82,8 @@ AREAS = {
             "ledger",
             _within("ledger"),
             _tests(
-                unit="ledger_pages",
-                ledger="ledger_chain ledger_command ledger_faults ledger_stories ledger_use "
+                ledger="ledger_chain ledger_command ledger_contents ledger_guards "
+                "ledger_knowledge ledger_meanwhile ledger_repeats ledger_stories ledger_use "
                 "ledger_versions",
             ),
             without="not postgres",
@@ -91,7 +91,9 @@ AREAS = {
         Area(
             "verification",
             _within("verification"),
-            _tests(unit="verification certificates", sparse="huge_domains chosen_cells"),
+            _tests(
+                unit="verification certificates", agreement="forged_certificates proofs_by_rows"
+            ),
         ),
     ]
 }

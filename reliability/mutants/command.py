@@ -1,8 +1,9 @@
 """Put faults into what decides and count how many the tests notice.
 
-For each area a seeded sample of mutants is tried; survivors are printed, with a word where
-reliability/mutants/survivors.md does not explain them. The exit status is 1 where fewer than
---least percent were noticed or a survivor is not explained, and 0 otherwise.
+For each area a seeded sample of mutants is tried; survivors are printed with what
+reliability/mutants/survivors.md says of them. The exit status is 1 where fewer than --least percent
+were noticed of those that do not behave the same as the code, or a survivor is not explained, and 0
+otherwise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -23,6 +25,7 @@ from reliability.mutants.running import KILLED, SURVIVED, TIMEOUT, Fate, Plan, r
 
 __all__ = ["main", "sampled"]
 
+SAME = "same"
 SURVIVORS = Path(__file__).with_name("survivors.md")
 BUILD = REPOSITORY / "build" / "mutants"
 
@@ -90,20 +93,23 @@ def _keep(name: str, fates: Sequence[Fate], seed: int, among: int) -> None:
 
 def _report(name: str, fates: Sequence[Fate], least: float) -> bool:
     """Print what came of them; whether enough were noticed and the others are explained."""
-    explained = SURVIVORS.read_text() if SURVIVORS.exists() else ""
+    known = _explained(SURVIVORS.read_text("utf-8"))
     counts = Counter(one.outcome for one in fates)
+    survivors = [one for one in fates if one.outcome == SURVIVED]
+    same = sum(known.get(one.mutant.key) == SAME for one in survivors)
     noticed = counts[KILLED] + counts[TIMEOUT]
-    share = 100 * noticed / max(1, len(fates))
+    visible = max(1, len(fates) - same)
     print(
-        f"\n{name}: {noticed} of {len(fates)} noticed ({share:.1f}%): {counts[KILLED]} by a test, "
-        f"{counts[TIMEOUT]} by taking too long; {counts[SURVIVED]} survived"
+        f"\n{name}: {noticed} of {len(fates)} noticed ({100 * noticed / len(fates):.1f}%): "
+        f"{counts[KILLED]} by a test, {counts[TIMEOUT]} by taking too long; {len(survivors)} "
+        f"survived, {same} of them behave the same: {100 * noticed / visible:.1f}% of the rest"
     )
-    unexplained = 0
-    for one in sorted(fates, key=lambda fate: (fate.mutant.module, fate.mutant.first)):
-        if one.outcome == SURVIVED:
-            known = f"`{one.mutant.key}`" in explained
-            unexplained += not known
-            said = "" if known else " (not explained)"
-            why = f" ({one.by})" if one.by else ""
-            print(f"  {one.mutant.first} `{one.mutant.key}`{why}{said}")
-    return share >= least and not unexplained
+    for one in sorted(survivors, key=lambda fate: (fate.mutant.module, fate.mutant.first)):
+        said = known.get(one.mutant.key, "not explained")
+        print(f"  {said}: {one.mutant.first} `{one.mutant.key}` {one.by}")
+    return 100 * noticed >= least * visible and all(one.mutant.key in known for one in survivors)
+
+
+def _explained(text: str) -> dict[str, str]:
+    """Keys of survivors that are explained, with the word before each."""
+    return {key: word for word, key in re.findall(r"^- (\w+): `(.*?)`$", text, re.MULTILINE)}

@@ -41,8 +41,8 @@ QUICK = 0.2
 SLOWER = 3.0
 """A test may take this many times its clean processor time, and some seconds more."""
 
-WALL = 20.0
-"""Of elapsed time it may take this many times more: others use the machine too."""
+WALL = 600.0
+"""Seconds that it may wait besides: others use the machine too, and may stop this work."""
 
 MEMORY = 8 * 2**30
 """Address space that a mutant may take beyond what there is."""
@@ -326,7 +326,7 @@ def _examined(
     limits: dict[str, float] | None = None,
 ) -> dict[str, Any]:
     """Run tests in this process until one fails: who failed, seconds, and the lines of files."""
-    told: dict[str, Any] = {"failed": "", "seconds": {}, "lines": {}}
+    told: dict[str, Any] = {"failed": "", "seconds": {}, "lines": {}, "modules": []}
     if not items:
         return told
     reports = _Reports()
@@ -336,7 +336,7 @@ def _examined(
             if limits is not None:
                 allowed = limits[item.nodeid]
                 signal.setitimer(signal.ITIMER_PROF, allowed)
-                signal.setitimer(signal.ITIMER_REAL, allowed * WALL)
+                signal.setitimer(signal.ITIMER_REAL, allowed + WALL)
             begun = time.process_time()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if reports.failed:
@@ -404,6 +404,7 @@ class _Child:
     def _work(self, work: Callable[[], Any]) -> None:
         try:
             os.setsid()
+            _stay_nice()
             nothing = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(nothing, descriptor)
@@ -437,6 +438,12 @@ class _Child:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)  # what it may have started
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _stay_nice() -> None:
+    """Let the niceness of this process count, though it has a session of its own."""
+    with suppress(OSError):  # not every system schedules by sessions
+        Path("/proc/self/autogroup").write_text(str(os.nice(0)))
 
 
 def _told(work: Callable[[], Any]) -> dict[str, Any]:

@@ -62,3 +62,43 @@ def test_a_list_for_one_part_of_a_cell_and_limits_for_the_other(listed, upper):
         assert found[labels] == counts, labels
     sums = {a + b for a, b in itertools.product(listed, range(upper + 1)) if 2 <= a + b <= 6}
     assert cb.attainable(release, over=["col"])["x"] == sums
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"lower": {("m", "x"): 1}, "upper": {("f", "x"): 2, ("m", "x"): 3}},
+        {"upper": {("f", "x"): 2}},
+        {"upper": {("f", "x"): 0, ("m", "y"): 1}},
+        {"lower": {("f", "x"): 1, ("m", "y"): 2}},
+        {"upper": {("f", "x"): 2, ("m", "x"): 1, ("f", "y"): 2, ("m", "y"): 3}},
+    ],
+)
+@pytest.mark.parametrize("total", [7, 8])
+def test_limits_of_parts_of_cells(limits, total):
+    domain = cb.Domain({"sex": ["m", "f"], "col": ["x", "y"]})
+    exact = cb.Conditional(["col"], rates=["0.4", "0.6"], eps="0.2")
+    release = cb.Release(domain, [exact, cb.Total(total), cb.Prior(["sex", "col"], **limits)])
+    expected = attained(release, total)
+    found, ends = cb.attainable(release), cb.bounds(release)
+    for labels, counts in zip(domain.cells(), expected, strict=True):
+        assert found[labels] == counts, labels
+        assert ends[labels] == (min(counts), max(counts))
+
+
+@pytest.mark.parametrize("lower", [0, 1, 2])
+def test_a_list_for_one_part_and_a_range_for_the_other(lower):
+    domain = cb.Domain({"sex": ["m", "f"], "col": ["x", "y"]})
+    rates = cb.Conditional(["col"], rates=["0.5", "0.5"], eps="0.3")
+    known = cb.Prior(
+        ["sex", "col"],
+        lower={("f", "x"): lower},
+        upper={("f", "x"): lower + 1, ("m", "y"): 9, ("f", "y"): 9},
+        values={("m", "x"): [0, 3]},
+    )
+    release = cb.Release(domain, [rates, cb.Total(8), known])
+    found = cb.attainable(release)
+    for labels, counts in zip(domain.cells(), attained(release, 8), strict=True):
+        assert found[labels] == counts, labels
+    sums = {a + b for a in (0, 3) for b in (lower, lower + 1) if 2 <= a + b <= 6}
+    assert cb.attainable(release, over=["col"])["x"] == sums

@@ -72,7 +72,7 @@ from reliability.mutants.running import Plan, run
 root = Path.cwd()
 toy = root / "src" / "toy.py"
 mutants = tuple(mutants_of("toy.py", toy.read_text()))
-plan = Plan(root, root / "src", (toy,), (root / "tests" / "test_toy.py",), mutants, grace=0.3)
+plan = Plan(root, root / "src", (toy,), (root / "tests" / "test_toy.py", toy), mutants, grace=0.3)
 fates = run(plan, lambda line: print(line, file=sys.stderr))
 Path("fates.json").write_text(json.dumps([[f.mutant.key, f.outcome, f.by] for f in fates]))
 """

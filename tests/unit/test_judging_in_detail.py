@@ -297,3 +297,37 @@ def test_a_place_that_names_a_variable_twice():
     domain = cb.Domain({"county": list("ABC")}, groupings={"region": regions})
     found = touched_levels(domain, ["county", "region"], ["county", "region"], ["A", "North"])
     assert [one.tolist() for one in found] == [[True, False, False], [True, False]]
+
+
+def test_a_verdict_shows_who_learns_what():
+    # One cell is given away to everybody, others only to who is in them.
+    release = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [["<2", 9], [9, 10]])])
+    rule = SmallCounts(at_most=9, values=2)
+    table = cb.Table(DOMAIN, [[1, 9], [9, 10]])
+    alone = judge(release, table, policy_of(rule))
+    assert "respondent in" not in str(alone)
+    hidden = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [["<2", "8-9"], ["8-9", 10]])])
+    found = judge(hidden, table, policy_of(rule, respondent=True))
+    assert {one.respondent for one in found.broken} == {("a", "x")}
+    assert "respondent in" in str(found)
+
+
+def test_places_from_within_alike_cells_are_counted_once():
+    domain = cb.Domain({"x": ["a", "b", "c"]})
+    release = cb.Release(domain, [cb.Total(6)])
+    policy = policy_of(SmallCounts(at_most=3, values=2), respondent=True)
+    found = judge(release, cb.Table(domain, [1, 2, 3]), policy)
+    said = [(one.respondent, one.evidence) for one in found.cells if one.respondent]
+    assert said == [((label,), "3 places checked") for label in "abc"]
+
+
+def test_long_verdicts_are_cut():
+    domain = cb.Domain({"x": [f"{k:03}" for k in range(121)]})
+    table = cb.Table(domain, [5] * 121)
+    found = judge(cb.publish(table, "[x]"), table, policy_of(ExactDisclosure()))
+    assert len(found.broken) == 121
+    text, page = str(found), found._repr_html_()
+    assert "... 21 more: to_frame() has them all" in text
+    assert text.count("the only attainable count") == 100
+    assert "... 61 more: to_frame() has them all" in page
+    assert page.count("the only attainable count") == 60

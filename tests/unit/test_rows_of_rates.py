@@ -8,6 +8,9 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.methods.conditional.continuous import RealRow
+from cellbounds.methods.conditional.feasible import feasible_sums
+from cellbounds.methods.conditional.offsets import OffsetSet
+from cellbounds.methods.conditional.sumset import SumSet
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
@@ -86,3 +89,41 @@ def test_a_row_that_ends_beside_one_that_does_not():
     assert found["a", "x"] == (1, 3)
     assert (found["a", "y"], found["b", "y"]) == ((0, 0), (0, 0))
     assert found["b", "x"] == (1, cb.UNBOUNDED)
+
+
+def test_sums_that_end_with_a_run_are_kept_short():
+    made = OffsetSet.make(0, 0b1110011, 7, 0)
+    assert made == OffsetSet(0, 0b11, 4, 1, 6)
+    assert OffsetSet.make(0, 0b1010011, 7, 0) == OffsetSet(0, 0b1010011, 7, 0)
+    assert OffsetSet.make(4, 0b1010000, 7, 0) == OffsetSet(8, 0b101, 3, 0)
+
+
+def test_the_next_sum_of_a_row():
+    row = OffsetSet(0, 0b1100101, 8, 4)
+    members = [0, 2, 5, 6, 8, 12]
+    for offset in range(13):
+        assert row.next_member(offset) == next(one for one in members if one >= offset)
+    assert OffsetSet(0, 0b101, 3, 0).next_member(3) is None
+
+
+def test_neighbouring_runs_are_joined_whatever_stands_between():
+    firsts, lasts, rest = SumSet([(0, 0b11), (40, 50, 5), (2, 9, 1), (10, 0b101)]).runs()
+    assert rest == [(40, 50, 5), (0, 10, 1)]
+    assert (firsts.tolist(), lasts.tolist()) == ([12], [12])
+
+
+def test_runs_have_no_common_divisor():
+    rows = [OffsetSet(0, 0b110011, 6, 0), OffsetSet(0, 0b10001, 5, 0)]
+    for slack, sums in [(5, ({1, 5}, {0, 4})), (4, ({0, 4}, {0, 4})), (9, ({5}, {4}))]:
+        found = feasible_sums(rows, [1, 1], slack)
+        assert tuple(set(one.values) for one in found) == sums
+
+
+def test_listed_sums_of_a_row_below_its_first():
+    nearest = cb.Conditional(
+        ["col"], ["row"], rates=[["0.3", "0.7"], ["0.5", "0.5"]], rounding="nearest"
+    )
+    listed = cb.Prior(["row"], values={"a": [0, 1, 2, 3, 4, 7]})
+    rows = cb.attainable(cb.Release(DOMAIN, [nearest, cb.Total(17), listed]), over=["row"])
+    assert rows["a"] == {3, 7}
+    assert rows["b"] == {14, 10}
