@@ -20,7 +20,8 @@ _SQLITE = {
     "FULL": "has no room left on its disk; make room, and try again",
     "IOERR": "cannot be read or written (no room left, or a broken disk); make room or look at the "
     "disk, and try again",
-    "CANTOPEN": "cannot be opened; check that the file and its folder are there and yours to use",
+    "CANTOPEN": "cannot be opened; check that the file and its folder are there and yours to use, "
+    "and that the disk has room",
     "NOTADB": "is not a ledger, nor any SQLite database; check the name",
 }
 
