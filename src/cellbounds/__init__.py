@@ -1,7 +1,7 @@
 """What published margins and rates reveal about a confidential table of counts."""
 
 # First: where this is the command line, it sees to Ctrl-C while everything else loads.
-import cellbounds.starting  # noqa: F401
+import cellbounds.starting  # noqa: F401 - imported for what it does
 
 # isort: split
 

@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import threading
+
+# The bare module, which has no stubs: `signal` makes enums of all handlers, at each compiled call.
 from _signal import getsignal  # type: ignore[import-not-found]
 from _signal import signal as set_handler
 from collections.abc import Callable

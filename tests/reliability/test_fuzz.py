@@ -32,7 +32,8 @@ def fuzz(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_malformed_inputs_keep_the_contract():
-    # Other tests run beside these, so that nothing can be said of their time.
+    # Time is judged by `make fuzz` alone. It is not kept everywhere yet: `posterior --seconds 1`
+    # of input 127 was seen to take 2.5 s, where 2.1 s are allowed.
     found = fuzz("--inputs", str(INPUTS), "--seed", "3", "--untimed")
     assert found.stdout.startswith(f"{INPUTS} inputs with seed 3"), found.stderr
     assert found.returncode == 0, found.stdout

@@ -75,7 +75,7 @@ def _expanded(source: str | Path) -> list[Path]:
     if path.exists() or not glob.has_magic(str(source)):
         return [path]
     # `Path.glob` would find hidden files, which a shell and this leave out.
-    matches = glob.glob(str(source), recursive=True)  # noqa: PTH207
+    matches = glob.glob(str(source), recursive=True)  # noqa: PTH207 - absolute patterns too
     found = [Path(one) for one in sorted(matches)]
     files = [below for one in found for below in (_below(one) if one.is_dir() else [one])]
     if not files:
