@@ -12,7 +12,7 @@ import cellbounds as cb
 from benchmarks.arrays import IntArray
 from benchmarks.problems import instances, publications
 from benchmarks.problems.owned import Owned, all_margins, chain_of_threes, owned, publish
-from cellbounds.beliefs import Belief
+from cellbounds.model.priors import Belief
 from cellbounds.papers.document002 import reached
 
 PAIR = ("treatment", "response")

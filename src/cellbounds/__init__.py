@@ -1,15 +1,15 @@
 """What published margins and rates reveal about a confidential table of counts."""
 
 # First: where this is the command line, it sees to Ctrl-C while everything else loads.
-import cellbounds.starting  # noqa: F401 - imported for what it does
+import cellbounds.runtime.starting  # noqa: F401 - imported for what it does
 
 # isort: split
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cellbounds.constraints import violations
-from cellbounds.domain import Domain, Grouping
+from cellbounds.data.domain import Domain, Grouping
+from cellbounds.data.table import Table
 from cellbounds.errors import (
     CellboundsError,
     InconsistentRelease,
@@ -18,7 +18,7 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
-from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total, publish
+from cellbounds.model.constraints import violations
 from cellbounds.results import (
     UNBOUNDED,
     Attainable,
@@ -32,25 +32,17 @@ from cellbounds.results import (
     Rate,
     ValueSet,
 )
-from cellbounds.solve import attainable, bounds
-from cellbounds.table import Table
+from cellbounds.solvers.solve import attainable, bounds
+from cellbounds.statements import Conditional, Linear, Margin, Prior, Release, Total, publish
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
     # What loads when it is first used, for type checkers and editors; `_LATER` says the same.
-    from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
-    from cellbounds.fibre.asking import posterior, sample
-    from cellbounds.fibre.combined import combine_sets
-    from cellbounds.fibre.counting import TooManyTables, count_tables, estimate_tables, tables
-    from cellbounds.ledger import Ledger, LedgerError
-    from cellbounds.papers import example_path, example_table
-    from cellbounds.releases.files import read_release
-    from cellbounds.releases.writing import write_release
-    from cellbounds.report.filing import Report, build_report
-    from cellbounds.results.charts import save_chart
-    from cellbounds.risk.auditing import Audit, audit
-    from cellbounds.risk.exploring import Frontier, explore
-    from cellbounds.risk.policies import (
+    from cellbounds.certificates.verifying import verify_certificate
+    from cellbounds.data.reading import read_table
+    from cellbounds.disclosure.auditing import Audit, audit
+    from cellbounds.disclosure.exploring import Frontier, explore
+    from cellbounds.disclosure.policies import (
         Outcome,
         Policy,
         Verdict,
@@ -58,9 +50,20 @@ if TYPE_CHECKING:
         profile_names,
         read_policy,
     )
-    from cellbounds.risk.suggesting import Suggestion, Suggestions, suggest
-    from cellbounds.risk.together import SafeSets, safe_margins
-    from cellbounds.risk.utility import (
+    from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
+    from cellbounds.disclosure.suggesting import Suggestion, Suggestions, suggest
+    from cellbounds.inference.combined_sets import combine_sets
+    from cellbounds.inference.counting import TooManyTables, count_tables, estimate_tables, tables
+    from cellbounds.inference.posterior import posterior, sample
+    from cellbounds.ledger import Ledger, LedgerError
+    from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
+    from cellbounds.papers import example_path, example_table
+    from cellbounds.report.filing import Report, build_report
+    from cellbounds.results.charts import save_chart
+    from cellbounds.statements.files import read_release
+    from cellbounds.statements.writing import write_release
+    from cellbounds.synthetic import Synthetic, synthesize
+    from cellbounds.utility import (
         Kept,
         compare_loglinear,
         compare_utility,
@@ -71,9 +74,6 @@ if TYPE_CHECKING:
         odds_ratios,
         total_variation,
     )
-    from cellbounds.synthetic import Synthetic, synthesize
-    from cellbounds.table_reading import read_table
-    from cellbounds.verification import verify_certificate
 
 __all__ = [
     "UNBOUNDED",
@@ -160,19 +160,24 @@ __all__ = [
 _LATER = {
     name: room
     for room, names in {
-        "cellbounds.beliefs": ("GammaPoisson", "Multinomial", "Poisson", "Uniform"),
-        "cellbounds.fibre.asking": ("posterior", "sample"),
-        "cellbounds.fibre.combined": ("combine_sets",),
-        "cellbounds.fibre.counting": ("TooManyTables", "count_tables", "estimate_tables", "tables"),
+        "cellbounds.model.priors": ("GammaPoisson", "Multinomial", "Poisson", "Uniform"),
+        "cellbounds.inference.posterior": ("posterior", "sample"),
+        "cellbounds.inference.combined_sets": ("combine_sets",),
+        "cellbounds.inference.counting": (
+            "TooManyTables",
+            "count_tables",
+            "estimate_tables",
+            "tables",
+        ),
         "cellbounds.ledger": ("Ledger", "LedgerError"),
         "cellbounds.papers": ("example_path", "example_table"),
-        "cellbounds.releases.files": ("read_release",),
-        "cellbounds.releases.writing": ("write_release",),
+        "cellbounds.statements.files": ("read_release",),
+        "cellbounds.statements.writing": ("write_release",),
         "cellbounds.report.filing": ("Report", "build_report"),
         "cellbounds.results.charts": ("save_chart",),
-        "cellbounds.risk.auditing": ("Audit", "audit"),
-        "cellbounds.risk.exploring": ("Frontier", "explore"),
-        "cellbounds.risk.policies": (
+        "cellbounds.disclosure.auditing": ("Audit", "audit"),
+        "cellbounds.disclosure.exploring": ("Frontier", "explore"),
+        "cellbounds.disclosure.policies": (
             "Outcome",
             "Policy",
             "Verdict",
@@ -180,9 +185,9 @@ _LATER = {
             "profile_names",
             "read_policy",
         ),
-        "cellbounds.risk.suggesting": ("Suggestion", "Suggestions", "suggest"),
-        "cellbounds.risk.together": ("SafeSets", "safe_margins"),
-        "cellbounds.risk.utility": (
+        "cellbounds.disclosure.suggesting": ("Suggestion", "Suggestions", "suggest"),
+        "cellbounds.disclosure.safe_sets": ("SafeSets", "safe_margins"),
+        "cellbounds.utility": (
             "Kept",
             "compare_loglinear",
             "compare_utility",
@@ -194,8 +199,8 @@ _LATER = {
             "total_variation",
         ),
         "cellbounds.synthetic": ("Synthetic", "synthesize"),
-        "cellbounds.table_reading": ("read_table",),
-        "cellbounds.verification": ("verify_certificate",),
+        "cellbounds.data.reading": ("read_table",),
+        "cellbounds.certificates.verifying": ("verify_certificate",),
     }.items()
     for name in names
 }
@@ -204,7 +209,7 @@ _LATER = {
 if not TYPE_CHECKING:  # a type checker would take every name for granted
 
     def __getattr__(name: str) -> object:
-        """Load what is asked for first: a public name, or a room (``cellbounds.risk``)."""
+        """Load what is asked for first: a public name, or a room (``cellbounds.disclosure``)."""
         if name in _LATER:
             value = getattr(import_module(_LATER[name]), name)
             globals()[name] = value

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bruteforce import summed_by_cell
 from cellbounds import Conditional, Domain, Grouping, Linear, Margin, Prior, Release, Table, Total
-from cellbounds.releases.rounding import COUNT_ROUNDINGS, ROUNDINGS, round_counts, round_rows
+from cellbounds.statements.rounding import COUNT_ROUNDINGS, ROUNDINGS, round_counts, round_rows
 from listing import most_records
 from strategies import decimal_text
 

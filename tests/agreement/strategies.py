@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from cellbounds import Conditional, Domain, Margin, Prior, Release, Total
-from cellbounds.releases.rounding import ROUNDINGS, round_rows
+from cellbounds.statements.rounding import ROUNDINGS, round_rows
 
 LARGEST = 9
 """Records at most: few enough for listing every table."""

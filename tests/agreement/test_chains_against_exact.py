@@ -11,8 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cellbounds import Conditional, Domain, Linear, Margin, Prior, Release, Table, Total, publish
-from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform, Weights
-from cellbounds.fibre.chains import (
+from cellbounds.inference.chains import (
     Connection,
     Connectivity,
     Moves,
@@ -27,7 +26,8 @@ from cellbounds.fibre.chains import (
     run_chain,
     summed_sets,
 )
-from cellbounds.fibre.chains.markov import binary
+from cellbounds.inference.chains.markov_bases import binary
+from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform, Weights
 from listing import listed
 from mixtures import cases, margin_cases
 from strategies import LARGEST, releases

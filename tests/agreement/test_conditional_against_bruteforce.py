@@ -10,7 +10,7 @@ from hypothesis import given
 
 import cellbounds as cb
 from bruteforce import consistent_tables, summed
-from cellbounds.methods.conditional import feasible
+from cellbounds.solvers.conditional import feasible
 from strategies import LARGEST, releases
 
 

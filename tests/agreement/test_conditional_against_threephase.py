@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.methods.conditional import admissible, cells, evaluate, feasible
-from cellbounds.releases.rounding import round_rows
+from cellbounds.solvers.conditional import admissible, cells, evaluate, feasible
+from cellbounds.statements.rounding import round_rows
 from strategies import decimal_text
 from threephase import PlainRow, three_phases
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import holds
-from cellbounds.constraints import compile_release, violations
+from cellbounds.model.constraints import compile_release, violations
 from mixtures import cases
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.risk.exploring import explore
-from cellbounds.risk.exploring.carrying import carries_over
-from cellbounds.risk.policies import ExactDisclosure, Policy, SmallCounts
+from cellbounds.disclosure.exploring import explore
+from cellbounds.disclosure.exploring.carrying import carries_over
+from cellbounds.disclosure.policies import ExactDisclosure, Policy, SmallCounts
 from listing import belongs, listed
 
 SHAPES = {(2, 2): 9, (3, 2): 8, (2, 2, 2): 6, (3, 2, 2): 4}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.beliefs import belief_of
-from cellbounds.fibre.few import ListedFibre, few_tables
-from cellbounds.fibre.product import diagram_fibre
-from cellbounds.structure import gather
+from cellbounds.inference.listed_tables import ListedFibre, few_tables
+from cellbounds.inference.product import diagram_fibre
+from cellbounds.model.priors import belief_of
+from cellbounds.model.structure import gather
 
 TABLE = cb.Table(cb.Domain({"a": [0, 1], "b": [0, 1, 2]}), [[2, 1, 0], [1, 2, 3]])
 RELEASES = [["[a]", "[b]"], ["[a]", "[b]~3"], ["[b|a]@1", "[b]"], ["[a,b]"]]
@@ -41,9 +41,9 @@ def test_a_list_says_what_a_diagram_says(statements, prior):
 def test_more_than_a_few_are_not_listed(monkeypatch):
     release = cb.publish(TABLE, "[a]", "[b]")
     count = few_tables(release).count()
-    monkeypatch.setattr("cellbounds.fibre.few.MOST", count)
+    monkeypatch.setattr("cellbounds.inference.listed_tables.MOST", count)
     assert few_tables(release).count() == count
-    monkeypatch.setattr("cellbounds.fibre.few.MOST", count - 1)
+    monkeypatch.setattr("cellbounds.inference.listed_tables.MOST", count - 1)
     assert few_tables(release) is None
 
 

@@ -11,11 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
-from cellbounds.fibre.product import diagram_fibre
-from cellbounds.fibre.protocol import Refusal
-from cellbounds.fibre.searching import searched_tables
-from cellbounds.structure import gather
+from cellbounds.inference.product import diagram_fibre
+from cellbounds.inference.protocol import Refusal
+from cellbounds.inference.solver_enumeration import searched_tables
+from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
+from cellbounds.model.structure import gather
 from listing import listed
 from mixtures import Case, cases, margin_cases
 

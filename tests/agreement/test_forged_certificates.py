@@ -16,9 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.verification import rows
-from cellbounds.verification.reading import read_statement
-from cellbounds.verification.space import Space
+from cellbounds.certificates.verifying import rows
+from cellbounds.certificates.verifying.reading import read_statement
+from cellbounds.certificates.verifying.space import Space
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
 from strategies import releases

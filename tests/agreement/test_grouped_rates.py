@@ -10,7 +10,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.solve import METHODS
+from cellbounds.solvers.solve import METHODS
 from listing import belongs, listed, sums
 from mixtures import Case
 from strategies import LARGEST, conditionals, domains, priors, tables, totals
@@ -168,7 +168,7 @@ OTHERS = tuple(one for one in METHODS if one.name not in ONE_CONDITIONAL)
 
 def without_rows(release: cb.Release, kind: str) -> cb.Bounds:
     """The answer of the general methods."""
-    with patch("cellbounds.solve.METHODS", OTHERS):
+    with patch("cellbounds.solvers.solve.METHODS", OTHERS):
         answer = cb.bounds(release, kind=kind)
     assert answer.method not in ONE_CONDITIONAL
     return answer

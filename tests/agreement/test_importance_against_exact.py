@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 import cellbounds as cb
-from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
-from cellbounds.constraints import compile_release
-from cellbounds.fibre.importance import importance_draws
-from cellbounds.fibre.importance.running import log_proposals, make_proposal
+from cellbounds.inference.importance import importance_draws
+from cellbounds.inference.importance.running import log_proposals, make_proposal
+from cellbounds.model.constraints import compile_release
+from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from listing import listed
 from mixtures import cases, margin_cases
 from strategies import LARGEST

@@ -12,7 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds import isolated
+from cellbounds.runtime import isolation
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
 
@@ -275,7 +275,7 @@ class Stopped(cp_model.CpSolver):
         return super().solve(model, callback)
 
 cp_model.CpSolver = Stopped
-from cellbounds.isolated import serve
+from cellbounds.runtime.isolation import serve
 serve()
 """
 """A solver whose time is up before it begins."""
@@ -297,7 +297,7 @@ def test_a_solver_that_was_stopped_proves_nothing(case):
     tables = listed(case.release, case.largest)
     assume(len(tables))
     margins = sums(case.release, tables, case.over)
-    with patch.object(isolated, "CODE", STOPPED):
+    with patch.object(isolation, "CODE", STOPPED):
         answer = cb.bounds(case.release, over=case.over, seconds=60)
     assert (answer.lower.ravel() <= margins.min(axis=0)).all()
     assert (answer.upper.ravel() >= margins.max(axis=0)).all()

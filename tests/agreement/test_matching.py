@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.beliefs import Multinomial
-from cellbounds.fibre.matching import matched_tables
-from cellbounds.fibre.protocol import Refusal
-from cellbounds.structure import gather
+from cellbounds.inference.hypergeometric import matched_tables
+from cellbounds.inference.protocol import Refusal
+from cellbounds.model.priors import Multinomial
+from cellbounds.model.structure import gather
 
 MOST = 300
 """Tables that are compared one by one; releases with more are passed over."""

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 
 import cellbounds as cb
-from cellbounds.methods.protocol import Question
-from cellbounds.solve import METHODS
-from cellbounds.structure import gather
+from cellbounds.model.structure import gather
+from cellbounds.results.solution import Question
+from cellbounds.solvers.solve import METHODS
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
 

@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.verification.reach import covers, inside, leaving_one_out, numbers_of, progressions
+from cellbounds.certificates.verifying.reach import (
+    covers,
+    inside,
+    leaving_one_out,
+    numbers_of,
+    progressions,
+)
 
 ROWS = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 THREE = cb.Domain({"row": ["a", "b", "c"], "col": ["x", "y", "z"]})

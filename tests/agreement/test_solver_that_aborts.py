@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 import cellbounds as cb
-from cellbounds import isolated
-from cellbounds.isolated import Ended, Isolated
-from cellbounds.verification import verify_certificate
+from cellbounds.certificates.verifying import verify_certificate
+from cellbounds.runtime import isolation
+from cellbounds.runtime.isolation import Ended, Isolated
 from listing import listed, sums
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
@@ -40,7 +40,7 @@ def solve(self, model, callback=None):
     return plain(self, model, callback)
 
 cp_model.CpSolver.solve = solve
-from cellbounds.isolated import serve
+from cellbounds.runtime.isolation import serve
 serve()
 """
 
@@ -48,7 +48,7 @@ serve()
 @pytest.fixture
 def aborts(monkeypatch):
     """Have each child of the solver abort in its n-th search."""
-    return lambda n: monkeypatch.setattr(isolated, "CODE", ABORTING.replace("NUMBER", str(n)))
+    return lambda n: monkeypatch.setattr(isolation, "CODE", ABORTING.replace("NUMBER", str(n)))
 
 
 def needs_the_solver() -> cb.Release:
@@ -150,16 +150,16 @@ def test_a_child_that_is_late_is_ended():
 
 def test_an_object_that_ends_each_child_is_given_up():
     hosted = Isolated(importlib.import_module, "os")
-    for _ in range(isolated.MOST_ENDS + 2):
+    for _ in range(isolation.MOST_ENDS + 2):
         with pytest.raises(Ended, match="status 7"):
             hosted.ask("_exit", 7)
-    assert hosted._ends == isolated.MOST_ENDS
+    assert hosted._ends == isolation.MOST_ENDS
 
 
 def test_errors_are_raised_here_and_objects_forgotten_are_made_again():
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         Isolated(importlib.import_module, "nowhere").ask("anything")
-    hosted = [Isolated(str, k) for k in range(2 * isolated.MOST_HELD)]
+    hosted = [Isolated(str, k) for k in range(2 * isolation.MOST_HELD)]
     for _ in range(2):
         assert [one.ask("strip") for one in hosted] == [str(k) for k in range(len(hosted))]
     with pytest.raises(AttributeError, match="nothing"):
@@ -224,7 +224,7 @@ def test_forked_and_spawned_children_give_the_same_answers(tmp_path):
 
 FORKS = """
 import os, sys, warnings
-from cellbounds.isolated import Isolated
+from cellbounds.runtime.isolation import Isolated
 
 hosted = Isolated(str, "a")
 owners = Isolated(__import__, "os")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import compositions, holds, summed
-from cellbounds.risk.suggesting import suggest
+from cellbounds.disclosure.suggesting import suggest
 
 SMALL, VALUES = 3, 2
 """The rule of the default policy: a count up to 3 keeps 2 attainable counts."""

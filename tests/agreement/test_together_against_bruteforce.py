@@ -12,8 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cellbounds import Domain, Margin, Release, Table, publish
-from cellbounds.methods.effort import Effort
-from cellbounds.risk.policies import (
+from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
     MinimumCount,
@@ -21,10 +20,11 @@ from cellbounds.risk.policies import (
     PosteriorChance,
     SmallCounts,
 )
-from cellbounds.risk.together import safe_margins
-from cellbounds.risk.together.candidates import Candidates, spoken_candidates
-from cellbounds.risk.together.monotone import why_not_monotone
-from cellbounds.risk.together.moving import reached, safe_by_moves
+from cellbounds.disclosure.safe_sets import safe_margins
+from cellbounds.disclosure.safe_sets.candidates import Candidates, spoken_candidates
+from cellbounds.disclosure.safe_sets.monotone import why_not_monotone
+from cellbounds.disclosure.safe_sets.move_proofs import reached, safe_by_moves
+from cellbounds.model.effort import Effort
 from listing import listed
 from test_verdicts_against_bruteforce import Judged, any_broken, policies
 

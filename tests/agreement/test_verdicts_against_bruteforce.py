@@ -24,8 +24,7 @@ from cellbounds import (
     ValueSet,
     publish,
 )
-from cellbounds.methods.effort import Effort
-from cellbounds.risk.policies import (
+from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
     MinimumCount,
@@ -36,10 +35,11 @@ from cellbounds.risk.policies import (
     judge,
     respondents,
 )
-from cellbounds.risk.policies.chances import Chances
-from cellbounds.risk.policies.deciding import broken_exact, broken_small, certainly_zero
-from cellbounds.risk.policies.likeness import alike_cells
-from cellbounds.risk.policies.scenarios import informed
+from cellbounds.disclosure.policies.chances import Chances
+from cellbounds.disclosure.policies.deciding import broken_exact, broken_small, certainly_zero
+from cellbounds.disclosure.policies.indistinguishable import alike_cells
+from cellbounds.disclosure.policies.scenarios import informed
+from cellbounds.model.effort import Effort
 from listing import belongs, listed, sums
 from mixtures import cases, is_partition, margin_of, priors, some_names, tables
 from strategies import LARGEST, releases

@@ -151,14 +151,14 @@ def test_methods_know_nothing_of_who_asks(path):
 
 def test_the_checker_sees_imports_inside_functions_and_relative_ones():
     tree = ast.parse(
-        "def f():\n    from cellbounds.solve import bounds\n    import cellbounds.risk\n"
+        "def f():\n    from cellbounds.solvers.solve import bounds\n    import cellbounds.disclosure\n"
         "from . import registry\nfrom ..results import values\n"
     )
     found = {name for _, name in imports_in(tree, ("cellbounds", "methods"))}
     assert found == {
-        "cellbounds.solve.bounds",
-        "cellbounds.risk",
-        "cellbounds.methods.registry",
+        "cellbounds.solvers.solve.bounds",
+        "cellbounds.disclosure",
+        "cellbounds.solvers.registry",
         "cellbounds.results.values",
     }
 

@@ -19,16 +19,16 @@ FRONT_DOOR = Path(cellbounds.__file__)
 
 LATE = {
     "cellbounds.cli": "a program's own command line is not for those who import it",
-    "cellbounds.fibre": "counting, posteriors and chains: 0.06 s, for those who ask for them",
+    "cellbounds.inference": "counting, posteriors and chains: 0.06 s, for those who ask for them",
     "cellbounds.ledger": "0.05 s, and its database",
-    "cellbounds.microdata": "engines for records are asked for when a table is read",
+    "cellbounds.data.microdata": "engines for records are asked for when a table is read",
     "cellbounds.papers": "examples and published results",
     "cellbounds.report": "writing comes after answering",
-    "cellbounds.risk": "bounds are asked for without a policy",
+    "cellbounds.disclosure": "bounds are asked for without a policy",
     "cellbounds.synthetic": "another product",
-    "cellbounds.table_files": "formats of files: 0.01 s, for those who read or write one",
-    "cellbounds.table_reading": "a release may be asked about without a table",
-    "cellbounds.verification": "it shares nothing with the methods, and does not load with them",
+    "cellbounds.data.formats": "formats of files: 0.01 s, for those who read or write one",
+    "cellbounds.data.reading": "a release may be asked about without a table",
+    "cellbounds.certificates.verifying": "it shares nothing with the methods, and does not load with them",
     "cellbounds.results.charts": "drawing",
     "importlib.metadata": "0.01 s for a version that we know",
 }
@@ -51,7 +51,7 @@ def test_importing_the_package_loads_the_core_only():
     loaded = loaded_after("import cellbounds")
     early = {name: why for name, why in LATE.items() if name in loaded}
     assert not early, f"loaded too early: {early}"
-    assert {"cellbounds.solve", "cellbounds.table", "cellbounds.releases"} <= loaded
+    assert {"cellbounds.solvers.solve", "cellbounds.data.table", "cellbounds.statements"} <= loaded
 
 
 def test_what_is_late_exists():

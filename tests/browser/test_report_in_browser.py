@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
+from cellbounds.disclosure.auditing import audit
 from cellbounds.report.filing import build_report
-from cellbounds.risk.auditing import audit
 
 PHONE = {"width": 390, "height": 844}
 

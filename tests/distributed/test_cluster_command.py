@@ -9,7 +9,7 @@ import pytest
 import works
 
 import cellbounds as cb
-from cellbounds.sharing import cluster as clusters
+from cellbounds.runtime.workers import cluster as clusters
 
 CHILDREN = cb.example_path("delinquent")
 EXPLORE = ("explore", CHILDREN, "--response", "education", "--format", "json")

@@ -11,8 +11,8 @@ import pytest
 import works
 
 from cellbounds.errors import InvalidInput, Unsettled
-from cellbounds.sharing import Processes, pieces, shared
-from cellbounds.sharing.cluster import cluster
+from cellbounds.runtime.workers import Processes, shared, tasks
+from cellbounds.runtime.workers.cluster import cluster
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def deserted():
 # Dask leaves sockets to the collector, and somebody else may run a cluster here.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", r"ignore:\s*Port \d+ is already in use")
 def test_a_cluster_without_workers_is_not_awaited_forever(deserted, monkeypatch):
-    monkeypatch.setattr(pieces, "AWAKE", 0.05)
-    monkeypatch.setattr(pieces, "LOOK", 0.1)
-    monkeypatch.setattr(pieces, "DESERTED", 0.5)
+    monkeypatch.setattr(tasks, "AWAKE", 0.05)
+    monkeypatch.setattr(tasks, "LOOK", 0.1)
+    monkeypatch.setattr(tasks, "DESERTED", 0.5)
     with cluster(deserted) as executor:
         work = shared(executor, pow, [(2, 3), (3, 2)])
         with pytest.raises(Unsettled, match="no worker for"):
@@ -40,9 +40,9 @@ def test_a_cluster_without_workers_is_not_awaited_forever(deserted, monkeypatch)
 
 def test_workers_that_are_slow_are_awaited(client, monkeypatch):
     """However long a piece takes, if somebody is there."""
-    monkeypatch.setattr(pieces, "AWAKE", 0.05)
-    monkeypatch.setattr(pieces, "LOOK", 0.05)
-    monkeypatch.setattr(pieces, "DESERTED", 0.1)
+    monkeypatch.setattr(tasks, "AWAKE", 0.05)
+    monkeypatch.setattr(tasks, "LOOK", 0.05)
+    monkeypatch.setattr(tasks, "DESERTED", 0.1)
     executor = client.get_executor(pure=False)
     assert list(shared(executor, works.slowly, [(7, 1.0)])) == [(0, 7)]
 
@@ -69,12 +69,12 @@ def test_no_more_processes_than_pieces():
 
 @pytest.mark.skipif(os.name != "posix", reason="folders in use can be deleted on POSIX systems")
 def test_processes_that_cannot_be_started_are_done_without(tmp_path, monkeypatch):
-    from cellbounds.sharing import starting
+    from cellbounds.runtime.workers import launching
 
     def refused(_self):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(starting._Process, "start", refused)
+    monkeypatch.setattr(launching._Process, "start", refused)
     with Processes(2, patience=0.0) as executor:
         found = []
         for place, result in shared(executor, works.slowly, [(k, 0.1) for k in range(4)]):

@@ -11,7 +11,7 @@ import works
 
 import cellbounds as cb
 from cellbounds.errors import TooMuchWork
-from cellbounds.sharing import shared
+from cellbounds.runtime.workers import shared
 
 psutil = pytest.importorskip("psutil")
 

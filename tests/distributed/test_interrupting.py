@@ -128,7 +128,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {folder!r})
 import works
-from cellbounds.sharing import Processes, shared
+from cellbounds.runtime.workers import Processes, shared
 
 if __name__ == "__main__":
     with Processes(3, patience=0.0) as executor:

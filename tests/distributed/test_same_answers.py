@@ -11,10 +11,10 @@ import pytest
 import works
 
 import cellbounds as cb
+from cellbounds.disclosure.policies import SmallCounts
 from cellbounds.errors import InvalidInput
-from cellbounds.fibre.importance import running as importance
-from cellbounds.risk.policies import SmallCounts
-from cellbounds.sharing import Processes
+from cellbounds.inference.importance import running as importance
+from cellbounds.runtime.workers import Processes
 from cellbounds.synthetic import synthesize
 
 

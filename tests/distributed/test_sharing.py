@@ -13,8 +13,8 @@ import pytest
 import works
 
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled
-from cellbounds.fibre.counting import TooManyTables
-from cellbounds.sharing import Processes, Until, checked_executor, pieces, shared
+from cellbounds.inference.counting import TooManyTables
+from cellbounds.runtime.workers import Processes, Until, checked_executor, shared, tasks
 
 
 def spawned(number):
@@ -81,7 +81,7 @@ def test_what_waits_is_taken_back(tmp_path, ending):
 
 
 def test_no_executor_holds_everything_at_once(monkeypatch):
-    monkeypatch.setattr(pieces, "IN_FLIGHT", 4)
+    monkeypatch.setattr(tasks, "IN_FLIGHT", 4)
     away, most = set(), []
 
     class Counting(ThreadPoolExecutor):
@@ -237,7 +237,7 @@ def test_errors_of_a_cluster_are_explained():
     kinds = {"KilledWorker": TooMuchWork, "CommClosedError": Unsettled}
     for name, expected in kinds.items():
         error = type(name, (Exception,), {"__module__": "distributed.somewhere"})("?")
-        assert isinstance(pieces._explained(error), expected)
+        assert isinstance(tasks._explained(error), expected)
 
 
 def test_work_that_somebody_cancelled_is_no_answer():

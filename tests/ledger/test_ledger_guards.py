@@ -12,8 +12,8 @@ from databases import raw, unprivileged
 
 import cellbounds as cb
 from cellbounds.ledger import Ledger
+from cellbounds.ledger.locations import Place
 from cellbounds.ledger.migrating import migrate
-from cellbounds.ledger.places import Place
 from cellbounds.ledger.store import Store
 
 TABLE = cb.Table(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
+from cellbounds.disclosure.policies import Outcome
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.risk.policies import Outcome
 
 DOMAIN = cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]})
 TABLE = cb.Table(DOMAIN, [[1, 9], [20, 30]])

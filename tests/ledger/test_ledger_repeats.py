@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import cellbounds as cb
+from cellbounds.disclosure.policies import Outcome, SmallCounts
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.risk.policies import Outcome, SmallCounts
 
 DOMAIN = cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]})
 TABLE = cb.Table(DOMAIN, [[1, 9], [20, 30]])

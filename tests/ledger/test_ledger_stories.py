@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
+from cellbounds.disclosure.policies import Outcome
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.ledger.asking import Effort, answered, blamed
 from cellbounds.ledger.chain import Head, sealed
+from cellbounds.ledger.cumulative import Effort, answered, blamed
 from cellbounds.ledger.frontier import candidates_of
 from cellbounds.ledger.recording import plain_release
 from cellbounds.ledger.state import State
-from cellbounds.risk.policies import Outcome
 
 STORIES = {
     "koch4": ["[center,status]", "[recovery|center,status]@1", "[center|status,recovery]@1"],

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import cellbounds as cb
+from cellbounds.disclosure.policies import GroupDisclosure, Outcome, Policy, SmallCounts
 from cellbounds.ledger import Ledger, LedgerError, NotSafe
-from cellbounds.risk.policies import GroupDisclosure, Outcome, Policy, SmallCounts
 
 TABLE = cb.Table(
     cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]}), [[1, 9], [20, 30]]

@@ -21,7 +21,7 @@ PATIENCE = 120
 COMPILED = """
 import signal, sys
 import numpy as np
-from cellbounds.compiling import compiled
+from cellbounds.runtime.compilation import compiled
 
 @compiled
 def slow(steps):
@@ -78,7 +78,7 @@ import sys, time
 from contextlib import suppress
 from cellbounds import cli
 from cellbounds.cli import interrupts
-from cellbounds.interrupting import uninterrupted
+from cellbounds.runtime.interrupts import uninterrupted
 
 interrupts.GRACE, interrupts.ONCE = 60, 0.2
 sys.path.insert(0, sys.argv[1])

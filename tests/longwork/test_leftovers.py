@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import cellbounds as cb
-from cellbounds.files import hidden_folder, private_folder, unfinished_beside, write_whole
-from cellbounds.spreadsheets import write_excel
+from cellbounds.data.spreadsheets import write_excel
+from cellbounds.runtime.files import hidden_folder, private_folder, unfinished_beside, write_whole
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks and modes of POSIX systems")
 

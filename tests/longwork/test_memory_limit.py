@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 import cellbounds as cb
-from cellbounds.limits import LEAST, allowed, limited, parse_size, size_text
+from cellbounds.runtime.memory import LEAST, allowed, limited, parse_size, size_text
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
 
@@ -126,7 +126,7 @@ HEAD = """
 import sys, threading, time
 import numpy as np
 import cellbounds as cb
-from cellbounds.limits import limited
+from cellbounds.runtime.memory import limited
 def eat(held, until=None):
     while until is None or not until.is_set():
         held.append(np.ones(2_000_000))
@@ -247,7 +247,7 @@ def test_sizes_of_commands(run, table):
 @posix
 def test_a_command_above_its_limit_gives_up(run, table, tmp_path, monkeypatch):
     """Stopped in the middle: status 3, the remedy, and nothing written."""
-    import cellbounds.risk.auditing as auditing
+    import cellbounds.disclosure.auditing as auditing
 
     held = []
 

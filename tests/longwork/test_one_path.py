@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.methods.effort import Effort
-from cellbounds.methods.general import programs, search, settling
-from cellbounds.methods.general.integers import IntegerProgram
+from cellbounds.model import linear_programs
+from cellbounds.model.effort import Effort
+from cellbounds.solvers.general import search, strategy
+from cellbounds.solvers.general.cp_sat import IntegerProgram
 
 
 def skewed(seed, shape, mean=4.0):
@@ -108,9 +109,9 @@ def test_processes_and_threads_make_no_difference():
 
 def test_large_problems_too(monkeypatch):
     """Interior points and long guided walks, on a small table for once."""
-    for module in (search, programs):
+    for module in (search, linear_programs):
         monkeypatch.setattr(module, "INTERIOR", 100)
-    monkeypatch.setattr(settling, "LONG_WALKS", ((8.0, 5000), (4.0, 5000)))
+    monkeypatch.setattr(strategy, "LONG_WALKS", ((8.0, 5000), (4.0, 5000)))
     release = RELEASES["margins"]
     alone = told(release)
     assert told(release, Unruly(3)) == alone
@@ -159,11 +160,11 @@ def test_integer_programs_find_the_same_table_again():
 
 
 def test_what_no_steady_search_settles_is_settled_by_all_means(monkeypatch):
-    from cellbounds.methods.general import integers
+    from cellbounds.solvers.general import cp_sat
 
     truth = cb.bounds(RELEASES["mixture"])
-    monkeypatch.setattr(integers, "STEADY", ((False, 1e-9), (True, 1e-9)))
-    monkeypatch.setattr(integers, "A_MOMENT", 1e-9)
+    monkeypatch.setattr(cp_sat, "STEADY", ((False, 1e-9), (True, 1e-9)))
+    monkeypatch.setattr(cp_sat, "A_MOMENT", 1e-9)
     answer = cb.bounds(RELEASES["mixture"])
     assert answer.evidence is cb.Evidence.EXACT
     assert np.array_equal(answer.lower, truth.lower)
@@ -177,8 +178,8 @@ def test_parts_begin_from_the_state_of_their_wave():
     whole.first_table(None)
     standing, excerpt = whole.standing(), whole.pool.excerpt([0, 1])
     before = [one.copy() for one in (standing.low, standing.high, standing.most)]
-    settling.settle_one(whole.apart(standing, excerpt, 1), 0, 1, Effort())
-    settling.settle_all(whole, Effort())
+    strategy.settle_one(whole.apart(standing, excerpt, 1), 0, 1, Effort())
+    strategy.settle_all(whole, Effort())
     assert not np.array_equal(whole.pool.most, standing.most)
     assert not np.array_equal(whole.high, standing.high)
     after = (standing.low, standing.high, standing.most)

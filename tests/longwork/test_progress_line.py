@@ -8,7 +8,7 @@ import re
 import pytest
 
 import cellbounds as cb
-from cellbounds.report.progress import FEW, SOON, Estimate, Progress, span
+from cellbounds.runtime.progress import FEW, SOON, Estimate, Progress, span
 
 
 class Clock:

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds import checkpoints
-from cellbounds.checkpoints import Checkpoint, header_of
-from cellbounds.methods.general import keeping
-from cellbounds.methods.general.integers import IntegerProgram
-from cellbounds.methods.general.moves import Walker
-from cellbounds.methods.general.solvers import Solvers
+from cellbounds.runtime import checkpoints
+from cellbounds.runtime.checkpoints import Checkpoint, header_of
+from cellbounds.solvers.general import checkpointing
+from cellbounds.solvers.general.backends import Solvers
+from cellbounds.solvers.general.cp_sat import IntegerProgram
+from cellbounds.solvers.general.hypercube_moves import Walker
 
 DOMAIN = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 TABLE = cb.Table(DOMAIN, np.random.default_rng(5).poisson(3, size=DOMAIN.shape))
@@ -33,7 +33,7 @@ HARD = """
 import sys
 import numpy as np
 import cellbounds as cb
-from cellbounds.methods.general import keeping
+from cellbounds.solvers.general import keeping
 keeping.EVERY = 0.0
 domain = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 table = cb.Table(domain, np.random.default_rng(5).poisson(3, size=domain.shape))
@@ -158,7 +158,7 @@ def test_bounds_and_values_share_a_state(path, busy):
 
 
 def test_linear_bounds_go_on(path, monkeypatch):
-    from cellbounds.methods.general.exact import ExactProgram
+    from cellbounds.solvers.general.exact_linear import ExactProgram
 
     truth = cb.bounds(RELEASE, kind="linear")
     stopped(7, path, kind="linear")
@@ -403,7 +403,7 @@ def test_two_processes_do_not_share_a_file(path):
     here = Checkpoint(path, header)
     here.add("x", {"n": 1})
     code = (
-        "import sys; from cellbounds.checkpoints import Checkpoint; import json;"
+        "import sys; from cellbounds.runtime.checkpoints import Checkpoint; import json;"
         "Checkpoint(sys.argv[1], json.loads(sys.argv[2]))"
     )
     with subprocess.Popen(
@@ -429,12 +429,12 @@ def test_open_states_are_not_mixed(path):
 
 
 def test_lines_are_written_now_and_then(path, monkeypatch):
-    monkeypatch.setattr(keeping, "EVERY", 1e9)
+    monkeypatch.setattr(checkpointing, "EVERY", 1e9)
     cb.bounds(RELEASE, state=path)
     few = len(lines(path))
     assert few == 2
     path.unlink()
-    monkeypatch.setattr(keeping, "EVERY", 0.0)
+    monkeypatch.setattr(checkpointing, "EVERY", 0.0)
     cb.bounds(RELEASE, state=path)
     assert len(lines(path)) > few
 

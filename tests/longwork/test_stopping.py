@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds import cli, limits
-from cellbounds.interrupting import stoppable
-from cellbounds.report.progress import Progress
-from cellbounds.risk.exploring.state import State
+from cellbounds import cli
+from cellbounds.disclosure.exploring.state import State
+from cellbounds.runtime import memory
+from cellbounds.runtime.interrupts import stoppable
+from cellbounds.runtime.progress import Progress
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
 
@@ -64,7 +65,7 @@ CAUGHT = """
 import pathlib
 import numpy as np
 import cellbounds as cb
-from cellbounds.isolated import Isolated
+from cellbounds.runtime.isolation import Isolated
 
 ran = []
 plain = Isolated.ask
@@ -117,7 +118,7 @@ def test_two_searches_do_not_share_a_file(tmp_path):
     path = tmp_path / "search.jsonl"
     header = {"format": "f", "version": "1", "table": "ab", "options": "cd"}
     code = (
-        "import sys; from cellbounds.risk.exploring.state import State;"
+        "import sys; from cellbounds.disclosure.exploring.state import State;"
         f"State(sys.argv[1], {header!r}, [])"
     )
     with State(path, header, []):
@@ -140,16 +141,16 @@ def test_progress_where_nobody_listens(monkeypatch):
 @pytest.mark.parametrize("ending", ["another error", "swallowed"])
 def test_whatever_becomes_of_the_stop_the_limit_is_told(monkeypatch, ending):
     """Imports turn it into errors of their own; destructors and callbacks swallow it."""
-    monkeypatch.setattr(limits, "PATIENCE", 0.2)
-    watched = limits._Watch._resident
-    monkeypatch.setattr(limits._Watch, "_resident", lambda self: 0 * watched(self) + 2**30 + 1)
+    monkeypatch.setattr(memory, "PATIENCE", 0.2)
+    watched = memory._Watch._resident
+    monkeypatch.setattr(memory._Watch, "_resident", lambda self: 0 * watched(self) + 2**30 + 1)
     heard = 0
-    with pytest.raises(cb.TooMuchWork, match="more than the 1 GiB"), limits.limited(2**30):
+    with pytest.raises(cb.TooMuchWork, match="more than the 1 GiB"), memory.limited(2**30):
         end = time.monotonic() + 30
         while time.monotonic() < end:
             try:
                 time.sleep(0.05)
-            except limits._Exceeded:
+            except memory._Exceeded:
                 heard += 1
                 if ending == "another error":
                     raise ImportError("numpy") from None
@@ -177,7 +178,7 @@ def test_interruptions_behind_errors_are_interruptions(monkeypatch, capsys):
 
 @posix
 def test_interrupted_audits_say_what_is_kept(run, tmp_path, monkeypatch):
-    import cellbounds.risk.auditing as auditing
+    import cellbounds.disclosure.auditing as auditing
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt

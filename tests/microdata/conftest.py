@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 import cellbounds as cb
-from cellbounds.microdata import csv_files, engine, quick_csv, quick_parquet, reading
-from cellbounds.table_files import parquet
+from cellbounds.data.formats import parquet
+from cellbounds.data.microdata import csv_files, engine, quick_csv, quick_parquet, reading
 
 
 class Ways:

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.microdata import reading, tally
-from cellbounds.microdata.tally import distinct_rows
+from cellbounds.data.microdata import reading, tally
+from cellbounds.data.microdata.tally import distinct_rows
 
 RECORDS = {"sex": ["m", None, "f", "m"], "vote": ["yes", "no", None, "yes"], "w": [1, 2, 4, 8]}
 

@@ -11,7 +11,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.papers import document002
-from cellbounds.risk.utility import odds_ratios
+from cellbounds.utility import odds_ratios
 from counting import Rule, list_tables
 from figures import EXPECTED, printed
 from weighing import gamma_poisson, multinomial, uniform, weigh

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import cellbounds as cb
-from cellbounds.risk.utility import compare_utility, odds_ratios
+from cellbounds.utility import compare_utility, odds_ratios
 
 # Counts; the ratio and its interval, the log ratio and its interval, as printed.
 PRINTED = {

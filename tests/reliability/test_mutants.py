@@ -143,7 +143,7 @@ def test_areas_are_there(name):
     assert all(path.is_file() for path in (*area.modules, *area.tests))
     for path in area.modules:
         # Compiled functions are kept on disk by the text of their file: a mutant would not be run.
-        assert "cellbounds.compiling" not in path.read_text()
+        assert "cellbounds.runtime.compilation" not in path.read_text()
     drawn, among = sampled(area, 300, 1)
     assert len(drawn) == 300 <= among
     assert drawn == sampled(area, 300, 1)[0]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.verification import verify_certificate
+from cellbounds.certificates.verifying import verify_certificate
 from listing import listed, sums
 from mixtures import cases, margin_cases
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds import certifying
-from cellbounds.beliefs import Uniform
-from cellbounds.constraints import violations
-from cellbounds.releases.combining import combined_release
-from cellbounds.report.fibres import render_count
-from cellbounds.risk.policies.projecting import projected
-from cellbounds.verification import space
+from cellbounds.certificates import making
+from cellbounds.certificates.verifying import space
+from cellbounds.disclosure.policies.projecting import projected
+from cellbounds.model.constraints import violations
+from cellbounds.model.priors import Uniform
+from cellbounds.report.inference import render_count
+from cellbounds.statements.combining import combined_release
 
 LEVELS, VARIABLES = 4, 20
 NAMES = [f"v{k}" for k in range(VARIABLES)]
@@ -281,4 +281,4 @@ def test_numbers_of_tables_with_thousands_of_digits_are_written(style):
 
 
 def test_certificates_are_made_up_to_the_size_that_is_read():
-    assert certifying.MOST_CELLS == space.MOST_CELLS
+    assert making.MOST_CELLS == space.MOST_CELLS

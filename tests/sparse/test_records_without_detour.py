@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-import cellbounds.constraints.behind as behind
+import cellbounds.model.constraints.behind as behind
 from cellbounds import cli
-from cellbounds.storage.dense import Dense
-from cellbounds.storage.sparse import Sparse
+from cellbounds.data.storage.dense import Dense
+from cellbounds.data.storage.sparse import Sparse
 
 NAMES = [f"adl{k}" for k in range(1, 17)]
 EVERYTHING = 2**16

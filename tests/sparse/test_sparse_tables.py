@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import cellbounds as cb
-from cellbounds.table import DENSE_LIMIT
+from cellbounds.data.table import DENSE_LIMIT
 
 HUGE = 2**64 + 3
 
@@ -278,7 +278,7 @@ def test_groups_that_share_no_level_in_a_large_margin():
 
 
 def test_large_tables_are_listed_up_to_the_limit(monkeypatch):
-    import cellbounds.table as module
+    import cellbounds.data.table as module
 
     table = cb.Table.from_cells(cb.Domain({"a": range(10), "b": range(10)}), [[1, 2]], [3])
     monkeypatch.setattr(module, "DENSE_LIMIT", 99)

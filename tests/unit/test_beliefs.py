@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.beliefs import Weights, belief_of
-from cellbounds.wide import log_of, probabilities, total_of, wide_of, widened
+from cellbounds.model.priors import Weights, belief_of
+from cellbounds.runtime.scaled_floats import log_of, probabilities, total_of, wide_of, widened
 
 TWO = cb.Domain({"sex": ["f", "m"]})
 

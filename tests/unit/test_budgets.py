@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.methods.effort import Effort
-from cellbounds.methods.general import settling, waves
-from cellbounds.methods.general.search import Search
+from cellbounds.disclosure import Audit, CellRisk, audit
+from cellbounds.model.effort import Effort
 from cellbounds.report.audits import render
-from cellbounds.risk import Audit, CellRisk, audit
-from cellbounds.sharing import Until
+from cellbounds.runtime.workers import Until
+from cellbounds.solvers.general import rounds, strategy
+from cellbounds.solvers.general.search import Search
 
 DOMAIN = cb.Domain({"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 TABLE = cb.Table(DOMAIN, np.random.default_rng(8).integers(0, 5, size=(3, 3, 3)))
@@ -199,7 +199,7 @@ class Counted(ThreadPoolExecutor):
 
 def test_threads_share_the_work(monkeypatch):
     truth = cb.bounds(RELEASE)
-    monkeypatch.setattr(settling, "QUICK_WALK", 0)
+    monkeypatch.setattr(strategy, "QUICK_WALK", 0)
     monkeypatch.setattr(Search, "by_pushing", always(0))
     steps = []
     with Counted() as executor:
@@ -216,18 +216,18 @@ def test_threads_share_the_work(monkeypatch):
 def test_workers_that_begin_after_the_end_do_nothing():
     search = Search(RELEASE, DOMAIN.names)
     search.first_table(None)
-    work = partial(settling._step_of, 2, 2)
+    work = partial(strategy._step_of, 2, 2)
     bounds = [(0, 0), (5, 1)]
     known = pickle.dumps(search.recipe), search.standing(), search.pool.excerpt([0, 5]), 1
-    late, _ = waves._worker(*known, work, bounds, Until(1.0, time.time() - 2, "here"))
+    late, _ = rounds._worker(*known, work, bounds, Until(1.0, time.time() - 2, "here"))
     assert not late.tables
     assert np.array_equal(late.low, search.low[[0, 5]])
     assert np.array_equal(late.high, search.high[[0, 5]])
-    in_time, _ = waves._worker(*known, work, bounds, Until.of(None))
+    in_time, _ = rounds._worker(*known, work, bounds, Until.of(None))
     truth = cb.bounds(RELEASE)
     assert in_time.low[0] == truth.lower.flat[0]
     assert in_time.high[1] == truth.upper.flat[5]
-    waves.bring_home(search, in_time)
+    rounds.bring_home(search, in_time)
     assert search.settled(0, 0)
     assert search.settled(5, 1)
 
@@ -536,14 +536,14 @@ def test_seconds_reach_the_search(run, table, tmp_path, monkeypatch, command):
 def test_jobs_change_nothing(run, table, tmp_path, monkeypatch):
     alone = run("audit", table, *MARGINS, "--format", "csv")
     used = []
-    original = waves.shared
+    original = rounds.shared
 
     def shared(executor, work, arguments):
         used.append(type(executor).__name__)
         return original(executor, work, arguments)
 
-    monkeypatch.setattr(settling, "QUICK_WALK", 0)
-    monkeypatch.setattr(waves, "shared", shared)
+    monkeypatch.setattr(strategy, "QUICK_WALK", 0)
+    monkeypatch.setattr(rounds, "shared", shared)
     monkeypatch.setattr(Search, "by_pushing", always(0))
     shared_out = run("audit", table, *MARGINS, "--format", "csv", "--jobs", "2")
     assert shared_out[:2] == alone[:2]

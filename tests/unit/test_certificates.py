@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import cellbounds as cb
-from cellbounds.certifying import _repaired
-from cellbounds.constraints import compile_release
-from cellbounds.methods.general.problem import raw_problem
+from cellbounds.certificates.making import _repaired
+from cellbounds.model.constraints import compile_release
+from cellbounds.model.problem import raw_problem
 from mixtures import cases, margin_cases
 from strategies import releases
 
@@ -230,8 +230,8 @@ def test_other_kinds_have_no_certificate(kind):
 
 
 def test_what_was_not_settled_is_certified_as_far_as_it_goes(monkeypatch):
-    from cellbounds.methods.effort import Effort
-    from cellbounds.methods.general.search import Search
+    from cellbounds.model.effort import Effort
+    from cellbounds.solvers.general.search import Search
 
     def nothing(*_, **__):
         return 0

@@ -24,8 +24,7 @@ from cellbounds import (
     UnsupportedRelease,
     publish,
 )
-from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
-from cellbounds.fibre.chains import (
+from cellbounds.inference.chains import (
     Connection,
     Connectivity,
     Moves,
@@ -37,14 +36,15 @@ from cellbounds.fibre.chains import (
     connectivity,
     diagnose,
     lattice_moves,
-    markov,
+    markov_bases,
     markov_basis,
     run_chain,
     start_tables,
     summed_sets,
 )
-from cellbounds.fibre.chains.lattice import kernel_basis
-from cellbounds.fibre.chains.markov import read_vectors
+from cellbounds.inference.chains.lattice import kernel_basis
+from cellbounds.inference.chains.markov_bases import read_vectors
+from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 
 SQUARE = Domain({"row": [1, 2], "col": [1, 2]})
 CUBE = Domain({"s": [1, 2], "row": [1, 2], "col": [1, 2]})
@@ -275,7 +275,7 @@ def fake_program(monkeypatch, tmp_path, script: str) -> None:
     program = tmp_path / "4ti2-markov"
     program.write_text(f"#!/bin/sh\n{script}\n", "ascii")
     program.chmod(0o755)
-    monkeypatch.setattr(markov, "binary", lambda: str(program))
+    monkeypatch.setattr(markov_bases, "binary", lambda: str(program))
 
 
 @needs_a_shell

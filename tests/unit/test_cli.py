@@ -113,7 +113,7 @@ def test_internal_errors_are_70_and_show_no_counts(run, safe, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError(f"index {SECRET} out of bounds")
 
-    monkeypatch.setattr("cellbounds.table_reading.read_table", broken)
+    monkeypatch.setattr("cellbounds.data.reading.read_table", broken)
     code, out, err = run("audit", safe, "[col|row]@1")
     assert code == 70
     assert out == ""
@@ -125,7 +125,7 @@ def test_interrupted_is_130(run, safe, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cellbounds.table_reading.read_table", interrupted)
+    monkeypatch.setattr("cellbounds.data.reading.read_table", interrupted)
     assert run("audit", safe, "[col|row]@1")[0] == 130
 
 
@@ -536,7 +536,7 @@ def test_files_are_checked_before_the_work(run, unsafe, tmp_path, monkeypatch, a
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "empty").touch()
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr("cellbounds.table_reading.read_table", None)  # not even read
+    monkeypatch.setattr("cellbounds.data.reading.read_table", None)  # not even read
     code, out, err = run("audit", unsafe, "[col|row]", *(a.format(tmp_path) for a in arguments))
     assert (code, out) == (2, "")
     assert said in err

@@ -165,7 +165,7 @@ def test_an_interruption_says_how_to_resume(run, tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cellbounds.risk.exploring.explore", interrupted)
+    monkeypatch.setattr("cellbounds.disclosure.exploring.explore", interrupted)
     state = tmp_path / "search.jsonl"
     code, _, err = run("explore", CHILDREN, "--response", "education", "--state", state)
     assert code == 130

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cellbounds as cb
-from cellbounds.files import write_whole
+from cellbounds.runtime.files import write_whole
 from cellbounds.text import WIDEST, aligned
 
 TABLE = "row,col,count\na,x,10\na,y,12\nb,x,23\nb,y,45\n"
@@ -152,7 +152,7 @@ def test_a_ledger_and_its_table_are_not_replaced(run, here, url):
 
 @pytest.mark.parametrize("command", ["count", "posterior", "sample", "suggest", "margins", "audit"])
 def test_outputs_are_checked_before_the_work(run, here, monkeypatch, command):
-    monkeypatch.setattr("cellbounds.table_reading.read_table", None)  # not even read
+    monkeypatch.setattr("cellbounds.data.reading.read_table", None)  # not even read
     statements = [] if command == "margins" else ["[row]"]
     code, out, err = run(command, "t.csv", *statements, "-o", "no/out.txt")
     assert (code, out) == (2, "")
@@ -247,7 +247,7 @@ ASKED = ["suggest", cb.example_path("delinquent"), "[education|county]@2", "--mo
 
 @pytest.mark.parametrize("there", [False, True])
 def test_suggestions_are_saved_all_or_none(run, tmp_path, monkeypatch, there):
-    from cellbounds.releases import writing
+    from cellbounds.statements import writing
 
     write = writing.write_release
 

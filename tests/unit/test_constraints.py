@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.constraints import NO_LOWER, cells_behind, compile_release, violations
+from cellbounds.model.constraints import NO_LOWER, cells_behind, compile_release, violations
 
 COUNTIES = cb.Domain(
     {"county": ["A", "B", "C"], "sex": ["m", "f"]},

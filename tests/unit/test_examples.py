@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import cellbounds as cb
+from cellbounds.disclosure import audit
 from cellbounds.report.audits import render
-from cellbounds.risk import audit
 from margin_tables import tables_with_margins
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.risk.exploring import Frontier, explore, measuring
-from cellbounds.risk.exploring.carrying import carries_over
-from cellbounds.risk.exploring.designs import Design, Way
-from cellbounds.risk.exploring.judged import Judged
-from cellbounds.risk.exploring.measuring import Settings
-from cellbounds.risk.policies import (
+from cellbounds.disclosure.exploring import Frontier, explore, measuring
+from cellbounds.disclosure.exploring.carrying import carries_over
+from cellbounds.disclosure.exploring.designs import Design, Way
+from cellbounds.disclosure.exploring.judged_design import Judged
+from cellbounds.disclosure.exploring.measuring import Settings
+from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
     MinimumCount,
@@ -623,7 +623,7 @@ def test_a_search_of_workers_is_resumed(tmp_path):
 KILLED = """
 import os, signal, sys
 import cellbounds as cb
-from cellbounds.risk.exploring import explore
+from cellbounds.disclosure.exploring import explore
 write = os.write
 def torn(file, line):
     if b'{"place":5,' in line:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.fibre.components import parts_of
-from cellbounds.fibre.diagram.dependence import MOST_ENTRIES, implied, relations
-from cellbounds.fibre.diagram.sums import Sum, merged, needed
-from cellbounds.fibre.protocol import Refusal
+from cellbounds.inference.components import parts_of
+from cellbounds.inference.decision_diagram.dependence import MOST_ENTRIES, implied, relations
+from cellbounds.inference.decision_diagram.sums import Sum, merged, needed
+from cellbounds.inference.protocol import Refusal
 
 CENSUS = cb.example_table("census3")
 TWO = ("0", "1")

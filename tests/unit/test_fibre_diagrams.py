@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.beliefs import GammaPoisson, Multinomial, Uniform
-from cellbounds.fibre.components import parts_of
-from cellbounds.fibre.diagram.growing import Grown, TooLarge, grow
-from cellbounds.fibre.diagram.layers import layers_of
-from cellbounds.fibre.diagram.ordering import best_order
-from cellbounds.fibre.diagram.sums import Sum, sums_of
-from cellbounds.fibre.product import diagram_fibre
-from cellbounds.fibre.protocol import DEFAULT_EFFORT, Refusal
-from cellbounds.fibre.searching import searched_tables
-from cellbounds.methods.general.integers import Found, IntegerProgram
+from cellbounds.inference.components import parts_of
+from cellbounds.inference.decision_diagram.construction import Grown, TooLarge, grow
+from cellbounds.inference.decision_diagram.layers import layers_of
+from cellbounds.inference.decision_diagram.ordering import best_order
+from cellbounds.inference.decision_diagram.sums import Sum, sums_of
+from cellbounds.inference.product import diagram_fibre
+from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.inference.solver_enumeration import searched_tables
+from cellbounds.model.priors import GammaPoisson, Multinomial, Uniform
+from cellbounds.model.structure import gather
 from cellbounds.papers import document001
-from cellbounds.structure import gather
+from cellbounds.solvers.general.cp_sat import Found, IntegerProgram
 
 CENSUS = cb.example_table("census3")
 PAIRS = ("[race,gender]", "[race,income]", "[gender,income]")
@@ -192,7 +192,7 @@ def test_a_diagram_that_was_not_kept_refuses_to_list_and_to_weigh(monkeypatch):
     release = two_way([9, 9, 9, 9], [12, 12, 12])
     expected = fibre_of(release).count()
     counting_only = Grown(expected, 10, 10, None)
-    monkeypatch.setattr("cellbounds.fibre.product.grow", lambda *_: counting_only)
+    monkeypatch.setattr("cellbounds.inference.product.grow", lambda *_: counting_only)
     fibre = fibre_of(release)
     assert fibre.count() == expected
     with pytest.raises(cb.TooMuchWork, match="memory"):

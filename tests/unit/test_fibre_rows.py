@@ -11,15 +11,15 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import Conditional, Domain, Margin, Prior, Release, Table, Total
-from cellbounds.beliefs import GammaPoisson, Multinomial, Poisson, Uniform
-from cellbounds.constraints.check import violations
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
-from cellbounds.fibre.protocol import Refusal
-from cellbounds.fibre.rows import rows_fibre
-from cellbounds.fibre.rows.counting import _by_running_sums, _one_by_one, row_counts
-from cellbounds.fibre.rows.selecting import _Proposals, _through_all
-from cellbounds.structure import gather
-from cellbounds.wide import widened
+from cellbounds.inference.protocol import Refusal
+from cellbounds.inference.rows import rows_fibre
+from cellbounds.inference.rows.counting import _by_running_sums, _one_by_one, row_counts
+from cellbounds.inference.rows.selecting import _Proposals, _through_all
+from cellbounds.model.constraints.check import violations
+from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
+from cellbounds.model.structure import gather
+from cellbounds.runtime.scaled_floats import widened
 
 
 def fibre_of(release: Release, effort: float = 1e9):
@@ -266,9 +266,9 @@ def test_both_ways_to_draw_from_products_agree_with_the_products(way):
 
 
 def test_long_level_products_by_balls_are_those_summed_term_by_term():
-    from cellbounds.fibre.rows import products
-    from cellbounds.fibre.rows.compiled_products import multiply
-    from cellbounds.wide import Wide, widened
+    from cellbounds.inference.rows import products
+    from cellbounds.inference.rows.product_kernel import multiply
+    from cellbounds.runtime.scaled_floats import Wide, widened
 
     rng = np.random.default_rng(4)
     size = products.SHORT + 500

@@ -13,22 +13,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.constraints import NO_LOWER, NO_UPPER, compile_release
-from cellbounds.methods.effort import Effort
-from cellbounds.methods.general.asked import asked_about
-from cellbounds.methods.general.closing import MOST_CELLS, closed_beyond, exact_bound
-from cellbounds.methods.general.duals import Duals
-from cellbounds.methods.general.exact import ExactProgram
-from cellbounds.methods.general.integers import IntegerProgram, fits_solver
-from cellbounds.methods.general.moves import Guide, Walker, moves_of
-from cellbounds.methods.general.pool import Pool
-from cellbounds.methods.general.problem import Problem, make_problem, raw_problem, reduced
-from cellbounds.methods.general.programs import LinearProgram
-from cellbounds.methods.general.rays import grows_without_end
-from cellbounds.methods.general.redundancy import independent_rows
-from cellbounds.methods.general.search import Proof, Search
-from cellbounds.methods.general.settling import passes, settle_all
-from cellbounds.methods.general.values import Run, values_of
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
+from cellbounds.model.effort import Effort
+from cellbounds.model.linear_programs import LinearProgram
+from cellbounds.model.problem import Problem, make_problem, raw_problem, reduced
+from cellbounds.model.redundancy import independent_rows
+from cellbounds.model.targets import asked_about
+from cellbounds.solvers.general.attainable import Run, values_of
+from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
+from cellbounds.solvers.general.duals import Duals
+from cellbounds.solvers.general.exact_linear import ExactProgram
+from cellbounds.solvers.general.hypercube_moves import Guide, Walker, moves_of
+from cellbounds.solvers.general.pool import Pool
+from cellbounds.solvers.general.rays import grows_without_end
+from cellbounds.solvers.general.search import Proof, Search
+from cellbounds.solvers.general.strategy import passes, settle_all
+from cellbounds.solvers.general.unbounded_cells import MOST_CELLS, closed_beyond, exact_bound
 from listing import listed
 from mixtures import cases
 
@@ -132,7 +132,7 @@ def test_single_rows_leave_what_listing_leaves(factors, low, high):
     one = problem([(dict(enumerate(factors)), low, high)], [0, 1], [6, 5])
     tables = np.array(tables_of(one)).reshape(-1, 2)
     try:
-        from cellbounds.methods.general.problem import _propagate
+        from cellbounds.model.problem import _propagate
 
         lower, upper = _propagate(one)
     except cb.InconsistentRelease:
@@ -154,7 +154,7 @@ def test_single_rows_leave_what_listing_leaves(factors, low, high):
 @few(2)
 @given(small_problems())
 def test_propagation_keeps_every_table(one):
-    from cellbounds.methods.general.problem import _propagate
+    from cellbounds.model.problem import _propagate
 
     tables = tables_of(one)
     try:
@@ -170,7 +170,7 @@ def test_propagation_keeps_every_table(one):
 def test_cells_without_limit():
     rows = [({0: 1, 1: -1}, 0, None), ({1: 1, 2: 1}, 4, None), ({2: 1, 3: 1}, None, 9)]
     one = problem(rows, [0, 3, 0, 0], [None, None, None, None])
-    from cellbounds.methods.general.problem import _propagate
+    from cellbounds.model.problem import _propagate
 
     lower, upper = _propagate(one)
     assert lower.tolist() == [3, 3, 0, 0]
@@ -489,7 +489,7 @@ def test_walks_keep_the_limits_of_cells(over, side, temperature):
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("temperature", [0.0, 3.0])
 def test_walks_never_go_back_and_count_as_they_go(sign, temperature):
-    from cellbounds.methods.general.walking import walk
+    from cellbounds.solvers.general.walk_kernel import walk
 
     search = Search(LIMITED, ("a", "b"))
     walker, asked = search.walker, search.asked
@@ -515,7 +515,7 @@ def test_walks_never_go_back_and_count_as_they_go(sign, temperature):
 
 
 def test_walks_bring_home_every_goal_that_they_meet():
-    from cellbounds.methods.general.walking import walk
+    from cellbounds.solvers.general.walk_kernel import walk
 
     search = Search(LIMITED, ("a", "b"))
     search.first_table(None)
@@ -751,7 +751,7 @@ def mixed():
 
 @pytest.mark.parametrize("sample", [1, 4, 100])
 def test_independent_rows_have_full_rank(sample, monkeypatch):
-    monkeypatch.setattr("cellbounds.methods.general.redundancy.CELLS_PER_ROW", sample)
+    monkeypatch.setattr("cellbounds.model.redundancy.CELLS_PER_ROW", sample)
     one = made(mixed())
     equal = one.row_lower == one.row_upper
     kept = independent_rows(one)
@@ -766,7 +766,7 @@ def test_independent_rows_have_full_rank(sample, monkeypatch):
 def test_programs_without_dependent_rows_prove_the_same(monkeypatch):
     search = Search(mixed(), tuple("abcd"))
     plain = LinearProgram(search.small)
-    monkeypatch.setattr("cellbounds.methods.general.programs.RANK_PAYS", 0)
+    monkeypatch.setattr("cellbounds.model.linear_programs.RANK_PAYS", 0)
     lean = LinearProgram(search.small)
     kept = independent_rows(search.small)
     assert not kept.all()

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.methods.effort import Effort
-from cellbounds.methods.general import GeneralSharp
-from cellbounds.methods.general.search import Search
-from cellbounds.methods.gluing.tables import Named, Target, glued, listed, spread, summed
-from cellbounds.methods.protocol import Question
-from cellbounds.structure import gather
+from cellbounds.model.effort import Effort
+from cellbounds.model.structure import gather
+from cellbounds.reductions.decomposition.tables import Named, Target, glued, listed, spread, summed
+from cellbounds.results.solution import Question
+from cellbounds.solvers.general import GeneralSharp
+from cellbounds.solvers.general.search import Search
 
 GLUED = "parts glued at exact margins"
 

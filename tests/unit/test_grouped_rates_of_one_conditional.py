@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.constraints import cells_behind, group_of_levels
-from cellbounds.fibre.chains.choosing import choose_moves
-from cellbounds.fibre.chains.families import conditional_moves
-from cellbounds.structure import gather
+from cellbounds.inference.chains.chooser import choose_moves
+from cellbounds.inference.chains.families import conditional_moves
+from cellbounds.model.constraints import cells_behind, group_of_levels
+from cellbounds.model.structure import gather
 from listing import belongs, listed, sums
 
 ROWS = "rows of one conditional"

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.beliefs import GammaPoisson, Multinomial, Uniform
-from cellbounds.fibre.importance import (
+from cellbounds.inference.importance import (
     Estimate,
     ImportanceDraws,
     estimate_count,
     importance_draws,
     running,
 )
-from cellbounds.fibre.importance.running import log_proposals, make_proposal
+from cellbounds.inference.importance.running import log_proposals, make_proposal
+from cellbounds.model.priors import GammaPoisson, Multinomial, Uniform
 
 TWO = ["0", "1"]
 SQUARE = cb.Domain({"a": TWO, "b": TWO})

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.methods.effort import Effort
-from cellbounds.risk.policies import (
+from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
     MinimumCount,
@@ -22,7 +21,8 @@ from cellbounds.risk.policies import (
     judge,
     profile_names,
 )
-from cellbounds.risk.policies.chances import Chances
+from cellbounds.disclosure.policies.chances import Chances
+from cellbounds.model.effort import Effort
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 SAFE, UNSAFE, UNDECIDED = Outcome.SAFE, Outcome.UNSAFE, Outcome.UNDECIDED
@@ -302,13 +302,13 @@ def test_a_spent_budget_is_undecided(independent):
 
 
 def test_a_method_that_refuses_leaves_it_undecided(monkeypatch):
-    from cellbounds.risk.policies import reach
+    from cellbounds.disclosure.policies import attainable_cache
 
     def refuses(*_, **__):
         raise cb.TooMuchWork("too many sums")
 
-    monkeypatch.setattr(reach, "bounds", refuses)
-    monkeypatch.setattr(reach, "attainable", refuses)
+    monkeypatch.setattr(attainable_cache, "bounds", refuses)
+    monkeypatch.setattr(attainable_cache, "attainable", refuses)
     table = table_of([[1, 1], [4, 8]])
     found = judge(cb.publish(table, "[col|row]"), table)
     assert found.verdict is UNDECIDED

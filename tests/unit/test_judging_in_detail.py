@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.risk.policies import (
+from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
     Outcome,
@@ -18,7 +18,7 @@ from cellbounds.risk.policies import (
     chances,
     judge,
 )
-from cellbounds.risk.policies.places import touched_levels
+from cellbounds.disclosure.policies.overlap import touched_levels
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 MARGINS = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12]), cb.Margin(["col"], [2, 12])])

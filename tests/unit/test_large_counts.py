@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.beliefs import MOST_WEIGHTS, Weights
+from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
-from cellbounds.fibre.choosing import Chosen, exact_sums
-from cellbounds.fibre.few import ListedFibre
-from cellbounds.fibre.parts import best_split
-from cellbounds.fibre.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.inference.chooser import Chosen, exact_sums
+from cellbounds.inference.listed_tables import ListedFibre
+from cellbounds.inference.parts import best_split
+from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.report.filing import build_report
-from cellbounds.risk.policies import Outcome, Policy, PosteriorChance
 
 SIZES = [10**8, 10**12, 10**15]
 
@@ -169,7 +169,7 @@ def test_weights_between_two_counts_are_those_from_zero_on(kind):
 def test_weights_in_many_pieces_go_on_where_the_last_piece_ended(monkeypatch):
     kind = KINDS[2]
     whole = Weights((kind,)).sequence_of(kind, 50)
-    monkeypatch.setattr("cellbounds.beliefs.CHUNK", 7)
+    monkeypatch.setattr("cellbounds.model.priors.CHUNK", 7)
     for one, other in zip(whole, Weights((kind,)).sequence_of(kind, 50), strict=True):
         assert one.tolist() == other.tolist()
 
@@ -184,7 +184,7 @@ def test_weights_that_cannot_be_held_are_refused(kind):
 
 
 def test_weights_are_forgotten_when_there_is_no_room_for_more(monkeypatch):
-    monkeypatch.setattr("cellbounds.beliefs.MOST_WEIGHTS", 100)
+    monkeypatch.setattr("cellbounds.model.priors.MOST_WEIGHTS", 100)
     weights = Weights((KINDS[0],))
     for most in range(60, 70):
         weights.sequence(0, most)

@@ -9,7 +9,7 @@ import pytest
 
 import cellbounds as cb
 from bruteforce import count_fits
-from cellbounds.releases.rounding import COUNT_ROUNDINGS, round_counts
+from cellbounds.statements.rounding import COUNT_ROUNDINGS, round_counts
 
 DOMAIN = cb.Domain({"row": ["r", "s"], "col": ["x", "y"]})
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.constraints import compile_release, violations
-from cellbounds.methods.general.nested import Nested
-from cellbounds.methods.general.problem import make_problem
+from cellbounds.model.constraints import compile_release, violations
+from cellbounds.model.problem import make_problem
+from cellbounds.solvers.general.nested_families import Nested
 
 
 def nested_of(release):

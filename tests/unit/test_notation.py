@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import cellbounds as cb
-from cellbounds.releases.notation import Spoken, parse
-from cellbounds.releases.statements import names_text
+from cellbounds.statements.notation import Spoken, parse
+from cellbounds.statements.statements import names_text
 
 
 @pytest.mark.parametrize(

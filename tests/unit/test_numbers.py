@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.arrays import whole_array
-from cellbounds.releases.numbers import exact_number, read_figures, whole_number
+from cellbounds.runtime.arrays import whole_array
+from cellbounds.statements.numbers import exact_number, read_figures, whole_number
 from cellbounds.text import aligned, label_keys
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from cellbounds.errors import TooMuchWork
-from cellbounds.methods.conditional import feasible, sums
-from cellbounds.methods.conditional.feasible import feasible_sums
-from cellbounds.methods.conditional.offsets import OffsetSet, bits_of, positions, runs_in, runs_of
-from cellbounds.methods.conditional.sums import Residues, Sparse, Window, leave_one_out, sum_of_all
-from cellbounds.methods.conditional.sumset import SumSet
+from cellbounds.solvers.conditional import feasible, sums
+from cellbounds.solvers.conditional.feasible import feasible_sums
+from cellbounds.solvers.conditional.offsets import OffsetSet, bits_of, positions, runs_in, runs_of
+from cellbounds.solvers.conditional.sums import Residues, Sparse, Window, leave_one_out, sum_of_all
+from cellbounds.solvers.conditional.sumset import SumSet
 
 FAR = 400
 

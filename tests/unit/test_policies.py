@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from cellbounds import InvalidInput
-from cellbounds.risk.policies import (
+from cellbounds.disclosure.policies import (
     DEFAULT,
     RULES,
     ExactDisclosure,

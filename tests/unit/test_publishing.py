@@ -9,7 +9,7 @@ import pytest
 
 import cellbounds as cb
 from bruteforce import holds
-from cellbounds.releases.rounding import COUNT_ROUNDINGS
+from cellbounds.statements.rounding import COUNT_ROUNDINGS
 
 
 @pytest.fixture

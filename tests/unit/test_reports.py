@@ -22,15 +22,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
+from cellbounds.disclosure.auditing import audit
+from cellbounds.disclosure.policies import Policy, SmallCounts
+from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.report import filing
 from cellbounds.report.filing import SUFFIXES, build_report
 from cellbounds.report.pages import findings, posteriors, rendering
 from cellbounds.report.pages.layout import columns_of, laid_out
 from cellbounds.report.pages.published import published
 from cellbounds.results import ValueSet
-from cellbounds.risk.auditing import audit
-from cellbounds.risk.policies import Policy, SmallCounts
-from cellbounds.risk.policies.scenarios import informed
 
 SCHEMA = json.loads(
     (Path(filing.__file__).parent / "schemas" / "report-1.schema.json").read_text("utf-8")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.risk import auditing
-from cellbounds.risk.auditing import NARROW, audit
-from cellbounds.risk.policies import ExactDisclosure, Outcome, Policy, judge, reach
+from cellbounds.disclosure import auditing
+from cellbounds.disclosure.auditing import NARROW, audit
+from cellbounds.disclosure.policies import ExactDisclosure, Outcome, Policy, attainable_cache, judge
 
 UNSAFE = Outcome.UNSAFE
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
@@ -45,8 +45,8 @@ def test_one_answer_serves_cells_and_verdict(monkeypatch):
     def refused(*_, **__):
         raise AssertionError("bounds are in the answer")
 
-    monkeypatch.setattr(reach, "attainable", counted)
-    monkeypatch.setattr(reach, "bounds", refused)
+    monkeypatch.setattr(attainable_cache, "attainable", counted)
+    monkeypatch.setattr(attainable_cache, "bounds", refused)
     monkeypatch.setattr(auditing, "attainable", refused)
     table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
     for seconds in (None, 60.0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.releases.rounding import ROUNDINGS, ends_of, round_rows
+from cellbounds.statements.rounding import ROUNDINGS, ends_of, round_rows
 
 # Worked out by hand, in units of the last decimal.
 BY_HAND = [

@@ -11,7 +11,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.verification.reach import covers, inside, leaving_one_out, numbers_of, progressions
+from cellbounds.certificates.verifying.reach import (
+    covers,
+    inside,
+    leaving_one_out,
+    numbers_of,
+    progressions,
+)
 from strategies import conditionals, domains, tables
 
 SIDES = ("lower", "upper")

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 import cellbounds as cb
-from cellbounds.methods.conditional.continuous import RealRow
-from cellbounds.methods.conditional.feasible import feasible_sums
-from cellbounds.methods.conditional.offsets import OffsetSet
-from cellbounds.methods.conditional.sumset import SumSet
+from cellbounds.model.rates.continuous import RealRow
+from cellbounds.solvers.conditional.feasible import feasible_sums
+from cellbounds.solvers.conditional.offsets import OffsetSet
+from cellbounds.solvers.conditional.sumset import SumSet
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.methods.effort import Effort
-from cellbounds.risk.exploring import explore
-from cellbounds.risk.exploring.guessing import guessing
-from cellbounds.risk.policies import Outcome, reach, respondents
-from cellbounds.risk.policies.cases import case_of
-from cellbounds.risk.policies.judging import judged
-from cellbounds.risk.policies.verdict import worst
+from cellbounds.disclosure.exploring import explore
+from cellbounds.disclosure.exploring.guessing import guessing
+from cellbounds.disclosure.policies import Outcome, attainable_cache, respondents
+from cellbounds.disclosure.policies.cases import case_of
+from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.verdict import worst
+from cellbounds.model.effort import Effort
 
 CHILDREN = cb.example_table("delinquent")
 KOCH = cb.example_table("koch4")
@@ -26,13 +26,13 @@ KOCH = cb.example_table("koch4")
 def asked(monkeypatch):
     """The questions that are asked about releases: their statements, and the margin."""
     found = []
-    ask = reach.attainable
+    ask = attainable_cache.attainable
 
     def listening(release, **question):
         found.append((repr(release), question["over"]))
         return ask(release, **question)
 
-    monkeypatch.setattr(reach, "attainable", listening)
+    monkeypatch.setattr(attainable_cache, "attainable", listening)
     return found
 
 

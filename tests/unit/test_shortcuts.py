@@ -11,18 +11,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.constraints import NO_LOWER, NO_UPPER, cells_behind, compile_release
-from cellbounds.methods.conditional.cells import CellCounts
-from cellbounds.methods.conditional.evaluate import Evaluator
-from cellbounds.methods.conditional.layout import make_layout
-from cellbounds.methods.conditional.lists import ListedRow
-from cellbounds.methods.conditional.offsets import OffsetSet
-from cellbounds.methods.conditional.parts import Parts
-from cellbounds.methods.conditional.solution import solve_rows
-from cellbounds.methods.conditional.sums import Residues, Sparse, Window, leave_one_out, sum_of_all
-from cellbounds.methods.conditional.sumset import SumSet
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER, cells_behind, compile_release
+from cellbounds.model.structure import gather
 from cellbounds.results import ValueSet
-from cellbounds.structure import gather
+from cellbounds.solvers.conditional.cells import CellCounts
+from cellbounds.solvers.conditional.evaluate import Evaluator
+from cellbounds.solvers.conditional.layout import make_layout
+from cellbounds.solvers.conditional.lists import ListedRow
+from cellbounds.solvers.conditional.offsets import OffsetSet
+from cellbounds.solvers.conditional.parts import Parts
+from cellbounds.solvers.conditional.solution import solve_rows
+from cellbounds.solvers.conditional.sums import Residues, Sparse, Window, leave_one_out, sum_of_all
+from cellbounds.solvers.conditional.sumset import SumSet
 
 
 @st.composite

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.structure import Leaf, Split, split_release, spoken_of
+from cellbounds.model.structure import Leaf, Split, split_release, spoken_of
 
 TWO = ["0", "1"]
 

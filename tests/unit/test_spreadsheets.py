@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.spreadsheets import (
+from cellbounds.data.spreadsheets import (
     DATE,
     csv_text,
     excel_escaped,

@@ -14,8 +14,8 @@ import pytest
 import cellbounds as cb
 from cellbounds import cli
 from cellbounds.cli.suggesting import suggest as command
-from cellbounds.risk.policies import GroupDisclosure, MinimumCount, SmallCounts
-from cellbounds.risk.suggesting import (
+from cellbounds.disclosure.policies import GroupDisclosure, MinimumCount, SmallCounts
+from cellbounds.disclosure.suggesting import (
     CoarserCounts,
     DropVariable,
     FewerDigits,
@@ -23,14 +23,14 @@ from cellbounds.risk.suggesting import (
     MergeLevels,
     Withhold,
     WithholdTotal,
-    court,
+    budgeted_judge,
     suggest,
     suppressing,
 )
-from cellbounds.risk.suggesting.hiding import hidden_in, with_hidden
-from cellbounds.risk.suggesting.planning import Drafts
-from cellbounds.risk.suggesting.proposing import proposals
-from cellbounds.risk.suggesting.scopes import scopes_of
+from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
+from cellbounds.disclosure.suggesting.planning import Drafts
+from cellbounds.disclosure.suggesting.proposing import proposals
+from cellbounds.disclosure.suggesting.scopes import scopes_of
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
@@ -222,7 +222,7 @@ def test_an_undecided_release_is_worked_on(monkeypatch):
         how["seconds"] = 1e-9 if asked is release else None
         return cb.judge(asked, *rest, **how)
 
-    monkeypatch.setattr(court, "judge", hurried)
+    monkeypatch.setattr(budgeted_judge, "judge", hurried)
     found = suggest(release, table, changes=1)
     assert found.verdict is cb.Outcome.UNDECIDED
     assert not found.safe_already
@@ -243,7 +243,7 @@ def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
     def hurried(asked, *rest, **how):
         return cb.judge(asked, *rest, **{**how, "seconds": 1e-9})
 
-    monkeypatch.setattr(court, "judge", hurried)
+    monkeypatch.setattr(budgeted_judge, "judge", hurried)
     release = cb.publish(children, "[education|county]@3", "[county|education]@3")
     found = suggest(release, children, changes=1)
     assert found.searched.undecided > 0

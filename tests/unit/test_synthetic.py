@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.beliefs import Multinomial, Poisson, Uniform
 from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.model.priors import Multinomial, Poisson, Uniform
 from cellbounds.synthetic import Synthetic, synthesize
 from cellbounds.synthetic.drawing import usual_prior
 from cellbounds.synthetic.rounded import nearest_totals

@@ -29,18 +29,18 @@ from cellbounds import (
     judge,
     publish,
 )
-from cellbounds.methods.effort import Effort
-from cellbounds.risk.policies import (
+from cellbounds.disclosure.policies import (
     GroupDisclosure,
     Outcome,
     Policy,
     PosteriorChance,
     SmallCounts,
 )
-from cellbounds.risk.together import safe_margins
-from cellbounds.risk.together.candidates import Candidates, spoken_candidates
-from cellbounds.risk.together.moving import safe_by_moves
-from cellbounds.risk.together.searching import closed_sets, search
+from cellbounds.disclosure.safe_sets import safe_margins
+from cellbounds.disclosure.safe_sets.candidates import Candidates, spoken_candidates
+from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
+from cellbounds.disclosure.safe_sets.searching import closed_sets, search
+from cellbounds.model.effort import Effort
 
 WIDE = Policy("wide", rules=[SmallCounts(at_most=3, width=5)])
 
@@ -348,7 +348,7 @@ def test_a_spent_budget_claims_nothing(koch):
 
 
 def test_what_could_not_be_decided_is_said(koch, monkeypatch):
-    from cellbounds.risk.together import searching
+    from cellbounds.disclosure.safe_sets import searching
 
     whole = safe_margins(koch, margins=2)
     monkeypatch.setattr(searching.Judge, "__call__", lambda *_: Outcome.UNDECIDED)
@@ -360,7 +360,7 @@ def test_what_could_not_be_decided_is_said(koch, monkeypatch):
 
 
 def test_where_every_set_is_judged_an_undecided_one_proves_nothing(cube, monkeypatch):
-    from cellbounds.risk.together import searching
+    from cellbounds.disclosure.safe_sets import searching
 
     policy = Policy("p", rules=[PosteriorChance(at_most=1, probability="0.6")])
     outcomes = {0b11: Outcome.UNDECIDED, 0b01: Outcome.SAFE, 0b10: Outcome.UNSAFE}

@@ -15,7 +15,7 @@ from scipy import optimize, stats
 
 import cellbounds as cb
 from cellbounds.errors import InvalidInput
-from cellbounds.risk.utility import (
+from cellbounds.utility import (
     compare_loglinear,
     compare_utility,
     fit_loglinear,
@@ -25,7 +25,7 @@ from cellbounds.risk.utility import (
     odds_ratios,
     total_variation,
 )
-from cellbounds.risk.utility import comparison as comparing
+from cellbounds.utility import comparison as comparing
 
 AWKWARD = cb.Domain(
     {"âge, années": [1, 2.5, "3, ou plus"], "b|c": ["é", ("x", 1)], "ratio": ["no", "yes"]}

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import compositions, holds
-from cellbounds import isolated
-from cellbounds.verification import verify_certificate
-from cellbounds.verification.command import verify
-from cellbounds.verification.digest import digest
-from cellbounds.verification.reading import read_statement
-from cellbounds.verification.solving import Solver, sum_at_least, sum_at_most
-from cellbounds.verification.space import Space
+from cellbounds.certificates.verifying import verify_certificate
+from cellbounds.certificates.verifying.command import verify
+from cellbounds.certificates.verifying.digest import digest
+from cellbounds.certificates.verifying.reading import read_statement
+from cellbounds.certificates.verifying.solving import Solver, sum_at_least, sum_at_most
+from cellbounds.certificates.verifying.space import Space
+from cellbounds.runtime import isolation
 from listing import listed, sums
 from mixtures import cases
 from strategies import releases
@@ -954,8 +954,8 @@ def test_time_and_solver(monkeypatch):
     assert why.startswith("the upper bound of cell (a=a0): CP-SAT did not settle it in 0.")
     assert not found.settled
     assert str(found).startswith("NOT verified: nothing wrong was found, but some claims")
-    without = f"import sys; sys.modules['ortools.sat.python'] = None; {isolated.CODE}"
-    monkeypatch.setattr(isolated, "CODE", without)
+    without = f"import sys; sys.modules['ortools.sat.python'] = None; {isolation.CODE}"
+    monkeypatch.setattr(isolation, "CODE", without)
     assert "pip install ortools" in verify_certificate(made).unsettled[0]
 
 

@@ -10,10 +10,10 @@ import cellbounds as cb
 from benchmarks.problems.cases import Case
 from benchmarks.results import Record
 from benchmarks.sections.counting.questions import agreement, summed_up, timed
-from cellbounds.beliefs import Belief, belief_of
-from cellbounds.fibre.chains import ChainDraws, batch_errors, choose_moves, run_chain
-from cellbounds.fibre.chains.moves import KEEPS, VARIES
-from cellbounds.fibre.chains.sampling import MOVES
+from cellbounds.inference.chains import ChainDraws, batch_errors, choose_moves, run_chain
+from cellbounds.inference.chains.moves import KEEPS, VARIES
+from cellbounds.inference.chains.sampling import MOVES
+from cellbounds.model.priors import Belief, belief_of
 
 OWN = {"chains": 1, "thin": 1, "burn_in": 0}
 """As the document has it: one chain, every step counts, from the true table."""

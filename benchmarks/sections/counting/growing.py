@@ -11,8 +11,8 @@ from benchmarks.problems.owned import all_margins
 from benchmarks.profiles import Profile
 from benchmarks.results import Record
 from benchmarks.sections.counting import questions
-from cellbounds.fibre.choosing import exact_fibre
-from cellbounds.fibre.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.inference.chooser import exact_fibre
+from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
 
 SMALLEST = 50  # people
 PEOPLE_A_CELL = 5

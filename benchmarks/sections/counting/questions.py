@@ -11,7 +11,7 @@ import numpy as np
 import cellbounds as cb
 from benchmarks.measuring.measurement import best_of
 from benchmarks.results import Record
-from cellbounds.beliefs import Belief
+from cellbounds.model.priors import Belief
 
 LONG, VERY_LONG = 3.0, 30.0  # seconds; longer calls run twice, and once
 GIVEN_UP = 2.0  # seconds for the estimate that stands in for a refused posterior

@@ -18,7 +18,7 @@ from benchmarks.measuring.memory import highest_resident_bytes
 from benchmarks.problems.owned import all_margins, owned
 from benchmarks.results import Record
 from benchmarks.sections.margins.searches import outcome
-from cellbounds.risk.policies import DEFAULT, read_policy
+from cellbounds.disclosure.policies import DEFAULT, read_policy
 
 WORKERS = 2
 PEER_CELLS = 3

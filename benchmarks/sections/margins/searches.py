@@ -10,8 +10,8 @@ import numpy as np
 import cellbounds as cb
 from benchmarks.arrays import BoolArray, IntArray
 from benchmarks.results import Record
-from cellbounds.methods.general.search import Proof
-from cellbounds.risk.policies import DEFAULT, read_policy
+from cellbounds.disclosure.policies import DEFAULT, read_policy
+from cellbounds.solvers.general.search import Proof
 
 
 def searches(answer: cb.Bounds) -> list[Any]:
@@ -22,7 +22,7 @@ def searches(answer: cb.Bounds) -> list[Any]:
             yield worked.search
         elif depth and hasattr(worked, "__dict__"):
             for inner in vars(worked).values():
-                if type(inner).__module__.startswith("cellbounds.methods"):
+                if type(inner).__module__.startswith("cellbounds.solvers"):
                     yield from within(inner, depth - 1)
 
     return list(within(answer._source, 40))

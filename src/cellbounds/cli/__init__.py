@@ -12,8 +12,8 @@ from cellbounds.cli.later import Later
 from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED
 from cellbounds.cli.outputs import drop_output, said, say
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
-from cellbounds.isolated import prepare
-from cellbounds.starting import INTERRUPTED
+from cellbounds.runtime.isolation import prepare
+from cellbounds.runtime.starting import INTERRUPTED
 from cellbounds.text import one_line
 from cellbounds.version import __version__
 
@@ -143,7 +143,7 @@ COMMANDS = (
     ("synthesize", "cellbounds.cli.tables", "Make tables to release instead of the true one."),
     (
         "verify",
-        "cellbounds.verification.command",
+        "cellbounds.certificates.verifying.command",
         "Check the certificate FILE (.json) with code that shares nothing with the methods.",
     ),
     (

@@ -34,7 +34,7 @@ from cellbounds.cli.working import (
     workers,
 )
 from cellbounds.errors import InvalidInput
-from cellbounds.inputs import read_bytes
+from cellbounds.runtime.inputs import read_bytes
 
 __all__ = ["attack", "audit"]
 
@@ -94,10 +94,10 @@ def audit(
     (counts below 5 hidden), or a release file (.toml); several are published together, with N
     unless --no-total.
     """
+    from cellbounds.disclosure.auditing import audit as audit_table
+    from cellbounds.disclosure.policies import read_policy
     from cellbounds.report.audits import render
-    from cellbounds.report.progress import Progress
-    from cellbounds.risk.auditing import audit as audit_table
-    from cellbounds.risk.policies import read_policy
+    from cellbounds.runtime.progress import Progress
 
     asked = names_of(over, "--over")
     check_outputs([*reports, certificate, output, state], [table, *release, *knows, key, policy])
@@ -181,7 +181,7 @@ def _certify(
 ) -> None:
     import json
 
-    from cellbounds.solve import bounds
+    from cellbounds.solvers.solve import bounds
 
     answer = bounds(
         release,
@@ -219,10 +219,10 @@ def attack(
     **options: Any,
 ) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
-    from cellbounds.releases.files import read_release
     from cellbounds.report.audits import render
-    from cellbounds.report.progress import Progress
-    from cellbounds.solve import attainable
+    from cellbounds.runtime.progress import Progress
+    from cellbounds.solvers.solve import attainable
+    from cellbounds.statements.files import read_release
 
     names = names_of(over, "--over")
     if cells and style == "html":

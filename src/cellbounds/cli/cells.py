@@ -9,7 +9,7 @@ import click
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.domain import Domain, Label
+    from cellbounds.data.domain import Domain, Label
 
 __all__ = ["cell_option", "cells_of"]
 

@@ -21,7 +21,7 @@ from cellbounds.cli.working import effort_options, resumable, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.risk.exploring import Frontier
+    from cellbounds.disclosure.exploring import Frontier
 
 __all__ = ["explore"]
 
@@ -89,7 +89,7 @@ def explore(
     The search can be stopped and resumed with --state. For sets of margins that can be released
     together see `cellbounds margins`.
     """
-    from cellbounds.report.progress import Progress
+    from cellbounds.runtime.progress import Progress
 
     if plot is not None:
         check_suffix(plot, (".html", ".svg", ".png"))
@@ -127,7 +127,7 @@ def _asked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _digits(text: str | None, tolerances: bool) -> list[int | None] | range | None:
-    from cellbounds.releases.numbers import MOST_DIGITS
+    from cellbounds.statements.numbers import MOST_DIGITS
 
     if text is None:
         return None if tolerances else range(1, 5)
@@ -152,8 +152,8 @@ def _is_short_number(text: str) -> bool:
 
 def _merges(text: str | None) -> Any:
     """Ways to merge levels: a word, or a file with `[[variable]]` and `new = [old, old]`."""
-    from cellbounds.inputs import read_toml
-    from cellbounds.risk.exploring.merging import ADJACENT
+    from cellbounds.disclosure.exploring.merging import ADJACENT
+    from cellbounds.runtime.inputs import read_toml
 
     if text is None or text == ADJACENT:
         return text
@@ -166,7 +166,7 @@ def _merges(text: str | None) -> Any:
 
 
 def _search(owned: Any, asked: dict[str, Any], executor: Any, state: Any, step: Any) -> Frontier:
-    from cellbounds.risk.exploring import explore as search
+    from cellbounds.disclosure.exploring import explore as search
 
     return search(owned, **asked, executor=executor, progress=step, state=state)
 
@@ -192,13 +192,13 @@ def _write_best(found: Frontier, path: str) -> None:
     if found.best is None:
         say(f"no design is safe: {path} was not written")
         return
-    from cellbounds.releases.writing import write_release
+    from cellbounds.statements.writing import write_release
 
     write_release(found.best_release(), path)
 
 
 def _status(found: Frontier) -> int:
-    from cellbounds.risk.policies import Outcome
+    from cellbounds.disclosure.policies import Outcome
 
     if found.best is not None:
         return SAFE

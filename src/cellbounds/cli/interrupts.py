@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from cellbounds.interrupting import end_now
-from cellbounds.starting import INTERRUPTED
+from cellbounds.runtime.interrupts import end_now
+from cellbounds.runtime.starting import INTERRUPTED
 
 __all__ = ["Interruption", "interruptible"]
 

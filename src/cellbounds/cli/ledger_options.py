@@ -28,7 +28,7 @@ from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
     from cellbounds.ledger import Answer, Entry, Ledger
-    from cellbounds.releases import Release
+    from cellbounds.statements import Release
 
 __all__ = [
     "CODES",
@@ -160,7 +160,7 @@ def check_written(
     output: str | None, place: str, tables: tuple[str, ...] = (), *inputs: str | None
 ) -> None:
     """Refuse, before any work, an output that cannot be opened or would replace an input."""
-    from cellbounds.ledger.places import Place
+    from cellbounds.ledger.locations import Place
 
     file = Place.of(place).file
     check_outputs([output], [None if file is None else str(file), *tables, *inputs])
@@ -195,7 +195,7 @@ def recorded(entry: Entry | None) -> Iterator[None]:
 def working(place: str, options: dict[str, Any]) -> Iterator[tuple[Ledger, dict[str, Any]]]:
     """The ledger, and the tables and the effort that go into judging."""
     from cellbounds.ledger import Ledger
-    from cellbounds.report.progress import Progress
+    from cellbounds.runtime.progress import Progress
 
     book = Ledger.open(place, wait=options["wait"], confirm_time=options["confirm_time"])
     with Progress("reading the table") as progress, workers(options) as executor:

@@ -23,7 +23,7 @@ from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.risk.together import SafeSets
+    from cellbounds.disclosure.safe_sets import SafeSets
 
 __all__ = ["margins"]
 
@@ -81,9 +81,9 @@ def margins(
             "takes margins too)"
         )
     check_outputs([output], [table, *given, policy])
-    from cellbounds.releases.combining import combined_release
-    from cellbounds.report.progress import Progress
-    from cellbounds.risk.together import safe_margins
+    from cellbounds.disclosure.safe_sets import safe_margins
+    from cellbounds.runtime.progress import Progress
+    from cellbounds.statements.combining import combined_release
 
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)

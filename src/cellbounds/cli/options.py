@@ -10,9 +10,9 @@ import click
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.domain import Domain
-    from cellbounds.releases import Prior, Release
-    from cellbounds.table import Table
+    from cellbounds.data.domain import Domain
+    from cellbounds.data.table import Table
+    from cellbounds.statements import Prior, Release
 
 __all__ = [
     "BAD_INPUT",
@@ -107,7 +107,7 @@ def publishing_options(function: Decorated) -> Decorated:
 
 def combine(table: Table, statements: tuple[str, ...], options: dict[str, Any]) -> Release:
     """Publish statements as the options of :func:`publishing_options` say."""
-    from cellbounds.releases.combining import combined_release
+    from cellbounds.statements.combining import combined_release
 
     return combined_release(
         table,
@@ -154,8 +154,8 @@ def read_knowledge(
     paths: Sequence[str], domain: Domain, *, allow_outside: bool = False
 ) -> tuple[Prior, ...]:
     """The priors of the files of :data:`knows_option`, about a table over these variables."""
-    from cellbounds.releases import Prior
-    from cellbounds.releases.files import read_release
+    from cellbounds.statements import Prior
+    from cellbounds.statements.files import read_release
 
     known: list[Prior] = []
     for path in paths:
@@ -226,7 +226,7 @@ def names_of(text: str | None, option: str) -> list[str] | None:
     """Names separated by commas; the notation's quotes work here too."""
     if text is None:
         return None
-    from cellbounds.releases.notation import parse
+    from cellbounds.statements.notation import parse
 
     spoken = parse(f"[{text}]") if text.strip() else None
     if spoken is None or not spoken.is_margin:

@@ -15,7 +15,7 @@ from typing import TextIO
 import click
 
 from cellbounds.errors import InvalidInput
-from cellbounds.files import is_stream, remove_abandoned, write_whole
+from cellbounds.runtime.files import is_stream, remove_abandoned, write_whole
 from cellbounds.text import legible
 
 __all__ = [

@@ -21,7 +21,7 @@ def reproduce(figures: str | None, style: str, output: str | None) -> int:
     Where a paper is wrong, its error is pointed out. Status 1 if anything else differs.
     """
     from cellbounds.papers.reproduction import render_comparisons, reproduce_papers
-    from cellbounds.report.progress import Progress
+    from cellbounds.runtime.progress import Progress
 
     check_outputs([output], [])
     with Progress("recomputing the papers' tables"):

@@ -10,7 +10,7 @@ from cellbounds.cli.options import Decorated, decorated, names_of
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.table import Table
+    from cellbounds.data.table import Table
 
 __all__ = ["read_owned", "table_options"]
 
@@ -68,7 +68,7 @@ def table_options(function: Decorated) -> Decorated:
 
 def read_owned(path: str, options: dict[str, Any]) -> Table:
     """Read a table as the options of :func:`table_options` say."""
-    from cellbounds.table_reading import read_table
+    from cellbounds.data.reading import read_table
 
     table = read_table(
         path,

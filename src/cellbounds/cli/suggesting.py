@@ -25,10 +25,10 @@ from cellbounds.cli.outputs import check_outputs, write_text
 from cellbounds.cli.reading import read_owned, table_options
 from cellbounds.cli.working import effort_options, workers
 from cellbounds.errors import InvalidInput
-from cellbounds.files import hidden_folder
+from cellbounds.runtime.files import hidden_folder
 
 if TYPE_CHECKING:
-    from cellbounds.risk.suggesting import Suggestions
+    from cellbounds.disclosure.suggesting import Suggestions
 
 __all__ = ["suggest"]
 
@@ -74,9 +74,9 @@ def suggest(
     withheld: every suggestion is judged before it is shown, and they are ranked by what they keep.
     Leaves with 0 if RELEASE is safe or a safe release was found, with 1 if none was found.
     """
+    from cellbounds.disclosure.suggesting import suggest as suggest_releases
     from cellbounds.report.listings import render_listing
-    from cellbounds.report.progress import Progress
-    from cellbounds.risk.suggesting import suggest as suggest_releases
+    from cellbounds.runtime.progress import Progress
 
     asked = names_of(over, "--over")
     if save is not None:
@@ -122,7 +122,7 @@ def _check_folder(folder: Path) -> None:
 
 def _save(found: Suggestions, folder: Path) -> None:
     """Write all suggestions or none: first where nobody looks, then they are moved into place."""
-    from cellbounds.releases.writing import write_release
+    from cellbounds.statements.writing import write_release
 
     there = folder.is_dir()
     try:

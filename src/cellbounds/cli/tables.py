@@ -22,8 +22,8 @@ from cellbounds.cli.working import effort_options, memory_option, workers
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.beliefs import Belief
-    from cellbounds.releases import Release
+    from cellbounds.model.priors import Belief
+    from cellbounds.statements import Release
 
 __all__ = ["count", "posterior", "sample", "synthesize"]
 
@@ -71,9 +71,9 @@ def count(
     published of it, as for `cellbounds audit`. If counting would take too long, it says about how
     many there are, and ends with status 3.
     """
-    from cellbounds.fibre.counting import count_tables
-    from cellbounds.report.fibres import render_count
-    from cellbounds.report.progress import Progress
+    from cellbounds.inference.counting import count_tables
+    from cellbounds.report.inference import render_count
+    from cellbounds.runtime.progress import Progress
 
     check_outputs([output], [source, *release])
     with Progress("counting tables"):
@@ -108,9 +108,9 @@ def posterior(
     published of it, as for `cellbounds audit`. Exact where the structure allows, otherwise
     estimated by a Markov chain, and said so.
     """
-    from cellbounds.fibre.asking import posterior as posterior_of
-    from cellbounds.report.fibres import render_posterior
-    from cellbounds.report.progress import Progress
+    from cellbounds.inference.posterior import posterior as posterior_of
+    from cellbounds.report.inference import render_posterior
+    from cellbounds.runtime.progress import Progress
 
     if plot is not None:
         check_suffix(plot, (".svg", ".png", ".html"))
@@ -181,9 +181,9 @@ def sample(
     published of it, as for `cellbounds audit`. The formats csv and json hold the tables
     themselves, table a summary.
     """
-    from cellbounds.fibre.asking import sample as sample_from
-    from cellbounds.report.fibres import render_draws
-    from cellbounds.report.progress import Progress
+    from cellbounds.inference.posterior import sample as sample_from
+    from cellbounds.report.inference import render_draws
+    from cellbounds.runtime.progress import Progress
 
     given: dict[str, Any] = {
         "chains": chains,
@@ -258,7 +258,7 @@ def synthesize(
     SOURCE is a release file (.toml), or a table (CSV) followed by the statements that the tables
     keep, as for `cellbounds audit`.
     """
-    from cellbounds.report.progress import Progress
+    from cellbounds.runtime.progress import Progress
     from cellbounds.synthetic import synthesize as make
 
     if compare and not release:
@@ -299,7 +299,7 @@ def _release(source: str, statements: tuple[str, ...], options: dict[str, Any]) 
     """A release file alone, or what is published of a table."""
     if statements:
         return combine(read_owned(source, options), statements, options)
-    from cellbounds.releases.files import read_release
+    from cellbounds.statements.files import read_release
 
     if not source.endswith(".toml"):
         raise InvalidInput(
@@ -325,7 +325,7 @@ def _unsaid_seed(options: dict[str, Any]) -> Any:
 
 def _belief(text: str) -> Belief | str:
     """A prior as text: a name, and its numbers after a colon."""
-    from cellbounds.beliefs import GammaPoisson, Poisson
+    from cellbounds.model.priors import GammaPoisson, Poisson
 
     name, _, numbers = text.partition(":")
     given = [part.strip() for part in numbers.split(",")] if numbers else []

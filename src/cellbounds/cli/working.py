@@ -13,7 +13,7 @@ import click
 
 from cellbounds.cli.options import WHOLE, Decorated, decorated
 from cellbounds.errors import InvalidInput
-from cellbounds.files import is_stream
+from cellbounds.runtime.files import is_stream
 
 __all__ = [
     "certificate_option",
@@ -73,7 +73,7 @@ def memory_option(function: Decorated) -> Decorated:
     )
     @wraps(function)
     def watched(*arguments: Any, memory: str | None, **options: Any) -> Any:
-        from cellbounds.limits import limited
+        from cellbounds.runtime.memory import limited
 
         with limited(memory):
             return function(*arguments, **options)
@@ -109,7 +109,7 @@ def resumable(state: str | None, work: str) -> Iterator[None]:
 def workers(options: Mapping[str, Any]) -> Iterator[Executor | None]:
     """Whoever shares the work, by the options of :func:`effort_options`; None if nobody does."""
     jobs, scheduler = options["jobs"], options["scheduler"]
-    from cellbounds.sharing.processes import MOST, Processes, cores
+    from cellbounds.runtime.workers.processes import MOST, Processes, cores
 
     if jobs is not None and not 1 <= jobs <= MOST:
         raise InvalidInput(f"--jobs {jobs}; give 1 to {MOST}")
@@ -118,7 +118,7 @@ def workers(options: Mapping[str, Any]) -> Iterator[Executor | None]:
             raise InvalidInput(
                 "--jobs and --scheduler: give one of them; the cluster knows its own workers"
             )
-        from cellbounds.sharing.cluster import cluster
+        from cellbounds.runtime.workers.cluster import cluster
 
         with cluster(scheduler) as executor:
             yield executor

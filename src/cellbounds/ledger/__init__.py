@@ -3,9 +3,9 @@
 from cellbounds.ledger.answers import Answer
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.checking import Check
+from cellbounds.ledger.errors import BrokenChain, LedgerBusy, LedgerError, NotSafe
 from cellbounds.ledger.frontier import Frontier
 from cellbounds.ledger.ledger import Ledger
-from cellbounds.ledger.problems import BrokenChain, LedgerBusy, LedgerError, NotSafe
 
 __all__ = [
     "Answer",

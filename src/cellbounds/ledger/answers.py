@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cellbounds.disclosure.policies import Outcome, Policy, Verdict
+from cellbounds.disclosure.policies.verdict import worst
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.lifting import Target
-from cellbounds.releases import Prior, Release, Total
-from cellbounds.risk.policies import Outcome, Policy, Verdict
-from cellbounds.risk.policies.verdict import worst
+from cellbounds.statements import Prior, Release, Total
 from cellbounds.text import html_table
 
 __all__ = ["Answer", "notations_of"]

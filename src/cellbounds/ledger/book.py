@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from cellbounds.errors import InvalidInput
-from cellbounds.files import library
 from cellbounds.ledger.chain import Entry, Head, body_of, checked, sealed
 from cellbounds.ledger.contents import understood
-from cellbounds.ledger.places import Place
-from cellbounds.ledger.problems import LedgerError
+from cellbounds.ledger.errors import LedgerError
+from cellbounds.ledger.locations import Place
 from cellbounds.ledger.state import PASSING, State, state_of
+from cellbounds.runtime.files import library
 
 if TYPE_CHECKING:
     from cellbounds.ledger.store import Store, Writer

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cellbounds.ledger.problems import BrokenChain, LedgerError
+from cellbounds.ledger.errors import BrokenChain, LedgerError
 from cellbounds.ledger.recording import read_plain_release
-from cellbounds.releases import Release
+from cellbounds.statements import Release
 
 __all__ = ["FORMAT", "Entry", "Head", "Row", "body_of", "checked", "digest_of_text", "sealed"]
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import GroupDisclosure, Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer
-from cellbounds.ledger.asking import Effort, answered
 from cellbounds.ledger.book import Book, Draft, Said
+from cellbounds.ledger.cumulative import Effort, answered
 from cellbounds.ledger.lifting import stacked
 from cellbounds.ledger.recording import plain_policy
 from cellbounds.ledger.state import Revision, State, plain_layout
@@ -25,8 +27,6 @@ from cellbounds.ledger.supplying import (
     listed,
     supplied,
 )
-from cellbounds.risk.policies import GroupDisclosure, Policy
-from cellbounds.table import Table
 
 __all__ = [
     "Between",

@@ -9,7 +9,7 @@ from typing import Any
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, Head, Row, checked
 from cellbounds.ledger.contents import kept_table, understood
-from cellbounds.ledger.problems import BrokenChain
+from cellbounds.ledger.errors import BrokenChain
 
 __all__ = ["Check", "check"]
 

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.scenarios import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer, notations_of
-from cellbounds.ledger.asking import Effort, answered, blamed
 from cellbounds.ledger.book import Book, Draft, Said
 from cellbounds.ledger.chain import Entry
+from cellbounds.ledger.cumulative import Effort, answered, blamed
+from cellbounds.ledger.errors import NotSafe
 from cellbounds.ledger.lifting import Piece, informing, stacked
-from cellbounds.ledger.problems import NotSafe
 from cellbounds.ledger.recording import plain_release
 from cellbounds.ledger.state import State
 from cellbounds.ledger.supplying import Tables, supplied
-from cellbounds.releases import Prior, Release
-from cellbounds.releases.combining import combined_release
-from cellbounds.releases.files import read_release
-from cellbounds.risk.policies.scenarios import checked_knowledge
-from cellbounds.table import Table
+from cellbounds.statements import Prior, Release
+from cellbounds.statements.combining import combined_release
+from cellbounds.statements.files import read_release
 
 __all__ = ["Judgement", "Question", "What", "ask", "commit", "refuse"]
 

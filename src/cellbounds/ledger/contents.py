@@ -10,8 +10,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Outcome
 from cellbounds.ledger.chain import Entry
-from cellbounds.ledger.problems import BrokenChain
+from cellbounds.ledger.errors import BrokenChain
 from cellbounds.ledger.recording import (
     read_plain_domain,
     read_plain_policy,
@@ -19,8 +21,6 @@ from cellbounds.ledger.recording import (
     read_plain_table,
     structural_zeros,
 )
-from cellbounds.risk.policies import Outcome
-from cellbounds.table import Table
 
 __all__ = ["kept_table", "understood"]
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc
 
-from cellbounds.ledger.places import Place
-from cellbounds.ledger.problems import LedgerBusy, LedgerError, ReadOnly
+from cellbounds.ledger.errors import LedgerBusy, LedgerError, ReadOnly
+from cellbounds.ledger.locations import Place
 
 __all__ = ["damaged", "explained"]
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
+from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.asking import PART, Effort, Judges
+from cellbounds.ledger.cumulative import PART, Effort, Judges
 from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
 from cellbounds.ledger.state import State
-from cellbounds.releases import Conditional, Release, publish
-from cellbounds.releases.notation import Spoken, parse
-from cellbounds.releases.statements import names_text
-from cellbounds.risk.policies import Outcome, Policy, PosteriorChance
-from cellbounds.risk.together import SafeSets, safe_margins
-from cellbounds.table import Table
+from cellbounds.statements import Conditional, Release, publish
+from cellbounds.statements.notation import Spoken, parse
+from cellbounds.statements.statements import names_text
 from cellbounds.text import aligned, html_table
 
 __all__ = ["Frontier", "candidates_of", "frontier_of", "with_sets"]

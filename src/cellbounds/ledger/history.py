@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cellbounds.data.spreadsheets import csv_text
 from cellbounds.ledger.chain import Entry, body_of, digest_of_text
 from cellbounds.ledger.state import PASSING
-from cellbounds.spreadsheets import csv_text
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 

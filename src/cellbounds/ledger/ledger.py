@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import DEFAULT, Policy
+from cellbounds.disclosure.policies.reading import policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer
-from cellbounds.ledger.asking import Effort
 from cellbounds.ledger.book import WAIT, Book, now, user_name
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.changing import (
@@ -24,15 +26,13 @@ from cellbounds.ledger.changing import (
     revise,
 )
 from cellbounds.ledger.committing import Judgement, Question, What, ask, commit, refuse
-from cellbounds.ledger.places import Place
-from cellbounds.ledger.reading import LedgerReading, Steps
+from cellbounds.ledger.cumulative import Effort
+from cellbounds.ledger.locations import Place
+from cellbounds.ledger.reader import LedgerReading, Steps
 from cellbounds.ledger.recording import plain_policy
 from cellbounds.ledger.state import plain_layout
 from cellbounds.ledger.supplying import Tables, kept_text
-from cellbounds.releases import Prior
-from cellbounds.risk.policies import DEFAULT, Policy
-from cellbounds.risk.policies.reading import policy_of
-from cellbounds.table import Table
+from cellbounds.statements import Prior
 
 __all__ = ["Ledger"]
 

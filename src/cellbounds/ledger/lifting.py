@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.domain import Domain, Grouping
+from cellbounds.data.domain import Domain, Grouping
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import GroupDisclosure, Policy, Rule
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, body_of
 from cellbounds.ledger.recording import plain_release, read_plain_domain, read_statement
 from cellbounds.ledger.state import State
-from cellbounds.releases import Prior, Release, Statement, Total
-from cellbounds.releases.statements import names_text
-from cellbounds.risk.policies import GroupDisclosure, Policy, Rule
-from cellbounds.table import Table
+from cellbounds.statements import Prior, Release, Statement, Total
+from cellbounds.statements.statements import names_text
 
 __all__ = ["Piece", "Target", "informing", "joined", "stacked", "targets_of"]
 

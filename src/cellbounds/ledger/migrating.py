@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-from cellbounds.ledger.problems import LedgerError
+from cellbounds.ledger.errors import LedgerError
 from cellbounds.ledger.schema import HEAD
 
 __all__ = ["VERSION_TABLE", "migrate", "revision_of"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray
-from cellbounds.domain import Domain, Grouping, Label
+from cellbounds.data.domain import Domain, Grouping, Label
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import RULES, Policy
 from cellbounds.errors import InvalidInput
-from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Statement, Total
-from cellbounds.risk.policies import RULES, Policy
-from cellbounds.table import Table
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.statements import Conditional, Linear, Margin, Prior, Release, Statement, Total
 
 __all__ = [
     "plain_domain",
@@ -168,7 +168,7 @@ def read_plain_policy(values: dict[str, Any]) -> Policy:
 
     Examples
     --------
-    >>> from cellbounds.risk.policies import read_policy
+    >>> from cellbounds.disclosure.policies import read_policy
     >>> strict = read_policy("strict")
     >>> read_plain_policy(plain_policy(strict)) == strict
     True

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
-from cellbounds.ledger.problems import LedgerError
+from cellbounds.ledger.errors import LedgerError
 from cellbounds.ledger.recording import (
     plain_domain,
     read_plain_domain,
     read_plain_policy,
     structural_zeros,
 )
-from cellbounds.risk.policies import Outcome, Policy
-from cellbounds.table import Table
+from cellbounds.runtime.arrays import BoolArray
 
 __all__ = ["PASSING", "Revision", "State", "plain_layout", "state_of"]
 

@@ -18,14 +18,14 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, event, inser
 from sqlalchemy import update as updating
 
 from cellbounds.errors import InvalidInput
-from cellbounds.files import library
 from cellbounds.ledger.chain import Head, Row
+from cellbounds.ledger.errors import LedgerBusy, LedgerError, ReadOnly
 from cellbounds.ledger.faults import damaged, explained
 from cellbounds.ledger.guards import guards_fault
+from cellbounds.ledger.locations import Place
 from cellbounds.ledger.migrating import migrate, revision_of
-from cellbounds.ledger.places import Place
-from cellbounds.ledger.problems import LedgerBusy, LedgerError, ReadOnly
 from cellbounds.ledger.schema import HEAD, READABLE, entries, kept_tables, ledgers
+from cellbounds.runtime.files import library
 
 __all__ = ["Store", "Writer"]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import body_of
 from cellbounds.ledger.contents import kept_table
-from cellbounds.ledger.problems import LedgerError
+from cellbounds.ledger.errors import LedgerError
 from cellbounds.ledger.recording import plain_table
 from cellbounds.ledger.state import State
-from cellbounds.table import Table
 
 __all__ = [
     "Tables",

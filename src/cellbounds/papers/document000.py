@@ -8,8 +8,8 @@ from typing import Any
 
 from cellbounds.papers.comparison import Comparison, interval_text
 from cellbounds.papers.tables import example_table
-from cellbounds.releases import Conditional, Release, Total, publish
-from cellbounds.solve import attainable, bounds
+from cellbounds.solvers.solve import attainable, bounds
+from cellbounds.statements import Conditional, Release, Total, publish
 
 __all__ = ["compare"]
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cellbounds.data.table import Table
 from cellbounds.papers.comparison import Comparison, interval_text
 from cellbounds.papers.tables import example_table
-from cellbounds.releases import publish
 from cellbounds.results import Bounds
-from cellbounds.solve import bounds
-from cellbounds.table import Table
+from cellbounds.solvers.solve import bounds
+from cellbounds.statements import publish
 
 __all__ = ["collapsed", "compare"]
 

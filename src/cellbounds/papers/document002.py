@@ -15,18 +15,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from cellbounds.beliefs import GammaPoisson
-from cellbounds.constraints import violations
-from cellbounds.domain import Domain
-from cellbounds.fibre.asking import posterior
-from cellbounds.fibre.combined import combine_sets
-from cellbounds.fibre.counting import count_tables, tables
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.inference.combined_sets import combine_sets
+from cellbounds.inference.counting import count_tables, tables
+from cellbounds.inference.posterior import posterior
+from cellbounds.model.constraints import violations
+from cellbounds.model.priors import GammaPoisson
 from cellbounds.papers.comparison import Comparison
 from cellbounds.papers.tables import example_table
-from cellbounds.releases import Linear, Release, publish
 from cellbounds.results.posterior import Posterior
-from cellbounds.risk.utility import odds_ratios
-from cellbounds.table import Table
+from cellbounds.statements import Linear, Release, publish
+from cellbounds.utility import odds_ratios
 
 __all__ = ["Simulated", "changing_move", "compare", "reached"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
 from cellbounds.papers.comparison import Comparison, interval_text
 from cellbounds.papers.tables import example_table
-from cellbounds.releases import Conditional, Release, Total, publish
-from cellbounds.solve import bounds
+from cellbounds.solvers.solve import bounds
+from cellbounds.statements import Conditional, Release, Total, publish
 
 __all__ = ["compare"]
 

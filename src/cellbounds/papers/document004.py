@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
 from cellbounds.papers.comparison import Comparison, set_text
 from cellbounds.papers.tables import example_table
-from cellbounds.releases import Conditional, Prior, Release, Total, publish
 from cellbounds.results import Attainable, ValueSet
-from cellbounds.solve import attainable, bounds
+from cellbounds.solvers.solve import attainable, bounds
+from cellbounds.statements import Conditional, Prior, Release, Total, publish
 
 __all__ = ["compare", "delinquent_rounded", "lower_by_row_sum"]
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.fibre.asking import posterior
+from cellbounds.inference.posterior import posterior
 from cellbounds.papers.document002 import OWN, PRIOR_2X2, reached
 from cellbounds.papers.document004 import lower_by_row_sum
 from cellbounds.papers.tables import example_table
-from cellbounds.releases import Release, publish
 from cellbounds.results.charts import posterior_chart, save_chart
-from cellbounds.solve import bounds
-from cellbounds.table import Table
+from cellbounds.solvers.solve import bounds
+from cellbounds.statements import Release, publish
 
 __all__ = ["draw_figures", "figure_1", "figure_2", "figure_posterior"]
 

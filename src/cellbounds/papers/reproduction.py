@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from cellbounds.data.spreadsheets import csv_text
 from cellbounds.papers import document000, document001, document002, document003, document004
 from cellbounds.papers.comparison import Comparison
-from cellbounds.spreadsheets import csv_text
 from cellbounds.text import aligned
 
 __all__ = ["render_comparisons", "reproduce_papers"]

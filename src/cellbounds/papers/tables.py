@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+from cellbounds.data.reading import read_table
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.table import Table
-from cellbounds.table_reading import read_table
 
 __all__ = ["EXAMPLES", "example_path", "example_table"]
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from cellbounds.domain import Domain, Label
-from cellbounds.releases import Release
+from cellbounds.data.domain import Domain, Label
+from cellbounds.data.spreadsheets import csv_text
+from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk
+from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.results import Attainable, Unbounded
-from cellbounds.results.entries import RESERVED, cell_value, labelled, value_entries
-from cellbounds.risk.auditing import NARROW, Audit, CellRisk
-from cellbounds.risk.policies import Finding, Outcome, Verdict
-from cellbounds.spreadsheets import csv_text
+from cellbounds.results.plain import RESERVED, cell_value, labelled, value_entries
+from cellbounds.statements import Release
 from cellbounds.text import aligned, label_keys
 from cellbounds.version import __version__
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from cellbounds.data.spreadsheets import write_excel
+from cellbounds.disclosure.auditing import Audit
+from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
-from cellbounds.files import write_whole
-from cellbounds.methods.effort import Effort
+from cellbounds.model.effort import Effort
 from cellbounds.report.pages.internal import internal_part
 from cellbounds.report.pages.posteriors import chances_of
 from cellbounds.report.pages.provenance import made_at, open_seed, provenance
@@ -19,9 +21,7 @@ from cellbounds.report.pages.public import open_cells, public_part
 from cellbounds.report.pages.rendering import page
 from cellbounds.report.pages.sheets import cells_csv, sheets_of
 from cellbounds.results import Attainable
-from cellbounds.risk.auditing import Audit
-from cellbounds.risk.policies.scenarios import informed
-from cellbounds.spreadsheets import write_excel
+from cellbounds.runtime.files import write_whole
 from cellbounds.version import __version__
 
 __all__ = ["SUFFIXES", "Report", "build_report"]

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import Entry, Ledger
 from cellbounds.ledger.history import public_history
 from cellbounds.ledger.lifting import Target, stacked, targets_of
 from cellbounds.ledger.state import PASSING, State, state_of
 from cellbounds.ledger.supplying import Tables, supplied
-from cellbounds.methods.effort import Effort
+from cellbounds.model.effort import Effort
 from cellbounds.report.pages.narrowing import LIMITS, views_of
 from cellbounds.report.pages.plain import label_text
 from cellbounds.report.pages.provenance import provenance
 from cellbounds.report.pages.rendering import OUTCOMES, TEMPLATES, hash_of, surroundings
-from cellbounds.table import Table
 from cellbounds.version import __version__
 
 __all__ = ["ledger_page"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
-from cellbounds.spreadsheets import csv_text
+from cellbounds.data.spreadsheets import csv_text
 
 __all__ = ["Listing", "render_listing"]
 

@@ -7,8 +7,8 @@ from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.explanation import Blame, Explanation
 from cellbounds.results.montecarlo import MonteCarlo
+from cellbounds.results.poisson_means import Rate
 from cellbounds.results.posterior import Posterior
-from cellbounds.results.rates import Rate
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 
 __all__ = [

@@ -10,11 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.domain import Domain, Label
+from cellbounds.data.domain import Domain, Label
+from cellbounds.data.frames import frame_of
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, Unsettled
-from cellbounds.frames import frame_of
-from cellbounds.releases import Release
-from cellbounds.results.entries import (
+from cellbounds.results.cell_index import ChosenCells, Places, Position, WholeMargin
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.explanation import Explanation
+from cellbounds.results.plain import (
     cell_value,
     json_number,
     label_columns,
@@ -22,11 +25,8 @@ from cellbounds.results.entries import (
     plain_number,
     shown,
 )
-from cellbounds.results.evidence import Evidence
-from cellbounds.results.explanation import Explanation
-from cellbounds.results.places import ChosenCells, Places, Position, WholeMargin
 from cellbounds.results.values import Unbounded, ValueSet
-from cellbounds.table import Table
+from cellbounds.statements import Release
 from cellbounds.text import aligned, html_table
 
 __all__ = ["Answer", "Bounds", "CellAnswer", "Source", "notations"]

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from cellbounds.domain import Label
+from cellbounds.data.domain import Label
+from cellbounds.data.frames import frame_of
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.frames import frame_of
 from cellbounds.results.answers import HTML_LINES, LINES, RUNS, CellAnswer, notations
-from cellbounds.results.entries import cell_value, label_columns, labelled, shown, value_entries
-from cellbounds.results.places import ChosenCells, Position
+from cellbounds.results.cell_index import ChosenCells, Position
+from cellbounds.results.plain import cell_value, label_columns, labelled, shown, value_entries
 from cellbounds.results.values import ValueSet
-from cellbounds.table import Table
 
 __all__ = ["Attainable"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellbounds.errors import InvalidInput
-from cellbounds.files import write_whole
+from cellbounds.runtime.files import write_whole
 
 if TYPE_CHECKING:
     from cellbounds.results.posterior import Posterior

@@ -9,9 +9,9 @@ from numbers import Real
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
 from cellbounds.errors import InvalidInput
-from cellbounds.wide import FloatArray
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["Distribution", "checked_probability"]
 

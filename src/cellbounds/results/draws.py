@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
-from cellbounds.beliefs import Belief
-from cellbounds.domain import Label
+from cellbounds.data.domain import Label
+from cellbounds.data.frames import frame_of
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.frames import frame_of
+from cellbounds.model.priors import Belief
 from cellbounds.results.answers import HTML_LINES, LINES, Answer, notations
 from cellbounds.results.distribution import Distribution
-from cellbounds.results.entries import label_columns
 from cellbounds.results.montecarlo import MonteCarlo
-from cellbounds.table import Table
-from cellbounds.wide import FloatArray
+from cellbounds.results.plain import label_columns
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["Draws"]
 

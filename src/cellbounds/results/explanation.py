@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cellbounds.domain import Label
+from cellbounds.data.domain import Label
+from cellbounds.data.table import DENSE_LIMIT, Table
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import Unbounded
-from cellbounds.table import DENSE_LIMIT, Table
 
 __all__ = ["Blame", "Explanation"]
 

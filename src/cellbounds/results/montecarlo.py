@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray
-from cellbounds.wide import FloatArray
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["AGREED", "MonteCarlo"]
 

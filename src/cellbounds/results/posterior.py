@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
-from cellbounds.beliefs import Belief, GammaPoisson
-from cellbounds.domain import Label
+from cellbounds.data.domain import Label
+from cellbounds.data.frames import frame_of
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.frames import frame_of
+from cellbounds.model.priors import Belief, GammaPoisson
 from cellbounds.results.answers import HTML_LINES, LINES, Answer, notations
 from cellbounds.results.distribution import Distribution, checked_probability
-from cellbounds.results.entries import label_columns, labelled
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.montecarlo import MonteCarlo
-from cellbounds.results.rates import Rate
-from cellbounds.table import Table
-from cellbounds.wide import FloatArray
+from cellbounds.results.plain import label_columns, labelled
+from cellbounds.results.poisson_means import Rate
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["SMALL", "Posterior", "Rates"]
 

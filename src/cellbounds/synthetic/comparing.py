@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import BoolArray
+from cellbounds.data.table import Table
+from cellbounds.disclosure import NARROW, Audit, audit
+from cellbounds.disclosure.policies import DEFAULT, Outcome, read_policy
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.fibre.choosing import checked_effort, exact_fibre
-from cellbounds.fibre.protocol import Refusal
-from cellbounds.releases import Release, Total, publish
-from cellbounds.releases.statements import names_text
+from cellbounds.inference.chooser import checked_effort, exact_fibre
+from cellbounds.inference.protocol import Refusal
 from cellbounds.results import Unbounded
-from cellbounds.risk import NARROW, Audit, audit
-from cellbounds.risk.policies import DEFAULT, Outcome, read_policy
-from cellbounds.risk.utility import compare_utility
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.statements import Release, Total, publish
+from cellbounds.statements.statements import names_text
 from cellbounds.synthetic.report import CopyMatch, Disclosure, SyntheticReport
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
-from cellbounds.table import Table
+from cellbounds.utility import compare_utility
 
 __all__ = ["report_on"]
 

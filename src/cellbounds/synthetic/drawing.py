@@ -8,17 +8,17 @@ from typing import overload
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
-from cellbounds.beliefs import Belief, Multinomial, Poisson, Uniform
-from cellbounds.constraints import compile_release, violations
+from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, Unsettled
-from cellbounds.fibre.asking import sample
-from cellbounds.releases import Conditional, Margin, Release
+from cellbounds.inference.posterior import sample
+from cellbounds.model.constraints import compile_release, violations
+from cellbounds.model.priors import Belief, Multinomial, Poisson, Uniform
 from cellbounds.results.draws import Draws
-from cellbounds.solve import bounds
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.solvers.solve import bounds
+from cellbounds.statements import Conditional, Margin, Release
 from cellbounds.synthetic.result import Synthetic
 from cellbounds.synthetic.rounded import TOTALS, Rounded, rounded_rates
-from cellbounds.table import Table
 
 __all__ = ["synthesize", "usual_prior"]
 

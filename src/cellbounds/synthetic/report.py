@@ -7,10 +7,10 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cellbounds.frames import frame_of
-from cellbounds.risk.policies import DEFAULT, read_policy
-from cellbounds.risk.utility import UtilityComparison
-from cellbounds.risk.utility.showing import Section
+from cellbounds.data.frames import frame_of
+from cellbounds.disclosure.policies import DEFAULT, read_policy
+from cellbounds.utility import UtilityComparison
+from cellbounds.utility.display import Section
 from cellbounds.version import __version__
 
 __all__ = ["CopyMatch", "Disclosure", "SyntheticReport"]

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.arrays import IntArray
+from cellbounds.data.frames import frame_of
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.frames import frame_of
-from cellbounds.releases import Conditional
-from cellbounds.releases.statements import names_text
 from cellbounds.results.answers import HTML_LINES, LINES, Answer
 from cellbounds.results.draws import Draws
-from cellbounds.results.entries import label_columns
+from cellbounds.results.plain import label_columns
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.statements import Conditional
+from cellbounds.statements.statements import names_text
 from cellbounds.synthetic.comparing import report_on
 from cellbounds.synthetic.report import SyntheticReport
 from cellbounds.synthetic.rounded import Rounded
 from cellbounds.synthetic.writing import write_folder
-from cellbounds.table import Table
 from cellbounds.version import __version__
 
 __all__ = ["Synthetic"]

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease, InvalidInput
-from cellbounds.releases import Conditional, Release, Total, publish
-from cellbounds.releases.notation import parse
-from cellbounds.releases.numbers import checked_digits
-from cellbounds.releases.statements import names_text
-from cellbounds.solve import bounds
-from cellbounds.table import Table
+from cellbounds.solvers.solve import bounds
+from cellbounds.statements import Conditional, Release, Total, publish
+from cellbounds.statements.notation import parse
+from cellbounds.statements.numbers import checked_digits
+from cellbounds.statements.statements import names_text
 
 __all__ = ["TOTALS", "Rounded", "nearest_totals", "rounded_rates", "totals_like"]
 

@@ -8,14 +8,14 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
+from cellbounds.data.formats.writing import text_levels
+from cellbounds.data.spreadsheets import csv_text, safe_cell
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.files import hidden_folder, remove_abandoned, unfinished_beside
-from cellbounds.interrupting import uninterrupted
-from cellbounds.releases.figure_columns import figure_column
-from cellbounds.spreadsheets import csv_text, safe_cell
-from cellbounds.table import Table
-from cellbounds.table_files.writing import text_levels
+from cellbounds.runtime.files import hidden_folder, remove_abandoned, unfinished_beside
+from cellbounds.runtime.interrupts import uninterrupted
+from cellbounds.statements.figure_columns import figure_column
 from cellbounds.version import __version__
 
 __all__ = ["write_folder"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from cellbounds.disclosure.auditing import Audit
+from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.errors import CellboundsError
-from cellbounds.methods.effort import Effort
+from cellbounds.model.effort import Effort
 from cellbounds.report.pages.plain import plain_label, plain_values
-from cellbounds.risk.auditing import Audit
-from cellbounds.risk.policies import Finding, Outcome, Verdict
 
 __all__ = ["blamed", "plain_verdict"]
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.disclosure.auditing import Audit, CellRisk
+from cellbounds.disclosure.policies import Outcome
 from cellbounds.errors import CellboundsError, TooMuchWork
-from cellbounds.methods.effort import Effort
+from cellbounds.model.effort import Effort
 from cellbounds.report.pages.findings import blamed, plain_verdict
 from cellbounds.report.pages.posteriors import MOST_PLOTS, Chances, plotted
 from cellbounds.report.pages.public import plain_cell
 from cellbounds.results import Unbounded
-from cellbounds.risk.auditing import Audit, CellRisk
-from cellbounds.risk.policies import Outcome
-from cellbounds.risk.utility.distances import distance_of
-from cellbounds.risk.utility.keeping import kept
-from cellbounds.risk.utility.layout import as_floats
+from cellbounds.utility.distances import distance_of
+from cellbounds.utility.layout import as_floats
+from cellbounds.utility.retained import kept
 
 __all__ = ["internal_part"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cellbounds.domain import Domain
+from cellbounds.data.domain import Domain
 from cellbounds.report.pages.plain import label_text
 
 __all__ = ["Head", "Line", "Map", "columns_of", "laid_out"]

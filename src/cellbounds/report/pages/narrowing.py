@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.data.table import Table
+from cellbounds.disclosure.auditing import CellRisk
+from cellbounds.disclosure.policies.scenarios import empty_rows, margin_of
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.ledger import Entry
 from cellbounds.ledger.lifting import Piece, Target, joined
 from cellbounds.ledger.state import State
-from cellbounds.methods.effort import Effort
-from cellbounds.releases import Release
+from cellbounds.model.effort import Effort
 from cellbounds.report.pages.plain import label_text, labels_text
 from cellbounds.report.pages.public import plain_cell
 from cellbounds.report.pages.rendering import BANDS, shown_cell
 from cellbounds.results import Unbounded, ValueSet
-from cellbounds.risk.auditing import CellRisk
-from cellbounds.risk.policies.scenarios import empty_rows, margin_of
-from cellbounds.solve import attainable
-from cellbounds.table import Table
+from cellbounds.solvers.solve import attainable
+from cellbounds.statements import Release
 
 __all__ = ["LIMITS", "MOST_ROWS", "views_of"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cellbounds.domain import Label
+from cellbounds.data.domain import Label
 from cellbounds.results import Unbounded, ValueSet
-from cellbounds.results.entries import json_number
+from cellbounds.results.plain import json_number
 
 __all__ = [
     "RUNS",

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.beliefs import belief_of
-from cellbounds.domain import Label
+from cellbounds.data.domain import Label
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
-from cellbounds.fibre.asking import posterior
-from cellbounds.fibre.choosing import Chosen, exact_sums
-from cellbounds.releases import Release
+from cellbounds.inference.chooser import Chosen, exact_sums
+from cellbounds.inference.posterior import posterior
+from cellbounds.model.priors import belief_of
+from cellbounds.model.structure import gather
 from cellbounds.report.pages.plain import plain_label
 from cellbounds.results import Distribution
-from cellbounds.structure import gather
+from cellbounds.statements import Release
 
 __all__ = ["MOST_PLOTS", "Chances", "chances_of", "plotted"]
 

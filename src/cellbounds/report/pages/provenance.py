@@ -8,9 +8,9 @@ import platform
 from importlib import metadata
 from typing import Any
 
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.releases import Margin, Release
-from cellbounds.table import Table
+from cellbounds.statements import Margin, Release
 from cellbounds.version import __version__
 
 __all__ = ["made_at", "open_seed", "provenance"]

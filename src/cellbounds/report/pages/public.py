@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cellbounds.disclosure.auditing import Audit, CellRisk
+from cellbounds.disclosure.policies import Outcome, Verdict
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
-from cellbounds.methods.effort import Effort
-from cellbounds.releases import Release
+from cellbounds.model.effort import Effort
 from cellbounds.report.pages.findings import plain_verdict
 from cellbounds.report.pages.layout import columns_of
 from cellbounds.report.pages.plain import plain_label, plain_values
 from cellbounds.report.pages.posteriors import MOST_PLOTS, Chances, plotted
 from cellbounds.report.pages.published import published, responses_of
 from cellbounds.results import Attainable, Unbounded
-from cellbounds.risk.auditing import Audit, CellRisk
-from cellbounds.risk.policies import Outcome, Verdict
-from cellbounds.solve import attainable
+from cellbounds.solvers.solve import attainable
+from cellbounds.statements import Release
 
 __all__ = ["OWNER", "Open", "mark_of", "open_cells", "plain_cell", "public_part"]
 

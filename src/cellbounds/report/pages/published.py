@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from cellbounds.domain import Domain
-from cellbounds.releases import Conditional, Linear, Margin, Prior, Release, Total
-from cellbounds.releases.release import Statement
-from cellbounds.releases.rounding import COUNT_ROUNDINGS, ROUNDINGS, Ends
+from cellbounds.data.domain import Domain
 from cellbounds.report.pages.plain import plain_label
+from cellbounds.statements import Conditional, Linear, Margin, Prior, Release, Total
+from cellbounds.statements.release import Statement
+from cellbounds.statements.rounding import COUNT_ROUNDINGS, ROUNDINGS, Ends
 
 __all__ = ["published", "responses_of"]
 

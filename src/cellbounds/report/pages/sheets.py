@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cellbounds.data.spreadsheets import csv_text
 from cellbounds.report.pages.plain import labels_text, read_values
-from cellbounds.spreadsheets import csv_text
 from cellbounds.text import label_keys
 
 __all__ = ["cells_csv", "sheets_of"]

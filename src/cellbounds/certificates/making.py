@@ -1,0 +1,331 @@
+"""Certificates: bounds with witnesses and proofs that somebody else can check.
+
+A bound is proven by the sums that the rows of published rates can have, or by multipliers of the
+published inequalities wherever a linear program finds such; both need nothing but the release to be
+checked. Where whole numbers do better, the certificate says which method proved it, and a verifier
+has to prove it again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System, compile_release
+from cellbounds.model.effort import Effort
+from cellbounds.model.linear_programs import LinearProgram
+from cellbounds.model.problem import Problem, raw_problem
+from cellbounds.model.targets import asked_about
+from cellbounds.results import Unbounded
+from cellbounds.results.solution import Question, Worked
+from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.statements import Release
+from cellbounds.statements.restriction import named_variables
+from cellbounds.version import __version__
+
+if TYPE_CHECKING:
+    from cellbounds.certificates.verifying.rows import RowProofs
+
+__all__ = ["FORMAT", "certify"]
+
+FORMAT = "cellbounds-certificate/2"
+
+MOST_CELLS = 10**8
+"""Cells of the largest domain of a certificate: as many as who checks it reads. A budget
+(`seconds`) keeps the search for multipliers short there."""
+
+DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
+"""Denominators of multipliers that are tried in turn."""
+
+
+def certify(
+    worked: Worked,
+    release: Release,
+    question: Question,
+    method: str,
+    from_table: bool,
+    public: bool | None,
+    seconds: float | None,
+) -> dict[str, Any]:
+    """The certificate of all bounds asked for as plain values.
+
+    Multipliers are looked for until the budget is spent; then only the method is named.
+
+    Raises
+    ------
+    InvalidInput
+        If it is to be public, but witnesses were found with the help of the owner's table.
+    TooMuchWork
+        If the domain has more cells than a certificate can number.
+    """
+    if release.domain.size > MOST_CELLS:
+        raise TooMuchWork(
+            f"a certificate numbers the cells of its domain, and {release.domain.size} are more "
+            f"than {MOST_CELLS}; state the release over the variables that it names "
+            f"({', '.join(named_variables(release)) or 'none'}) and ask about that: "
+            "Release(release.domain.project([...]), release.statements)"
+        )
+    if public and from_table:
+        raise InvalidInput(
+            "a public certificate may not use witnesses that lean on the owner's table; ask "
+            "bounds(release) without start= and certify that"
+        )
+    lower, upper = worked.bounds()
+    attained = worked.attained() or (lower, upper)
+    over, places = question.over, question.places(release.domain)
+    said = release.to_dict()
+    provers = _Provers(release, question, Effort.of(seconds))
+    rows = _RowProvers(said)
+    tables = _Tables(worked)
+    margin = release.domain.project(over)
+    cells = []
+    for index in places:
+        spot = places.spot(index)
+        entry: dict[str, Any] = {"labels": [_plain(label) for label in margin.labels(index)]}
+        for side, name in ((0, "lower"), (1, "upper")):
+            proven, reached = (lower, upper)[side][spot], attained[side][spot]
+            endless = isinstance(proven, Unbounded)
+            missing = reached is None or isinstance(reached, Unbounded)
+            entry[name] = {
+                "proven": None if endless else int(proven),
+                "attained": None if missing else int(reached),
+                "witness": None if missing else tables.number(index, int(reached)),
+                "proof": rows.proof(provers.members(index), name, proven)
+                or provers.proof(index, side, proven, lambda i=index, s=side: worked.proof(i, s)),
+            }
+        cells.append(entry)
+    if not tables.packed:
+        _without_rays(cells)
+    made = {
+        "format": FORMAT,
+        "version": __version__,
+        "public": not from_table if public is None else public,
+        "release": {"digest": release.digest, **said},
+        "over": list(over),
+        "kind": "sharp",
+        "method": method,
+        "evidence": worked.evidence.value,
+        "witnesses": tables.packed,
+        "cells": cells,
+    }
+    return made | ({"rows": rows.used} if rows.used else {})
+
+
+def _without_rays(cells: list[dict[str, Any]]) -> None:
+    """A direction proves that there is no bound only if there is a table to start from."""
+    for cell in cells:
+        if cell["upper"]["proof"]["kind"] == "unbounded":
+            cell["upper"]["proof"] = {"kind": "method", "text": "no table was found"}
+
+
+def _plain(label: object) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+class _Tables:
+    """Witness tables, each stored once."""
+
+    def __init__(self, worked: Worked) -> None:
+        self._worked = worked
+        self._numbers: dict[bytes, int] = {}
+        self.packed: list[list[list[int]]] = []
+
+    def number(self, index: tuple[int, ...], value: int) -> int:
+        counts = self._worked.witness(index, value).counts.ravel()
+        key = str(counts.tolist()).encode() if counts.dtype == object else counts.tobytes()
+        number = self._numbers.setdefault(key, len(self.packed))
+        if number == len(self.packed):
+            where = np.flatnonzero(counts)
+            self.packed.append([[int(k), int(counts[k])] for k in where])
+        return number
+
+
+class _RowProvers:
+    """Finds bounds that the sums of rows prove, with the verifier's own means."""
+
+    def __init__(self, said: dict[str, Any]) -> None:
+        self.used: list[dict[str, Any]] = []
+        self._proofs: dict[int, RowProofs] = {}
+        if any("conditional" in statement for statement in said["statements"]):
+            # Loaded with the first certificate of rates.
+            from cellbounds.certificates.verifying.reading import read_statement
+            from cellbounds.certificates.verifying.rows import proofs_by_rows
+            from cellbounds.certificates.verifying.space import Space
+
+            # As a file would hold it; labels that JSON does not know are shown as text there.
+            plain = json.loads(json.dumps(said, default=str))
+            space = Space(plain["domain"], plain.get("groupings", {}))
+            statements = [
+                read_statement(one, place, space) for place, one in enumerate(plain["statements"])
+            ]
+            self._proofs = proofs_by_rows(space, statements)
+
+    def proof(self, cells: IntArray, side: str, proven: Any) -> dict[str, Any] | None:
+        if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
+            return None
+        for place, rows in self._proofs.items():
+            if not rows.proves(cells, side, int(proven)):
+                continue
+            if not any(one["statement"] == place for one in self.used):
+                sums = [[list(part) for part in parts] for parts in rows.admitted]
+                self.used.append({"statement": place, "sums": sums})
+            broken = rows.breaking(cells, side, int(proven))
+            assert broken is not None
+            return {
+                "kind": "rows",
+                "statement": place,
+                "row": rows.row_of(cells),
+                "sums": [list(part) for part in rows.as_progressions(cells, broken)],
+            }
+        return None
+
+
+class _Provers:
+    """Finds multipliers of the published inequalities."""
+
+    def __init__(self, release: Release, question: Question, effort: Effort) -> None:
+        self._release = release
+        self._effort = effort
+        self._places = question.places(release.domain)
+        self._asked = asked_about(release.domain, question.over, question.cells)
+        self._system: System = compile_release(release)
+        try:
+            self._problem: Problem | None = raw_problem(self._system, release.domain.size)
+        except TooMuchWork:
+            self._problem = None
+        self._program: LinearProgram | None = None
+
+    def members(self, index: tuple[int, ...]) -> IntArray:
+        """The cells of the domain behind one that is asked about."""
+        return self._asked.members(self._places.number(index))
+
+    def proof(self, index: tuple[int, ...], side: int, proven: Any, method: Any) -> dict[str, Any]:
+        if side == 0 and proven == 0:
+            return {"kind": "nonnegative"}
+        sign = 1 if side == 0 else -1
+        weights = np.zeros(self._release.domain.size, dtype=np.int64)
+        np.add.at(weights, self.members(index), sign)
+        if isinstance(proven, Unbounded):
+            ray = self._ray(weights)
+            if ray is not None:
+                return {"kind": "unbounded", "ray": ray}
+        else:
+            found = self._multipliers(weights, sign * int(proven))
+            if found is not None:
+                return found
+        said: str = method()
+        kind = "closed form" if said.startswith("closed form") else "method"
+        return {"kind": "solver" if said == "solver" else kind, "text": said}
+
+    @property
+    def _solver(self) -> LinearProgram:
+        assert self._problem is not None
+        if self._program is None:
+            self._program = LinearProgram(self._problem)
+        return self._program
+
+    def _multipliers(self, weights: IntArray, proven: int) -> dict[str, Any] | None:
+        """Multipliers that prove ``weights @ cells >= proven``."""
+        problem = self._problem
+        if problem is None or not len(problem.cells) or self._effort.spent:
+            return None
+        cells = np.flatnonzero(weights)
+        proposal = self._solver.minimize(cells, weights[cells])
+        if proposal is None:
+            return None
+        for denominator in DENOMINATORS:
+            multipliers = np.rint(proposal.duals * denominator)
+            if np.abs(multipliers).max(initial=0) * denominator > 2**52:
+                return None
+            whole = _repaired(problem, weights * denominator, multipliers.astype(np.int64))
+            if whole is None:
+                continue
+            limits = np.where(whole > 0, problem.row_lower, problem.row_upper)
+            total = sum(int(m) * int(b) for m, b in zip(whole, limits, strict=True) if m)
+            if -(-total // denominator) >= proven:
+                return {
+                    "kind": "dual",
+                    "denominator": denominator,
+                    "multipliers": [
+                        self._named(row, int(whole[row])) for row in np.flatnonzero(whole).tolist()
+                    ],
+                }
+        return None
+
+    def _named(self, row: int, multiplier: int) -> list[Any]:
+        system = self._system
+        end = "lower" if multiplier > 0 else "upper"
+        if system.about_sum[row]:
+            end = "row" if multiplier > 0 else "empty"
+        return [int(system.statement[row]), int(system.figure[row]), end, abs(multiplier)]
+
+    def _ray(self, weights: IntArray) -> list[list[int]] | None:
+        """A direction of whole numbers in which the sum grows and every inequality still holds."""
+        problem = self._problem
+        if problem is None:
+            return None
+        cone = replace(
+            problem,
+            upper=np.ones_like(problem.upper),
+            row_lower=np.where(problem.row_lower == NO_LOWER, NO_LOWER, 0),
+            row_upper=np.where(problem.row_upper == NO_UPPER, NO_UPPER, 0),
+        )
+        cells = np.flatnonzero(weights)
+        proposal = LinearProgram(cone, exact=True).minimize(cells, weights[cells])
+        for scale in (1, 2, 3, 4, 5, 6, 10, 12, 60, 100, 1000, 10**6):
+            if proposal is None:
+                return None
+            ray = np.rint(proposal.cells * scale).astype(np.int64)
+            sums = cone.sums(ray)
+            kept = (sums >= cone.row_lower) & (sums <= cone.row_upper)
+            if kept.all() and int(weights @ ray) < 0:
+                return [[int(k), int(ray[k])] for k in np.flatnonzero(ray)]
+        return None
+
+
+def _repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntArray | None:
+    """Multipliers after which no cell is left with a negative coefficient; None if impossible."""
+    limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
+    multipliers = np.where((limits == NO_LOWER) | (limits == NO_UPPER), 0, multipliers)
+    rows = problem.rows
+    terms = problem.coefficients * multipliers[rows]
+    if float(np.abs(terms).astype(float).sum()) >= SAFE:
+        return None
+    rest = weights.copy()
+    np.subtract.at(rest, problem.cells, terms)
+    if (rest >= 0).all():
+        return multipliers
+    covering = _covering(problem)
+    for cell in np.flatnonzero(rest < 0).tolist():
+        if rest[cell] >= 0:
+            continue
+        row = int(covering[cell])
+        if row < 0:
+            return None
+        inside = slice(problem.starts[row], problem.starts[row + 1])
+        own = int(problem.coefficients[inside][problem.cells[inside] == cell][0])
+        more = -(int(rest[cell]) // own)
+        multipliers[row] -= more
+        rest[problem.cells[inside]] += more * problem.coefficients[inside]
+        if multipliers[row] > 0:
+            continue
+        if problem.row_upper[row] == NO_UPPER:
+            return None
+    return multipliers if (rest >= 0).all() else None
+
+
+def _covering(problem: Problem) -> IntArray:
+    """For each cell the row with the smallest upper limit that counts it, -1 if there is none."""
+    starts = problem.starts[:-1]
+    plain = np.minimum.reduceat(problem.coefficients, starts) > 0
+    usable = plain & (problem.row_upper != NO_UPPER)
+    covering = np.full(len(problem.lower), -1)
+    # Largest limits first, so that the smallest is written last.
+    for row in np.argsort(-problem.row_upper, kind="stable"):
+        if usable[row]:
+            covering[problem.cells[problem.starts[row] : problem.starts[row + 1]]] = row
+    return covering

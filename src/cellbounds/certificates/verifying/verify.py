@@ -1,0 +1,372 @@
+"""Every claim of a certificate, checked: witnesses, proofs, rays, and the rest proved anew."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cellbounds.certificates.verifying.certificate import Bound, Cell, Certificate, read_certificate
+from cellbounds.certificates.verifying.digest import digest
+from cellbounds.certificates.verifying.plain import IntArray, packed
+from cellbounds.certificates.verifying.proofs import Proofs, laid_out, table_fault
+from cellbounds.certificates.verifying.solving import Solver, sum_at_least, sum_at_most
+from cellbounds.errors import InvalidInput
+from cellbounds.text import aligned
+from cellbounds.version import __version__
+
+__all__ = ["FORMAT", "Verification", "verify_certificate"]
+
+FORMAT = "cellbounds-verification/2"
+
+SHOWN = 20
+"""Problems that are shown to people; `to_dict` has them all."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What became of the claims of a certificate.
+
+    Attributes
+    ----------
+    digest
+        The digest of the release, worked out from the statements: compare it with
+        `Release.digest` to know that the certificate is about your release.
+    cells, witnesses, attained
+        Cells read, tables found consistent with every statement, and counts found in them.
+    duals, rows, rays, trivial
+        Bounds proven by dual proofs and by the sums of rows, cells shown to have no bound, bounds
+        that need no proof.
+    reproved, not_reproved
+        Claims that come without a proof: proved anew, not settled.
+    problems
+        Claims found wrong or not supported by what the certificate offers for them.
+    unsettled
+        Which claims were not proved anew, and why.
+    """
+
+    digest: str
+    cells: int
+    witnesses: int
+    attained: int
+    duals: int
+    rows: int
+    rays: int
+    trivial: int
+    reproved: int
+    not_reproved: int
+    problems: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found wrong."""
+        return not self.problems
+
+    @property
+    def settled(self) -> bool:
+        """Whether every claim was found to be true."""
+        return self.ok and not self.not_reproved
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verification as plain values."""
+        counts = {name: getattr(self, name) for name, _ in _COUNTS}
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "ok": self.ok,
+            "settled": self.settled,
+            "digest": self.digest,
+            "counts": counts,
+            "problems": list(self.problems),
+            "unsettled": list(self.unsettled),
+        }
+
+    def __str__(self) -> str:
+        verdict = "verified"
+        if self.problems:
+            count = len(self.problems)
+            verdict = f"NOT verified: {count} {'problem' if count == 1 else 'problems'}"
+        elif self.unsettled:
+            verdict = (
+                "NOT verified: nothing wrong was found, but some claims could not be proved anew"
+            )
+        rows = [[words, str(getattr(self, name))] for name, words in _COUNTS]
+        lines = [
+            verdict,
+            f"release {self.digest}",
+            "",
+            aligned(["what", "number"], rows, {"number"}),
+        ]
+        for title, texts in (("problems", self.problems), ("not proved anew", self.unsettled)):
+            if texts:
+                lines += ["", f"{title}:", *(f"  {one}" for one in texts[:SHOWN])]
+            if len(texts) > SHOWN:
+                lines.append(f"  ... and {len(texts) - SHOWN} more")
+        return "\n".join(lines)
+
+
+_COUNTS = (
+    ("cells", "cells"),
+    ("witnesses", "witnesses consistent with every statement"),
+    ("attained", "counts attained by a witness"),
+    ("duals", "bounds with a dual proof"),
+    ("rows", "bounds with a proof by rows"),
+    ("rays", "cells without upper bound, by a ray"),
+    ("trivial", "bounds that need no proof"),
+    ("reproved", "claims proved anew"),
+    ("not_reproved", "claims not proved anew"),
+)
+
+
+def verify_certificate(
+    certificate: Mapping[str, Any] | str | Path,
+    *,
+    seconds: float = 600,
+    progress: Progress | None = None,
+) -> Verification:
+    """Check every claim of a certificate.
+
+    The digest of the release is worked out anew. Witnesses, dual proofs, proofs by rows and rays
+    are checked in exact integers. Claims that come without a proof are proved anew, by the sums of
+    rows or by CP-SAT; what is not settled in time leaves the certificate unverified (`settled`).
+
+    Parameters
+    ----------
+    certificate
+        The certificate, or the path of its JSON file.
+    seconds
+        Time for proving claims anew, shared out among them.
+    progress
+        Called with how many claims without a proof were tried, and how many will be.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("delinquent"), "[education|county]@3")
+    >>> certificate = cb.bounds(release).certificate()
+    >>> found = cb.verify_certificate(certificate)
+    >>> found.settled, found.rows
+    (True, 32)
+    >>> certificate["cells"][0]["upper"]["proven"] -= 1
+    >>> cb.verify_certificate(certificate).ok
+    False
+    """
+    if (
+        isinstance(seconds, bool)
+        or not isinstance(seconds, int | float)
+        or not 0 < seconds < math.inf
+    ):
+        raise InvalidInput(f"seconds={seconds!r}; give a number above 0")
+    read = read_certificate(certificate)
+    check = _Check(read)
+    check.release()
+    check.rows()
+    check.witnesses()
+    check.bounds()
+    check.reprove(time.monotonic() + seconds, progress)
+    return check.result()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Claim:
+    """Something that comes without a proof: a bound, or that a count is attained."""
+
+    cell: Cell
+    bound: Bound
+    attained: bool
+
+    @property
+    def words(self) -> str:
+        what = f"the {self.bound.side} bound of {self.cell.words}"
+        return f"{what}: that it is attained (no witness)" if self.attained else what
+
+
+class _Check:
+    """The checks of one certificate, and what they found so far."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self._certificate = certificate
+        self._proofs = Proofs(certificate.space, certificate.statements)
+        self._problems: list[str] = []
+        self._unsettled: list[str] = []
+        self._counts = {name: 0 for name, _ in _COUNTS} | {"cells": len(certificate.cells)}
+        self._known: IntArray | None = None
+        self._told: list[_Claim] = []
+        self._digest = digest(certificate.space, certificate.statements)
+
+    def release(self) -> None:
+        """Compare the digest with that of the statements."""
+        if self._digest != self._certificate.digest:
+            self._problems.append("the digest is not that of the statements")
+
+    def rows(self) -> None:
+        """Check that rows can have no sums but those listed."""
+        for place, shown in self._certificate.rows.items():
+            fault = self._proofs.sums_fault(place, shown)
+            if fault is not None:
+                self._problems.append(f"the sums of rows: {fault}")
+
+    def witnesses(self) -> None:
+        """Check each witness against every statement, and what is said to be attained in it."""
+        read = self._certificate
+        behind = read.space.behind(read.over)
+        claims: dict[int, list[tuple[Cell, Bound]]] = {}
+        for cell in read.cells:
+            for bound in cell.bounds:
+                if bound.witness is not None:
+                    claims.setdefault(bound.witness, []).append((cell, bound))
+        for place, sparse in enumerate(read.witnesses):
+            table = laid_out(sparse, read.space.size)
+            fault = table_fault(table, read.statements)
+            if fault is not None:
+                self._problems.append(f"witness {place}: {fault}")
+                continue
+            self._counts["witnesses"] += 1
+            if self._known is None:
+                self._known = table
+            sums = behind.sums(table)
+            for cell, bound in claims.get(place, ()):
+                if int(sums[cell.figure]) == bound.attained:
+                    self._counts["attained"] += 1
+                else:
+                    self._wrong(cell, bound, f"witness {place} has another count there")
+            for cell, bound in self._outside(sums):
+                self._wrong(cell, bound, f"REFUTED by witness {place}")
+
+    def _outside(self, sums: IntArray) -> Iterator[tuple[Cell, Bound]]:
+        """The bounds that a consistent table is outside of, though nobody named it for them."""
+        for pairs, figures, proven, sign in self._claimed:
+            wrong = sign * (sums[figures] - proven) < 0
+            yield from (pairs[place] for place in np.flatnonzero(wrong.astype(bool)))
+
+    @cached_property
+    def _claimed(self) -> list[tuple[list[tuple[Cell, Bound]], list[int], IntArray, int]]:
+        """The bounds of each side: whose they are, where, and what is proven."""
+        sides = []
+        for side, sign in ((0, 1), (1, -1)):
+            pairs = [(cell, cell.bounds[side]) for cell in self._certificate.cells]
+            pairs = [(cell, bound) for cell, bound in pairs if bound.proven is not None]
+            proven = packed([bound.proven or 0 for _, bound in pairs])
+            sides.append((pairs, [cell.figure for cell, _ in pairs], proven, sign))
+        return sides
+
+    def _wrong(self, cell: Cell, bound: Bound, why: str) -> None:
+        self._problems.append(f"the {bound.side} bound of {cell.words}: {why}")
+
+    def bounds(self) -> None:
+        """Check each bound's proof, or keep it for re-proof."""
+        for cell in self._certificate.cells:
+            for bound in cell.bounds:
+                self._evidence(cell, bound)
+                if bound.attained is not None and bound.witness is None:
+                    self._told.append(_Claim(cell, bound, attained=True))
+                self._proof(cell, bound)
+
+    def _evidence(self, cell: Cell, bound: Bound) -> None:
+        if bound.proven is None:
+            return  # what is attained says nothing about there being no bound
+        if self._certificate.exact and bound.attained != bound.proven:
+            self._wrong(cell, bound, "the evidence is 'exact', but what is proven is not attained")
+        elif bound.attained is not None and bound.sign * (bound.attained - bound.proven) < 0:
+            self._wrong(cell, bound, "what is attained lies outside what is proven")
+
+    def _proof(self, cell: Cell, bound: Bound) -> None:
+        proof = bound.proof
+        if proof.kind == "nonnegative":
+            true = bound.side == "lower" and bound.proven is not None and bound.proven <= 0
+            self._count(
+                "trivial", cell, bound, None if true else "more than counts being 0 or more"
+            )
+        elif proof.kind == "dual":
+            self._count("duals", cell, bound, self._proofs.dual_fault(cell, bound))
+        elif proof.kind == "rows":
+            self._count("rows", cell, bound, self._proofs.row_fault(cell, bound))
+        elif proof.kind == "unbounded":
+            fault = self._proofs.ray_fault(cell, proof)
+            if bound.proven is not None:
+                fault = "a ray shows that there is no bound, but one is claimed"
+            elif self._known is None:
+                fault = fault or "a ray proves nothing without a consistent witness to start from"
+            self._count("rays", cell, bound, fault)
+        elif bound.proven is None and self._certificate.exact:
+            self._leave(cell, bound, "that there is no bound needs a ray")
+        elif bound.proven is None or (bound.side == "lower" and bound.proven <= 0):
+            self._counts["trivial"] += 1
+        else:
+            self._told.append(_Claim(cell, bound, attained=False))
+
+    def _count(self, name: str, cell: Cell, bound: Bound, fault: str | None) -> None:
+        if fault is None:
+            self._counts[name] += 1
+        else:
+            self._wrong(cell, bound, fault)
+
+    def _leave(self, cell: Cell, bound: Bound, why: str) -> None:
+        self._counts["not_reproved"] += 1
+        self._unsettled.append(f"the {bound.side} bound of {cell.words}: {why}")
+
+    def reprove(self, deadline: float, progress: Progress | None) -> None:
+        """Settle the claims that come without a proof: by rows, else by CP-SAT."""
+        open_claims = [
+            claim
+            for claim in self._told
+            if claim.attained
+            or time.monotonic() >= deadline
+            or not self._proofs.holds_by_rows(claim.cell, claim.bound)
+        ]
+        settled = len(self._told) - len(open_claims)
+        self._counts["reproved"] += settled
+        if not open_claims:
+            return
+        read = self._certificate
+        solver = Solver(read.space.size, read.statements, self._known)
+        for done, claim in enumerate(open_claims, 1):
+            exists, why = self._asked(solver, claim, deadline, len(open_claims) - done + 1)
+            if exists is None:
+                self._counts["not_reproved"] += 1
+                self._unsettled.append(f"{claim.words}: {why}")
+            elif exists is claim.attained:
+                self._counts["reproved"] += 1
+            else:
+                self._problems.append(f"{claim.words}: REFUTED by CP-SAT")
+            if progress is not None:
+                progress(settled + done, len(self._told))
+
+    @staticmethod
+    def _asked(
+        solver: Solver, claim: _Claim, deadline: float, claims: int
+    ) -> tuple[bool | None, str]:
+        """Whether there is a table that attains the count, or that is outside the bound."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None, "no time was left"
+        # Most claims need little of their share; what they leave goes to those after them.
+        seconds = min(left, max(1.0, 4 * left / claims))
+        cells, bound = claim.cell.behind, claim.bound
+        if claim.attained:
+            assert bound.attained is not None
+            value = bound.attained
+            asked = (sum_at_least(cells, value), sum_at_most(cells, value))
+            return solver.settle(*asked, seconds=seconds)
+        assert bound.proven is not None
+        if bound.side == "lower":
+            return solver.settle(sum_at_most(cells, bound.proven - 1), seconds=seconds)
+        return solver.settle(sum_at_least(cells, bound.proven + 1), seconds=seconds)
+
+    def result(self) -> Verification:
+        """Everything that was found."""
+        return Verification(
+            self._digest,
+            **self._counts,
+            problems=tuple(self._problems),
+            unsettled=tuple(self._unsettled),
+        )

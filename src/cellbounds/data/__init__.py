@@ -1,0 +1,1 @@
+"""What is counted: domains, tables, how counts are stored, read and written."""

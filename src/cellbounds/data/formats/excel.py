@@ -1,0 +1,210 @@
+"""Excel workbooks: one sheet, a header, then one line for each cell or record."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from cellbounds.data.formats.columns import Columns
+from cellbounds.data.spreadsheets import column_letters, excel_restored
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.files import library
+from cellbounds.runtime.inputs import check_archive, check_cells, limit
+
+__all__ = ["excel_columns"]
+
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    ParseError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What the library raises on files that are not as they should be."""
+
+_FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
+MOST_ROWS = 2**20
+"""Rows of a sheet; numbers of rows beyond that are damaged, or meant to keep us busy."""
+
+_PADDED = re.compile("0{2,}")
+_UNCALCULATED = "it holds a formula without a stored value: open and save the workbook"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One cell that is not empty: its text, or what is wrong with it."""
+
+    text: str | None
+    note: str = ""
+
+
+_Grid = dict[int, dict[int, _Found]]
+
+
+def excel_columns(path: Path, raw: bytes, sheet: str | None) -> Columns:
+    """Read one sheet as text.
+
+    Text stays as it is. Numbers become their digits (with the zeros in front that a format such
+    as ``000`` shows), dates ``2024-01-31``, truth values ``TRUE`` and ``FALSE``; of a formula, its
+    stored value counts. Empty lines are skipped. Hidden lines and columns are read.
+    """
+    openpyxl = library("openpyxl", needed_for="Excel files", extra="excel")
+    with _careful(path):
+        check_archive(path, raw)
+        written = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
+        filled = {one.title: _is_filled(path, one) for one in written.worksheets}
+    title = _chosen(path, filled, sheet)
+    where = f"{path}, sheet {title!r}"
+    with _careful(path):
+        grid: _Grid = {}
+        # Stored values and formulas come from two readings: a formula without a stored value must
+        # not pass for an empty cell.
+        if _has_formulas(raw):
+            _note_formulas(path, grid, written[title])
+        stored = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
+        for cell in _cells(path, stored[title]):
+            grid.setdefault(cell.row, {})[cell.column] = _found(cell)
+    top, *below = sorted(grid)
+    names = _header(where, top, grid[top])
+    if not below:
+        raise InvalidInput(f"{where} has a header but no data lines; add one line for each cell")
+    values: dict[str, list[str | None]] = {name: [] for name in names.values()}
+    notes: dict[tuple[str, int], str] = {}
+    for line, row in enumerate(below):
+        for column in grid[row]:
+            if column not in names:
+                raise InvalidInput(
+                    f"{where}, cell {column_letters(column)}{row} stands outside the columns of "
+                    f"the header in row {top}; name the column, or move notes to another sheet"
+                )
+        for column, name in names.items():
+            found = grid[row].get(column, _Found(None))
+            values[name].append(found.text)
+            if found.note:
+                notes[name, line] = found.note
+    letters = {name: column_letters(column) for column, name in names.items()}
+    return Columns(where, values, letters=letters, rows=below, notes=notes)
+
+
+@contextmanager
+def _careful(path: Path) -> Iterator[None]:
+    """What the library says about files that are not as they should be, in our words."""
+    with warnings.catch_warnings():
+        # It also remarks on styles and extensions, which do not matter here.
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            yield
+        except InvalidInput:
+            raise
+        except _DAMAGED:
+            raise InvalidInput(
+                f"{path} is a damaged or unusual Excel workbook; open it, save it as .xlsx again, "
+                "or save it as CSV"
+            ) from None
+
+
+def _cells(path: Path, sheet: Any) -> Iterator[Any]:
+    """The cells of a sheet that are not empty."""
+    sheet.reset_dimensions()  # some programs store wrong ones, which would cut the sheet
+    cells, most = 0, limit("cells")
+    for number, row in enumerate(sheet.iter_rows()):
+        # Empty rows and cells up to the last one come too, however far away that is.
+        cells += len(row)
+        if number >= MOST_ROWS or cells > most:
+            check_cells(cells, f"{path}, sheet {sheet.title!r}")
+            raise ValueError  # no sheet has more rows
+        yield from (cell for cell in row if cell.value not in (None, ""))
+
+
+def _is_filled(path: Path, sheet: Any) -> bool:
+    return next(_cells(path, sheet), None) is not None
+
+
+def _has_formulas(raw: bytes) -> bool:
+    """Whether a workbook has any formulas: looking for them cell by cell takes much longer."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        parts = [name for name in archive.namelist() if name.endswith(".xml")]
+        return any(_FORMULA.search(archive.read(name)) for name in parts)
+
+
+def _note_formulas(path: Path, grid: _Grid, sheet: Any) -> None:
+    for cell in _cells(path, sheet):
+        if cell.data_type == "f":
+            grid.setdefault(cell.row, {})[cell.column] = _Found(None, _UNCALCULATED)
+
+
+def _found(cell: Any) -> _Found:
+    value = cell.value
+    if cell.data_type == "e":
+        return _Found(None, f"it holds the error {value}")
+    match value:
+        case str():
+            return _Found(excel_restored(value))
+        case bool():
+            return _Found("TRUE" if value else "FALSE")
+        case int() | float():
+            if value != int(value):
+                return _Found(repr(value))
+            digits = str(int(value))
+            padded = _PADDED.fullmatch(str(cell.number_format))
+            return _Found(digits.zfill(len(padded[0])) if padded else digits)
+        case datetime.datetime() if value.time() == datetime.time():
+            return _Found(value.date().isoformat())
+        case datetime.datetime():
+            return _Found(value.isoformat(" "))
+    return _Found(str(value))
+
+
+def _chosen(path: Path, filled: dict[str, bool], sheet: str | None) -> str:
+    candidates = [title for title, is_filled in filled.items() if is_filled]
+    if sheet is not None:
+        if sheet not in filled:
+            raise InvalidInput(
+                f"{path} has no sheet {sheet!r}; its sheets are {', '.join(map(repr, filled))}"
+            )
+        if not filled[sheet]:
+            raise InvalidInput(f"{path}, sheet {sheet!r} is empty; it needs a header and lines")
+        return sheet
+    if not candidates:
+        raise InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
+    if len(candidates) > 1:
+        raise InvalidInput(
+            f"{path} has several sheets: {', '.join(map(repr, candidates))}; choose one with "
+            "sheet=... (--sheet)"
+        )
+    return candidates[0]
+
+
+def _header(where: str, top: int, row: dict[int, _Found]) -> dict[int, str]:
+    names: dict[int, str] = {}
+    for column in range(min(row), max(row) + 1):
+        name = row.get(column, _Found(None)).text
+        address = f"{column_letters(column)}{top}"
+        if name is None or not name.strip():
+            raise InvalidInput(
+                f"{where}, cell {address}: a column without a name; the first line must name every "
+                "column (take titles away and merged cells apart)"
+            )
+        if name in names.values():
+            raise InvalidInput(
+                f"{where}, cell {address}: column name {name!r} stands twice in the header; give "
+                "every column a name of its own"
+            )
+        names[column] = name
+    return names

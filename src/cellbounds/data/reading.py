@@ -1,0 +1,219 @@
+"""Tables of counts from files of any size, folders, frames, engines and records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cellbounds.data.domain import Domain, Label
+from cellbounds.data.formats import read_csv_rows
+from cellbounds.data.microdata import Asked, Tally, asked_of, is_paths, source_of, with_levels
+from cellbounds.data.table import DENSE_LIMIT, Table
+from cellbounds.errors import InvalidInput
+
+__all__ = ["read_csv_rows", "read_table"]
+
+
+def read_table(
+    source: str | Path | Sequence[str | Path] | Any,
+    *,
+    count: str | None = "count",
+    variables: Sequence[str] | None = None,
+    levels: Mapping[str, Sequence[Label]] | None = None,
+    weight: str | None = None,
+    round_weight: bool = False,
+    missing: str = "error",
+    structural: str | Iterable[Sequence[Label]] | None = None,
+    domain: Domain | None = None,
+    encoding: str = "utf-8",
+    delimiter: str = ",",
+    sheet: str | None = None,
+    memory: str | None = None,
+) -> Table:
+    """Read a table of counts, or count records.
+
+    Parameters
+    ----------
+    source
+        Path of a tidy CSV file (plain or gzip), Excel workbook or Parquet file; a folder of CSV
+        files or of Parquet files, a pattern such as ``"data/*.parquet"``, or a list of paths, whose
+        files are read one after another as one table; a pandas, polars or Arrow frame; a DuckDB
+        relation, an Ibis expression or a lazy frame, whose engine then does the counting. There is
+        one column for each variable, and a column of counts. Or an array of counts, one axis a
+        variable.
+    count
+        Name of the column of counts; None if each line is one record, to be tabulated.
+    variables
+        The columns to use, in this order; the others are summed over, and of records not even
+        read. All, unless given.
+    levels
+        The levels of some variables, in order, whether or not they occur. A label that is not
+        among them is refused.
+    weight
+        Of records: name of the column that says how many persons each stands for. Whole numbers,
+        added up exactly.
+    round_weight
+        Take weights that are fractions, too: decimals are added up exactly, and the sum of each
+        cell is rounded to a whole number, halves up.
+    missing
+        What an empty field, a missing value or a NaN among the labels means: ``"error"`` refuses
+        it, ``"drop"`` leaves out the records that have one in a column that is used, ``"level"``
+        makes ``"(missing)"`` the last level of the variable.
+    structural
+        Cells that cannot hold anybody: ``"missing"`` if the cells that the file does not list
+        or lists without a count are such, or the cells as tuples of labels. Otherwise cells that
+        are not listed are sampling zeros, and a count must not be missing.
+    domain
+        Variables and levels of an array. Without it they are named by `variables` (or ``"v1"``,
+        ``"v2"``, ...) and ``"1"``, ``"2"``, ...
+    encoding, delimiter
+        How to read a CSV file.
+    sheet
+        The sheet of an Excel workbook; needed if several are not empty.
+    memory
+        Most memory for the tabulation of large files, such as ``"2GiB"``; half of what is free,
+        unless given. What does not fit goes to temporary files, which are removed.
+
+    Notes
+    -----
+    What a file holds decides how it is read; a file whose name says something else is refused.
+    Files larger than memory are read a part at a time, and by DuckDB if it is installed.
+
+    Levels stand in the order in which they first appear; a categorical column of a frame or a
+    Parquet file keeps the order of its categories. The files of a folder follow each other in the
+    order of their paths, and names of folders such as ``year=2024`` are no columns. An engine
+    keeps no order of lines: there, levels stand in the order of their values.
+
+    Labels read from CSV are text, exactly as written, but for one case: if no field of the files
+    begins like a formula, an apostrophe before such a beginning (``'=A1``) is taken away. That is
+    how :meth:`Table.write <cellbounds.Table.write>` and others make CSV safe for spreadsheets.
+
+    Labels read from Excel are text too. Text cells stay as they are; numbers become their digits,
+    with the zeros in front that a format such as ``000`` shows; dates become ``2024-01-31`` and
+    truth values ``TRUE`` and ``FALSE``, whatever their format. Formulas count as their stored
+    value. The first line that is not empty is the header, empty lines are skipped, hidden ones
+    are not.
+
+    Labels of frames, engines and Parquet files keep their types.
+
+    Examples
+    --------
+    >>> from cellbounds import read_table, example_path
+    >>> table = read_table(example_path("delinquent"))
+    >>> table.domain
+    Domain(county[4] x education[4])
+
+    Records with weights, from a frame:
+
+    >>> import polars
+    >>> people = polars.DataFrame({"age": ["old", "young", None], "w": [3, 5, 2]})
+    >>> table = read_table(people, count=None, weight="w", missing="level")
+    >>> table.domain.levels("age"), table.counts
+    (('old', 'young', '(missing)'), array([3, 5, 2]))
+    """
+    if isinstance(source, np.ndarray | list | tuple) and not is_paths(source):
+        _check_alone(levels=levels, weight=weight, round_weight=round_weight or None)
+        return _from_array(source, domain, variables, structural)
+    if domain is not None:
+        raise InvalidInput("domain= goes with an array; files and frames name their variables")
+    found = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet, memory=memory)
+    asked = asked_of(
+        found.where,
+        found.header,
+        count=count,
+        variables=variables,
+        weight=weight,
+        rounded=round_weight,
+        missing=missing,
+        uncounted=isinstance(structural, str) and structural == "missing",
+    )
+    table = _table(found.tally(asked, memory), asked, levels or {}, structural)
+    return table.margin(*asked.names) if asked.names != table.domain.names else table
+
+
+def _check_alone(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{name}={value!r} with an array of counts; it goes with files, frames and records"
+            )
+
+
+def _from_array(
+    source: Any,
+    domain: Domain | None,
+    variables: Sequence[str] | None,
+    structural: str | Iterable[Sequence[Label]] | None,
+) -> Table:
+    shape = np.shape(np.array(source, dtype=object))
+    if not shape or 0 in shape:
+        raise InvalidInput(f"an array of counts of shape {shape}; it needs at least one cell")
+    if domain is None:
+        names = [f"v{axis}" for axis in range(1, len(shape) + 1)]
+        if variables is not None:
+            names = list(variables)
+        if len(set(names)) != len(shape):
+            raise InvalidInput(
+                f"variables {names!r} for an array of {len(shape)} axes; name each axis once"
+            )
+        levels = [[str(level) for level in range(1, size + 1)] for size in shape]
+        domain = Domain(dict(zip(names, levels, strict=True)))
+    elif variables is not None:
+        raise InvalidInput("an array with domain= needs no variables=; the domain names them")
+    if isinstance(structural, str):
+        raise InvalidInput(
+            f"structural={structural!r} with an array; list the cells (tuples of labels)"
+        )
+    mask = np.zeros(domain.shape, dtype=bool)
+    for labels in structural or ():
+        mask[domain.index(tuple(labels))] = True
+    return Table(domain, source, structural=mask)
+
+
+def _table(
+    tally: Tally,
+    asked: Asked,
+    levels: Mapping[str, Sequence[Label]],
+    structural: str | Iterable[Sequence[Label]] | None,
+) -> Table:
+    """A table from the cells that occur: nothing is made of the size of the domain."""
+    if isinstance(structural, str) and structural != "missing":
+        raise InvalidInput(
+            f"structural={structural!r}; give 'missing' or a list of cells (tuples of labels)"
+        )
+    tally = with_levels(tally, asked, levels)
+    domain = Domain(tally.levels)
+    if tally.lines is not None and tally.lines.max(initial=0) > 1:
+        raise _listed_twice(tally, domain)
+    if isinstance(structural, str):
+        return _closed_elsewhere(tally, domain)
+    return Table.from_cells(domain, tally.places, tally.amounts, structural=structural or ())
+
+
+def _listed_twice(tally: Tally, domain: Domain) -> InvalidInput:
+    assert tally.lines is not None  # cells are listed in files of counts only
+    often = np.flatnonzero(tally.lines == tally.lines.max())
+    first = min(tally.places[often].tolist())
+    return InvalidInput(
+        f"{tally.where}: the cell {domain.labels(first)} is listed more than once; list each cell "
+        "once, or give count=None (--records) if lines are records"
+    )
+
+
+def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:
+    """A table whose cells are structural zeros unless they have a count."""
+    if domain.size > DENSE_LIMIT:
+        raise InvalidInput(
+            f"{tally.where}: structural='missing' would make structural zeros of most of "
+            f"{domain.size} cells, which is done up to {DENSE_LIMIT}; choose fewer columns with "
+            "variables=[...], or list the structural zeros"
+        )
+    index = tuple(tally.places.T.astype(np.intp))
+    listed = np.zeros(domain.shape, dtype=bool)
+    listed[index] = True if tally.counted is None else tally.counted
+    counts = np.zeros(domain.shape, dtype=tally.amounts.dtype)
+    counts[index] = tally.amounts
+    return Table(domain, counts, structural=~listed)

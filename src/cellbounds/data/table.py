@@ -1,0 +1,399 @@
+"""Counts over a domain: margins, conditionals, merging, reshaping."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.data.domain import Domain, Grouping, Label
+from cellbounds.data.frames import frame_of
+from cellbounds.data.storage import DENSE_LIMIT, Dense, Sparse
+from cellbounds.data.storage.canonical import canonical_bytes
+from cellbounds.data.storage.levels import combined_levels, merged_levels
+from cellbounds.data.storage.validation import dense_of, sparse_of
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.runtime.arrays import BoolArray, IntArray
+
+__all__ = ["DENSE_LIMIT", "Table"]
+
+
+_MOST_SHOWN = 16
+"""Variables that the short form of a table names."""
+
+
+class Table:
+    """A table of counts: one whole number, zero or more, for each cell of a domain.
+
+    Parameters
+    ----------
+    domain
+        The variables and their levels.
+    counts
+        An array (or nested lists) of whole numbers in the domain's shape.
+    structural
+        Cells that cannot hold anybody (structural zeros): a boolean array in the same shape.
+        Everybody is taken to know them.
+
+    Examples
+    --------
+    >>> from cellbounds import Domain, Table
+    >>> table = Table(Domain({"sex": ["m", "f"], "mp3": ["yes", "no"]}), [[15, 10], [5, 20]])
+    >>> table.total
+    50
+    >>> table.margin("sex").counts
+    array([25, 25])
+    """
+
+    __slots__ = ("_dense", "_sparse", "domain")
+
+    domain: Domain
+    _dense: Dense | None
+    _sparse: Sparse | None
+
+    def __init__(
+        self, domain: Domain, counts: npt.ArrayLike, *, structural: npt.ArrayLike | None = None
+    ) -> None:
+        self.domain = domain
+        self._dense, self._sparse = dense_of(domain, counts, structural), None
+
+    @classmethod
+    def from_cells(
+        cls,
+        domain: Domain,
+        places: npt.ArrayLike,
+        counts: npt.ArrayLike,
+        *,
+        structural: Iterable[Sequence[Label]] = (),
+    ) -> Table:
+        """A table from the cells that hold somebody; nothing of the domain's size is made.
+
+        Parameters
+        ----------
+        domain
+            The variables and their levels: of any number of cells.
+        places
+            Positions of levels: one line for each cell listed, one column for each variable.
+        counts
+            Whole numbers, 0 or more. Cells that are listed twice add up; those that are not
+            listed hold nobody.
+        structural
+            Cells that cannot hold anybody, as tuples of labels.
+
+        Examples
+        --------
+        >>> from cellbounds import Domain, Table
+        >>> domain = Domain({f"v{k}": ["yes", "no"] for k in range(40)})
+        >>> table = Table.from_cells(domain, [[0] * 40, [1] * 40], [3, 4])
+        >>> table, table.total
+        (Table(40 variables, 1099511627776 cells), 7)
+        >>> table.margin("v5", "v7").counts
+        array([[3, 0],
+               [0, 4]])
+        """
+        return cls._holding(domain, sparse_of(domain, places, counts, structural))
+
+    @classmethod
+    def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
+        made = cls.__new__(cls)
+        made.domain = domain
+        made._dense = stored if isinstance(stored, Dense) else None
+        made._sparse = stored if isinstance(stored, Sparse) else None
+        return made
+
+    @property
+    def _stored(self) -> Dense | Sparse:
+        """The table as it is at hand."""
+        return self._dense or self._listed
+
+    @property
+    def _listed(self) -> Sparse:
+        if self._sparse is None:
+            assert self._dense is not None  # one of the two is always there
+            self._sparse = Sparse.of(self._dense)
+        return self._sparse
+
+    @property
+    def _whole(self) -> Dense:
+        if self._dense is None:
+            if self.domain.size > DENSE_LIMIT:
+                raise TooMuchWork(
+                    f"a table of {self.domain.size} cells would have to be listed cell by cell; "
+                    f"that is done up to {DENSE_LIMIT}. Ask about fewer variables: "
+                    "table.margin(...), over=[...]"
+                )
+            self._dense = self._listed.to_dense()
+        return self._dense
+
+    @property
+    def counts(self) -> IntArray:
+        """Every count, in the domain's shape; made when first asked for, if it can be."""
+        return self._whole.counts
+
+    @property
+    def structural(self) -> BoolArray:
+        """Which cells are structural zeros, in the domain's shape; made when first asked for."""
+        return self._whole.structural
+
+    @property
+    def has_structural(self) -> bool:
+        """Whether there are structural zeros."""
+        return self._stored.has_structural
+
+    def cells(self) -> tuple[IntArray, IntArray]:
+        """The cells that hold somebody, in the order of the domain (last variable fastest).
+
+        Returns
+        -------
+        places, counts
+            Positions of levels, a line for each such cell; and their counts.
+
+        Examples
+        --------
+        >>> from cellbounds import Domain, Table
+        >>> places, counts = Table(Domain({"a": ["x", "y"], "b": ["z"]}), [[0], [5]]).cells()
+        >>> places.tolist(), counts.tolist()
+        ([[1, 0]], [5])
+        """
+        occupied = self._listed.occupied
+        return np.array(occupied.columns()).T, occupied.counts
+
+    @property
+    def total(self) -> int:
+        """The sample size N: the sum of all counts."""
+        return self._stored.total
+
+    def __getitem__(self, labels: Label | tuple[Label, ...]) -> int:
+        """The count in the cell with these labels."""
+        key = labels if isinstance(labels, tuple) else (labels,)
+        return self.at(self.domain.index(key))
+
+    def at(self, index: tuple[int, ...]) -> int:
+        """The count in the cell at an index, such as (0, 2)."""
+        return self._stored.at(index)
+
+    def margin(self, *variables: str) -> Table:
+        """Sum over all other variables; the axes follow the order given.
+
+        Derived variables of the domain may be named: their levels count everybody behind them.
+        """
+        kept = self.domain.distinct(variables)
+        if not kept:
+            raise InvalidInput("a margin names no variable; `table.total` is the overall sum")
+        return Table._holding(self.domain.project(kept), self._stored.margin(self.domain, kept))
+
+    def conditional(
+        self, responses: Iterable[str], given: Iterable[str] = ()
+    ) -> npt.NDArray[np.object_]:
+        """Exact rates of the responses among those who share the givens.
+
+        Returns
+        -------
+        numpy.ndarray
+            Fractions, axes in the order givens then responses; None where nobody shares the
+            givens.
+
+        Examples
+        --------
+        >>> from cellbounds import example_table
+        >>> rates = example_table("mp3").conditional(["mp3"], given=["gender"])
+        >>> [[str(rate) for rate in row] for row in rates]
+        [['3/5', '2/5'], ['1/5', '4/5']]
+        """
+        responses, given = tuple(responses), tuple(given)
+        two_way = self.reshape(response=responses, given=given)
+        for name in responses:
+            self.domain.check_partition(name)
+        sums = two_way.counts.sum(axis=1)
+        flat = [
+            Fraction(int(count), int(total)) if total else None
+            for row, total in zip(two_way.counts, sums, strict=True)
+            for count in row
+        ]
+        rates = np.empty(len(flat), dtype=object)
+        rates[:] = flat
+        names = (*given, *responses)
+        return rates.reshape([len(self.domain.levels(name)) for name in names])
+
+    def reshape(self, *, response: Iterable[str], given: Iterable[str] = ()) -> Table:
+        """Lay the table out as rows (givens) by columns (responses), summing over the rest.
+
+        Returns
+        -------
+        Table
+            A two-way table whose variables are named after those they combine (``"a,b"``). The
+            level of a combined variable is the tuple of its parts' levels.
+
+        Examples
+        --------
+        >>> from cellbounds import example_table
+        >>> koch = example_table("koch4")
+        >>> koch.reshape(response=["recovery"], given=["center", "status"]).counts
+        array([[14, 34, 13],
+               [ 9, 27, 17],
+               [23, 22,  0],
+               [ 9, 18,  7]])
+        """
+        responses, givens = tuple(response), tuple(given)
+        named = self.domain.distinct((*givens, *responses))
+        if not responses:
+            raise InvalidInput("no response variable is named; name at least one")
+        levels = {
+            ",".join(givens) or "(all)": combined_levels(self.domain, givens),
+            ",".join(responses): combined_levels(self.domain, responses),
+        }
+        laid_out = Domain(levels)
+        stored = self._stored.margin(self.domain, named)
+        return Table._holding(laid_out, stored.reshaped(laid_out.shape))
+
+    def grouped(self, name: str, *, of: str, levels: Mapping[Label, Iterable[Label]]) -> Table:
+        """The same table, whose domain knows one more derived variable.
+
+        Examples
+        --------
+        >>> from cellbounds import example_table
+        >>> children = example_table("delinquent")
+        >>> grouped = children.grouped(
+        ...     "region", of="county", levels={"west": ["Alpha", "Beta"], "east": ["Gamma"]}
+        ... )
+        >>> grouped.margin("region").domain
+        Domain(region[2])
+        """
+        return self.with_domain(self.domain.with_groupings({name: Grouping(of, levels)}))
+
+    def with_domain(self, domain: Domain) -> Table:
+        """The same counts over a domain of the same shape: other names, labels or groupings."""
+        if domain.shape != self.domain.shape:
+            raise InvalidInput(
+                f"{domain!r} has the shape {domain.shape}; a table over {self.domain!r} needs "
+                f"{self.domain.shape}"
+            )
+        return Table._holding(domain, self._stored)
+
+    def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]]) -> Table:
+        """Merge levels of one variable; levels not named stay as they are.
+
+        A merged level stands where the first of its parts stood. Groupings of the variable are
+        left behind: their levels are no longer there.
+
+        Examples
+        --------
+        >>> from cellbounds import example_table
+        >>> children = example_table("delinquent")
+        >>> merged = children.merge("education", {"High+": ["High", "Very High"]})
+        >>> merged.domain.levels("education")
+        ('Low', 'Medium', 'High+')
+        """
+        behind = merged_levels(self.domain, variable, groups)
+        # A merged variable is a derived one that takes the place of what is behind it.
+        derived = variable
+        while derived in self.domain or derived in self.domain.groupings:
+            derived += "+"
+        grown = self.domain.with_groupings({derived: Grouping(variable, behind)})
+        kept = [derived if name == variable else name for name in self.domain.names]
+        levels = self.domain.to_dict()
+        levels[variable] = list(behind)
+        still = {k: one for k, one in self.domain.groupings.items() if one.of != variable}
+        return Table._holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of domain, structural zeros and counts: for the owner's eyes only.
+
+        Who knows few candidates, such as the tables that fit a release, finds the true one among
+        them by its digest. Hand on :meth:`keyed_digest` instead.
+        """
+        hashed = hashlib.sha256()
+        for piece in canonical_bytes(self.domain, self._listed):
+            hashed.update(piece)
+        return hashed.hexdigest()
+
+    def keyed_digest(self, key: bytes) -> str:
+        """HMAC-SHA256 of the same under a secret key: it tells nothing to those without the key.
+
+        Examples
+        --------
+        >>> from cellbounds import example_table
+        >>> example_table("mp3").keyed_digest(b"kept with the table")[:16]
+        'ea927bb1066d1707'
+        """
+        if not isinstance(key, bytes) or not key:
+            raise InvalidInput("the key of a digest is empty or not bytes; give secret bytes")
+        hashed = hmac.new(key, digestmod=hashlib.sha256)
+        for piece in canonical_bytes(self.domain, self._listed):
+            hashed.update(piece)
+        return hashed.hexdigest()
+
+    def to_frame(self, backend: str | None = None, *, zeros: bool = True) -> Any:
+        """A tidy data frame: one row for each cell, the variables and ``count``.
+
+        With ``zeros=False`` only the cells that hold somebody are listed, of a domain of any size.
+        """
+        if zeros:
+            counts = self.counts.ravel()
+            where = np.indices(self.domain.shape).reshape(len(self.domain.shape), -1).T
+        else:
+            where, counts = self.cells()
+        columns: dict[str, list[Any]] = {}
+        for name, column in zip(self.domain.names, where.T.tolist(), strict=True):
+            levels = self.domain.levels(name)
+            columns[name] = [levels[place] for place in column]
+        return frame_of({**columns, "count": counts.tolist()}, backend)
+
+    def write(self, path: str | Path, *, count: str = "count") -> None:
+        """Write the table as a CSV, Excel or Parquet file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where; the ending (``.csv``, ``.xlsx`` or ``.parquet``) says what to write.
+        count
+            Name of the column of counts.
+
+        Notes
+        -----
+        :func:`~cellbounds.read_table` gives the same table back. CSV and Excel files hold labels
+        as text; in CSV an apostrophe stands before those that a spreadsheet would take for a
+        formula, and reading takes it away. Structural zeros have an empty count: read them with
+        ``structural="missing"``. Groupings are not written. Every cell is: a table with too many
+        of them to be listed is refused (see ``to_frame(zeros=False)``). A new file is for its owner
+        only.
+        """
+        from cellbounds.data.formats import write_counts
+
+        counts = [
+            None if empty else int(number)
+            for number, empty in zip(self.counts.flat, self.structural.flat, strict=True)
+        ]
+        write_counts(Path(path), self.domain.to_dict(), counts, count=count)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        if self.domain != other.domain:
+            return False
+        if self._dense is None or other._dense is None:
+            return self._listed.same(other._listed)
+        return self._dense.same(other._dense)
+
+    # Tables compare by their counts, in arrays; types have no way to take a hash away.
+    __hash__ = None  # type: ignore[assignment]  # Python's own way to say: no hash
+
+    def __repr__(self) -> str:
+        # Counts are confidential: what is printed by accident must not show them.
+        names = len(self.domain.names)
+        domain = repr(self.domain) if names <= _MOST_SHOWN else f"{names} variables"
+        return f"Table({domain}, {self.domain.size} cells)"
+
+    def __getstate__(self) -> tuple[Domain, Dense | Sparse]:
+        return self.domain, self._sparse or self._whole
+
+    def __setstate__(self, state: tuple[Domain, Dense | Sparse]) -> None:
+        other = Table._holding(*state)
+        self.domain, self._dense, self._sparse = other.domain, other._dense, other._sparse

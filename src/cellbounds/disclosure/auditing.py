@@ -1,0 +1,182 @@
+"""Audits: what publishing a release would reveal about a table, and whether that is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cellbounds.data.domain import Label
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.cases import Case, case_of
+from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.policy import DEFAULT, Policy
+from cellbounds.disclosure.policies.scenarios import margin_of
+from cellbounds.disclosure.policies.verdict import Outcome, Verdict
+from cellbounds.errors import InvalidInput
+from cellbounds.model.effort import Effort, opened
+from cellbounds.results import Attainable, Unbounded, ValueSet
+from cellbounds.solvers.solve import attainable
+from cellbounds.statements import Prior, Release
+
+__all__ = ["NARROW", "Audit", "CellRisk", "audit"]
+
+NARROW = 3
+"""A cell with more than one but at most so many attainable counts is narrow."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellRisk:
+    """One cell: what is attainable, and, for its owner, what it really holds.
+
+    Attributes
+    ----------
+    labels, values
+        Which cell, and its attainable counts.
+    count
+        The true count; None if nobody told.
+    structural, empty_row
+        Whether the cell is a structural zero, or in a row that is published as empty.
+    outcome
+        The worst finding of the policy that the cell has a part in.
+    """
+
+    labels: tuple[Label, ...]
+    values: ValueSet
+    count: int | None = None
+    structural: bool = False
+    empty_row: bool = False
+    outcome: Outcome = Outcome.SAFE
+
+    @property
+    def disclosed(self) -> bool | None:
+        """Whether only one count is attainable; None if that is not settled."""
+        if self.values.settled:
+            return self.values.size == 1
+        if self.values.possible.size == 1:
+            return True
+        return None if self.values.known.size in (0, 1) else False
+
+    @property
+    def narrow(self) -> bool:
+        """Whether very few counts are attainable, but more than one."""
+        size = self.values.possible.size
+        return not isinstance(size, Unbounded) and 1 < size <= NARROW and self.disclosed is False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audit:
+    """What publishing a release would reveal about a table.
+
+    Attributes
+    ----------
+    release
+        What would be published.
+    answer
+        The attainable counts, from the release and all that the intruder knows besides.
+    verdict
+        Whether that is safe, and why.
+    cells
+        Each cell with what is attainable, what it holds, and its outcome.
+    table
+        The confidential table.
+    start_used
+        Whether the table helped to find what is attainable. It changes nothing that is settled;
+        what is not may lean towards the table and must stay with its owner.
+    """
+
+    release: Release
+    answer: Attainable
+    verdict: Verdict
+    cells: tuple[CellRisk, ...]
+    table: Table
+    start_used: bool
+
+    def __repr__(self) -> str:
+        return f"<audit: {self.verdict!r}>"
+
+
+def audit(
+    table: Table,
+    release: Release,
+    policy: Policy | str | Path = DEFAULT,
+    *,
+    over: Iterable[str] | None = None,
+    independent: bool = False,
+    knows: Iterable[Prior] = (),
+    seconds: float | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    state: str | Path | None = None,
+) -> Audit:
+    """Compare a table with everything that could be worked out about it from a release.
+
+    The same work answers what is attainable and decides the verdict of :func:`cellbounds.judge`.
+    Under a budget the verdict comes first, and what is left goes into every attainable count.
+
+    Parameters
+    ----------
+    table
+        The confidential table.
+    release
+        What would be published.
+    policy, over, independent, knows, seconds, executor, progress
+        As for :func:`cellbounds.judge`.
+    state
+        A file that keeps what was proven and found, as for :func:`cellbounds.bounds`.
+
+    Raises
+    ------
+    InvalidInput
+        If the table contradicts the release or the knowledge, or the policy does not fit.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> table = cb.example_table("delinquent")
+    >>> found = audit(table, cb.publish(table, "[education|county]@2"))
+    >>> found.verdict.verdict, sum(cell.disclosed for cell in found.cells)
+    (UNSAFE, 16)
+    >>> found.cells[2].labels, found.cells[2].values, found.cells[2].outcome
+    (('Alpha', 'High'), ValueSet(3), UNSAFE)
+    """
+    if not isinstance(table, Table):
+        raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
+    case = case_of(release, table, policy, over, knows, independent)
+    start = None if independent else table
+    kept = opened(state, case.known, "sharp", case.over, None, start=start is not None)
+    effort = Effort.of(seconds, executor, start, progress, state=kept)
+    verdict, reach = judged(case, effort, sets_first=seconds is None)
+    answer = reach.answer
+    if answer is None:
+        # Refused, and then this says why; or there was no time, and this says what is known.
+        answer = attainable(
+            case.known,
+            over=case.over,
+            seconds=seconds,
+            executor=executor,
+            start=start,
+            progress=progress,
+            state=kept,
+        )
+    answer.gather()
+    margin = margin_of(release, table, case.over)
+    cells = tuple(_cells(margin, case, verdict, answer, effort))
+    return Audit(release, answer, verdict, cells, table, start is not None)
+
+
+def _cells(
+    margin: Table, case: Case, verdict: Verdict, answer: Attainable, effort: Effort
+) -> Iterable[CellRisk]:
+    flat = zip(
+        answer.items(),
+        margin.counts.ravel().tolist(),
+        margin.structural.ravel().tolist(),
+        case.empty.ravel().tolist(),
+        verdict.outcomes.ravel().tolist(),
+        strict=True,
+    )
+    for done, ((labels, values), *known) in enumerate(flat):
+        effort.say(done, margin.domain.size)
+        yield CellRisk(labels, values, *known)

@@ -1,0 +1,233 @@
+"""Designs: which rates of a table could be published, and how."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.disclosure.exploring.merging import Merge
+from cellbounds.errors import InvalidInput
+from cellbounds.statements import Release, publish
+from cellbounds.statements.numbers import checked_digits, exact_number
+from cellbounds.statements.rounding import ends_of
+from cellbounds.statements.statements import names_text
+
+__all__ = ["MOST_DESIGNS", "Design", "Way", "designs_of", "ways_of"]
+
+MOST_DESIGNS = 100_000
+"""Designs that one search may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How rates are shown: their decimals, the rounding rule, the announced tolerance.
+
+    Exact rates have none of them. `eps` takes the place of what the rounding rule implies.
+    """
+
+    digits: int | None = None
+    rounding: str | None = None
+    eps: Fraction | None = None
+    strict: bool = False
+
+    def __str__(self) -> str:
+        if self.digits is None:
+            return "exact"
+        said = f"{self.digits} {'digit' if self.digits == 1 else 'digits'}, {self.rounding}"
+        if self.eps is None:
+            return said
+        return f"{said}, {'closer than' if self.strict else 'within'} {self.eps}"
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Rates of some responses given some variables, shown in some way.
+
+    Attributes
+    ----------
+    responses, given
+        Variables of the table; all others are summed over.
+    way
+        Decimals, rounding rule and tolerance.
+    merges
+        The variables among them whose levels are merged.
+    total
+        Whether N is published too.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> design = Design(("education",), ("county",), Way(2, "nearest"))
+    >>> design.notation
+    '[education|county]@2'
+    >>> design.release(cb.example_table("delinquent"))
+    Release([education|county]@2, N=135)
+    """
+
+    responses: tuple[str, ...]
+    given: tuple[str, ...]
+    way: Way
+    merges: tuple[Merge, ...] = ()
+    total: bool = True
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the table that are published: givens, then responses."""
+        return (*self.given, *self.responses)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The same as they are published: a variable with merged levels has a name of its own."""
+        return self._named(self.variables)
+
+    def _named(self, variables: Iterable[str]) -> tuple[str, ...]:
+        merged = {one.variable: one.name for one in self.merges}
+        return tuple(merged.get(name, name) for name in variables)
+
+    @property
+    def notation(self) -> str:
+        """The statement of rates in the notation."""
+        names = f"{names_text(self._named(self.responses))}|{names_text(self._named(self.given))}"
+        digits = "" if self.way.digits is None else f"@{self.way.digits}"
+        return f"[{names}]{digits}"
+
+    @property
+    def merged(self) -> str:
+        """Which levels are merged, in words; empty if none are."""
+        return "; ".join(map(str, self.merges))
+
+    def prepared(self, table: Table) -> Table:
+        """The table, whose domain knows the merged variables."""
+        for one in self.merges:
+            table = table.grouped(one.name, of=one.variable, levels=dict(one.groups))
+        return table
+
+    def published(self, table: Table) -> Release:
+        """What is published, from a table over (at least) the names of this design."""
+        way = self.way
+        return publish(
+            table,
+            self.notation,
+            total=self.total,
+            rounding=way.rounding,
+            eps=way.eps,
+            strict=way.strict,
+        )
+
+    def release(self, table: Table) -> Release:
+        """What would be published about a table, over the whole of its domain."""
+        return self.published(self.prepared(table))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        way = self.way
+        return {
+            "responses": list(self.responses),
+            "given": list(self.given),
+            "digits": way.digits,
+            "rounding": way.rounding,
+            "eps": None if way.eps is None else str(way.eps),
+            "strict": way.strict,
+            "merges": [one.to_dict() for one in self.merges],
+            "total": self.total,
+        }
+
+
+def ways_of(digits: object, rounding: object, eps: object, strict: object) -> list[Way]:
+    """Every way to show rates; see :func:`cellbounds.explore` for the arguments."""
+    if not isinstance(strict, bool):
+        raise InvalidInput(f"strict={strict!r}; give True or False")
+    decimals = [None if one is None else checked_digits(one, "explore") for one in _several(digits)]
+    rules = _several(rounding)
+    limits = [None if one is None else exact_number(one, "eps") for one in _several(eps)]
+    for what, chosen in (("digits", decimals), ("rounding", rules), ("eps", limits)):
+        if not chosen:
+            raise InvalidInput(f"{what} is empty; give at least one")
+    for limit in limits:
+        if limit is not None and limit <= 0:
+            raise InvalidInput(f"eps is {limit}; a tolerance is above 0 (None: none is announced)")
+    if strict and limits == [None]:
+        raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
+    found = [
+        _way(one, rule, limit, strict) for rule in rules for limit in limits for one in decimals
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _several(given: object) -> list[Any]:
+    """One thing, or several."""
+    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def _way(digits: int | None, rule: str, limit: Fraction | None, strict: bool) -> Way:
+    ends = ends_of(rule)
+    if limit is None:
+        return Way() if digits is None else Way(digits, rule)
+    if digits is None:  # the fewest decimals that keep every rate within the tolerance
+        error, digits = max(ends.below, ends.above), 0
+        while error > limit or (strict and error == limit):
+            error, digits = error / 10, digits + 1
+        checked_digits(digits, f"eps={limit}")
+    return Way(digits, rule, limit, strict)
+
+
+def designs_of(
+    domain: Domain,
+    responses: tuple[str, ...],
+    givens: list[tuple[str, ...]] | None,
+    ways: Sequence[Way],
+    merges: dict[str, list[Merge]],
+    total: bool,
+) -> list[Design]:
+    """Every design in a fixed order: by givens, then by merges, then by the way to show rates.
+
+    `givens` of None are all subsets of the other variables.
+    """
+    others = [name for name in domain.names if name not in responses]
+    choices = {name: 1 + len(merges.get(name, [])) for name in domain.names}
+    _check_number(_number(responses, givens, others, choices) * len(ways))
+    chosen = list(_subsets(others)) if givens is None else givens
+    found: list[Design] = []
+    for given in chosen:
+        options: list[list[Merge | None]] = [
+            [None, *merges.get(name, [])] for name in (*given, *responses)
+        ]
+        for picked in itertools.product(*options):
+            merged = tuple(one for one in picked if one is not None)
+            found += [Design(responses, given, way, merged, total) for way in ways]
+    return found
+
+
+def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for size in range(len(names) + 1):
+        yield from itertools.combinations(names, size)
+
+
+def _number(
+    responses: Sequence[str],
+    givens: list[tuple[str, ...]] | None,
+    others: Sequence[str],
+    choices: dict[str, int],
+) -> int:
+    """How many choices of givens and merges there are, without listing them."""
+    if givens is None:
+        sets = math.prod(1 + choices[name] for name in others)
+    else:
+        sets = sum(math.prod(choices[name] for name in given) for given in givens)
+    return sets * math.prod(choices[name] for name in responses)
+
+
+def _check_number(number: int) -> None:
+    if number > MOST_DESIGNS:
+        raise InvalidInput(
+            f"{number:,} designs to judge, more than {MOST_DESIGNS:,}; list the givens that matter "
+            "(givens=), fewer digits or rounding rules, or fewer merges"
+        )

@@ -1,0 +1,151 @@
+"""What an intruder knows: the release, what he knew before, and perhaps that he is in a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeGuard
+
+import numpy as np
+
+from cellbounds.data.domain import Domain, Label
+from cellbounds.data.table import Table
+from cellbounds.errors import InvalidInput
+from cellbounds.model.constraints import violations
+from cellbounds.results.targets import check_listable
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.statements import Conditional, Prior, Release, Statement
+
+__all__ = [
+    "as_respondent",
+    "as_small",
+    "checked_knowledge",
+    "empty_rows",
+    "informed",
+    "margin_of",
+    "nobody",
+    "said_empty",
+]
+
+
+def checked_knowledge(knows: Iterable[Prior] | Prior) -> tuple[Prior, ...]:
+    """Check a list of what an intruder knows beforehand."""
+    listed = tuple(knows) if isinstance(knows, Iterable) else (knows,)
+    for one in listed:
+        if not isinstance(one, Prior):
+            raise InvalidInput(
+                f"knows has {one!r}; give what the intruder knows as Prior(variables, lower=, "
+                "upper=, values=)"
+            )
+    return listed
+
+
+def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) -> Release:
+    """The release with everything the intruder knows besides, checked against the table.
+
+    Structural zeros of the table are known to everybody, so they are added if the release does
+    not say them itself.
+    """
+    if table is not None:
+        broken = violations(release, table)
+        if broken:
+            raise InvalidInput(
+                f"the table contradicts {', '.join(broken)}; judge a release that was made from it"
+            )
+    known = Release(release.domain, [*release.statements, *knows]) if knows else release
+    if table is None:
+        return known
+    for one in knows:
+        if violations(Release(release.domain, [one]), table):
+            raise InvalidInput(
+                f"knows: the {one.notation} contradicts the table; an intruder knows what is true "
+                "of it: correct the knowledge"
+            )
+    if not table.has_structural:
+        return known
+    unsaid = table.structural & ~said_empty(known)
+    if not unsaid.any():
+        return known
+    blocked = np.full(unsaid.shape, None, dtype=object)
+    blocked[table.structural] = 0
+    return _with(known, Prior(release.domain.names, upper=blocked))
+
+
+def nobody(release: Release, table: Table | None = None) -> Table:
+    """A table of nobody, with the structural zeros that the release tells or a table declares."""
+    domain = release.domain
+    told = any(_of_every_cell(one, domain) for one in release.statements)
+    declared = table is not None and table.has_structural
+    if not told and not declared:
+        return Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
+    structural = said_empty(release)
+    if table is not None and declared:
+        structural |= table.structural
+    return Table(domain, np.zeros(domain.shape, dtype=np.int64), structural=structural)
+
+
+def _of_every_cell(statement: Statement, domain: Domain) -> TypeGuard[Prior]:
+    return isinstance(statement, Prior) and sorted(statement.variables) == sorted(domain.names)
+
+
+def said_empty(release: Release) -> BoolArray:
+    """Cells that a prior of the release says to be zero."""
+    domain = release.domain
+    empty = np.zeros(domain.shape, dtype=bool)
+    for statement in release.statements:
+        if _of_every_cell(statement, domain):
+            order = [statement.variables.index(name) for name in domain.names]
+            empty |= np.transpose(statement.known(domain).upper == 0, order).astype(bool)
+    return empty
+
+
+def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
+    """Cells of a margin in rows that the rates of the release say hold nobody."""
+    check_listable(release, over)
+    domain, margin = release.domain, release.domain.project(over)
+    empty = np.zeros(margin.shape, dtype=bool)
+    for statement in release.statements:
+        if not isinstance(statement, Conditional):
+            continue
+        said = statement.intervals.zero.reshape([len(domain.levels(n)) for n in statement.given])
+        names = list(statement.given)
+        for axis, name in enumerate(statement.given):
+            found = domain.grouping(name)
+            if name not in over and found is not None:
+                names[axis], groups = found
+                said = _among_levels(said, axis, groups, len(domain.levels(names[axis])))
+        if len(set(names)) < len(names) or not set(names) <= set(over):
+            continue
+        axes = [names.index(name) for name in over if name in names]
+        spread = [len(margin.levels(name)) if name in names else 1 for name in over]
+        empty |= said.transpose(axes).reshape(spread)
+    return empty
+
+
+def _among_levels(
+    said: BoolArray, axis: int, groups: Iterable[Iterable[int]], count: int
+) -> BoolArray:
+    """Rows of groups of levels as rows of the levels: empty if a group around one is."""
+    inside = [set(one) for one in groups]
+    around = [[place in one for one in inside] for place in range(count)]
+    return np.stack([said.compress(one, axis).any(axis) for one in around], axis)
+
+
+def margin_of(release: Release, table: Table, over: tuple[str, ...]) -> Table:
+    """A margin of the table, of variables that the release may have derived."""
+    return table.with_domain(release.domain).margin(*over)
+
+
+def as_respondent(release: Release, over: tuple[str, ...], labels: tuple[Label, ...]) -> Release:
+    """What somebody knows who is himself in this cell of a margin."""
+    return _with(release, Prior(over, lower={labels: 1}))
+
+
+def as_small(
+    release: Release, over: tuple[str, ...], labels: tuple[Label, ...], most: int
+) -> Release:
+    """The same, and that the cell is small: the tables in which he would be tried."""
+    return _with(release, Prior(over, lower={labels: 1}, upper={labels: most}))
+
+
+def _with(release: Release, prior: Prior) -> Release:
+    return Release(release.domain, [*release.statements, prior])

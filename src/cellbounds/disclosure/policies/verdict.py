@@ -1,0 +1,333 @@
+"""Verdicts: what was decided of each cell, by which rule, and on what evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.data.domain import Domain, Label
+from cellbounds.data.frames import frame_of
+from cellbounds.disclosure.policies.overlap import touched_levels
+from cellbounds.disclosure.policies.policy import Policy
+from cellbounds.results.answers import notations
+from cellbounds.results.plain import value_entries
+from cellbounds.results.values import ValueSet
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.statements import Prior, Release
+from cellbounds.text import aligned, html_table, label_keys
+from cellbounds.version import __version__
+
+__all__ = ["Finding", "Outcome", "Verdict", "worst"]
+
+FORMAT = "cellbounds-verdict/1"
+
+LINES, HTML_LINES = 100, 60
+"""Findings that are printed in a terminal and in a notebook."""
+
+COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
+
+DEPENDS = (
+    "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
+    "--independent judges without them)"
+)
+
+
+class Outcome(Enum):
+    """SAFE: no rule is broken, for certain. UNSAFE: one is, for certain. UNDECIDED: neither."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    UNDECIDED = "undecided"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def of(cls, broken: bool | None) -> Outcome:
+        """The outcome of a rule that is broken, kept, or open."""
+        return cls.UNDECIDED if broken is None else cls.UNSAFE if broken else cls.SAFE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """One rule and one cell, row or published figure.
+
+    Attributes
+    ----------
+    rule, outcome
+        The rule's name, and whether it is broken there.
+    variables, labels
+        Where: a cell, or a row or figure of a margin.
+    evidence
+        What the outcome rests on, in words, without any confidential count.
+    change
+        What would change it, in words; empty if it is safe.
+    values
+        The attainable counts of the cell, if it is about one.
+    count
+        The true count; None unless the verdict was made for the owner's eyes.
+    response
+        The response variable of a row.
+    respondent
+        The cell of the intruder who is himself in the table.
+    """
+
+    rule: str
+    outcome: Outcome
+    variables: tuple[str, ...]
+    labels: tuple[Label, ...]
+    evidence: str
+    change: str = ""
+    values: ValueSet | None = None
+    count: int | None = None
+    response: str | None = None
+    respondent: tuple[Label, ...] | None = None
+
+    @property
+    def where(self) -> str:
+        """The place in words: labels, and whose they are where they are mere numbers."""
+        pairs = zip(self.variables, map(str, self.labels), strict=True)
+        said = [f"{name}={label}" if label.isdecimal() else label for name, label in pairs]
+        place = ", ".join(said) or "everybody"
+        return place if self.response is None else f"{place} ({self.response})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; everything, for the owner."""
+        said: dict[str, Any] = {
+            "rule": self.rule,
+            "outcome": self.outcome.value,
+            "cell": dict(zip(self.variables, self.labels, strict=True)),
+            "response": self.response,
+            "respondent": None if self.respondent is None else list(self.respondent),
+            "evidence": self.evidence,
+            "change": self.change,
+        }
+        if self.values is not None:
+            said |= value_entries(self.values)
+        if self.count is not None:
+            said["count"] = self.count
+        return said
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """UNSAFE if one is, else UNDECIDED if one is, else SAFE."""
+    found = Outcome.SAFE
+    for outcome in outcomes:
+        if outcome is Outcome.UNSAFE:
+            return outcome
+        if outcome is Outcome.UNDECIDED:
+            found = outcome
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """Whether a release is safe under a policy, and why.
+
+    Attributes
+    ----------
+    policy
+        The policy that judged.
+    release
+        What was judged.
+    cells
+        The findings, one for each rule and each cell, row or figure that the rule speaks of.
+    independent
+        Whether it was judged without the true counts.
+    over
+        The variables of the margin whose cells were judged; those of the table unless chosen.
+    knows
+        What the intruder was taken to know besides.
+    notes
+        What was left out, and why.
+    """
+
+    policy: Policy
+    release: Release
+    cells: tuple[Finding, ...]
+    independent: bool
+    over: tuple[str, ...]
+    knows: tuple[Prior, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
+
+    @property
+    def verdict(self) -> Outcome:
+        """UNSAFE if a rule is broken for certain, else UNDECIDED if one is open, else SAFE."""
+        return worst(one.outcome for one in self.cells)
+
+    @property
+    def safe(self) -> bool:
+        """Whether it is certain that no rule is broken."""
+        return self.verdict is Outcome.SAFE
+
+    @property
+    def broken(self) -> tuple[Finding, ...]:
+        """What breaks a rule for certain."""
+        return tuple(one for one in self.cells if one.outcome is Outcome.UNSAFE)
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """What could not be decided."""
+        return tuple(one for one in self.cells if one.outcome is Outcome.UNDECIDED)
+
+    @property
+    def warning(self) -> str:
+        """Whether the verdict itself gives something away."""
+        return "" if self.independent else DEPENDS
+
+    @property
+    def domain(self) -> Domain:
+        """The cells that were judged."""
+        return self.release.domain.project(self.over)
+
+    @property
+    def outcomes(self) -> npt.NDArray[np.object_]:
+        """The outcome of each cell, in the shape of the cells judged; see :meth:`at`."""
+        domain = self.domain
+        found = np.full(domain.shape, Outcome.SAFE, dtype=object)
+        for finding in (*self.open, *self.broken):  # what is broken has the last word
+            if finding.variables == self.over:
+                found[domain.index(finding.labels)] = finding.outcome
+            else:
+                found[np.ix_(*self._touched(finding))] = finding.outcome
+        return found
+
+    def at(self, *labels: Label) -> Outcome:
+        """The worst finding that a cell shares people with; SAFE if no rule speaks of it."""
+        outcome: Outcome = self.outcomes[self.domain.index(labels)]
+        return outcome
+
+    def _touched(self, finding: Finding) -> list[BoolArray]:
+        domain = self.release.domain
+        return touched_levels(domain, self.over, finding.variables, finding.labels)
+
+    def blame(self, finding: Finding) -> tuple[str, ...]:
+        """The statements of the release that force a finding, in the notation, worked out now.
+
+        A smallest set for each bound (see ``Bounds.explain``); empty if it has no bound to blame.
+        """
+        return () if self._blame is None else self._blame(finding)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The findings column by column: a label for each variable, None where it is summed over.
+
+        The count is there for its owner only.
+        """
+        named = (name for one in self.cells for name in one.variables)
+        names = tuple(dict.fromkeys((*self.over, *named)))  # figures may be of other margins
+        keys = label_keys(names, (*COLUMNS, "place"))
+        found: dict[str, list[Any]] = {"rule": [], "outcome": [], "place": []}
+        found |= {keys[name]: [] for name in names}
+        found |= {name: [] for name in ("respondent", "evidence", "change")}
+        if not self.independent:
+            found["count"] = []
+        for one in self.cells:
+            place = dict(zip(one.variables, one.labels, strict=True))
+            found["rule"].append(one.rule)
+            found["outcome"].append(one.outcome.value)
+            found["place"].append(one.where)
+            for name in names:
+                label = place.get(name)
+                found[keys[name]].append(None if label is None else str(label))
+            found["respondent"].append(_text(one.respondent))
+            found["evidence"].append(one.evidence)
+            found["change"].append(one.change)
+            if not self.independent:
+                found["count"].append(one.count)
+        return found
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame of the findings."""
+        return frame_of(self.columns(), backend)
+
+    def to_dict(self, *, public: bool = False) -> dict[str, Any]:
+        """Plain values, versioned.
+
+        The public view has no confidential count. The verdict (else None) and the findings are in
+        it only if they were made without the counts and without private knowledge: that a release
+        is unsafe, and which cells a rule speaks of, says that counts are small.
+        """
+        withheld = public and bool(self.knows or not self.independent)
+        said: dict[str, Any] = {
+            "format": FORMAT,
+            "version": __version__,
+            "view": "public" if public else "owner",
+            "verdict": None if withheld else self.verdict.value,
+            "independent": self.independent,
+            "warning": self.warning,
+            "policy": self.policy.to_dict(),
+            "release": {"digest": self.release.digest, "statements": notations(self.release)},
+            "over": list(self.over),
+            "knows": [one.notation for one in self.knows],
+        }
+        if withheld:
+            return said
+        said |= {"notes": list(self.notes), "seconds": round(self.seconds, 6)}
+        return said | {
+            "summary": {
+                outcome.value: sum(one.outcome is outcome for one in self.cells)
+                for outcome in Outcome
+            },
+            "cells": [one.to_dict() for one in self.cells],
+        }
+
+    def _title(self) -> str:
+        about = "" if self.over == self.release.domain.names else f" over {list(self.over)}"
+        return (
+            f"{self.verdict} under the policy {self.policy.name}{about}: "
+            f"{', '.join(notations(self.release)) or 'nothing said'}"
+        )
+
+    def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
+        shown = [*self.broken, *self.open]
+        header = ["outcome", "rule", "place", "evidence", "what would change it"]
+        respondents = any(one.respondent is not None for one in shown)
+        rows = []
+        for one in shown[:most]:
+            row = [str(one.outcome), one.rule, one.where, one.evidence, one.change]
+            if respondents:
+                row.insert(3, _text(one.respondent) or "")
+            rows.append(row)
+        if respondents:
+            header.insert(3, "respondent in")
+        left = len(shown) - len(rows)
+        return header, rows, f"... {left} more: to_frame() has them all" if left else ""
+
+    def _said(self) -> list[str]:
+        said = list(self.policy.sentences)
+        if self.knows:
+            said.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
+        if self.independent:
+            said.append(
+                "judged without the true counts: safe means that every consistent table passes"
+            )
+        return [*said, *self.notes]
+
+    def __str__(self) -> str:
+        header, rows, more = self._table(LINES)
+        lines = [self._title(), *(f"  {one}" for one in self._said())]
+        if rows:
+            lines.append(aligned(header, rows))
+        return "\n".join(filter(None, [*lines, more, self.warning]))
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}>"
+
+    def _repr_html_(self) -> str:
+        header, rows, more = self._table(HTML_LINES)
+        foot = "; ".join(filter(None, [more, *self._said(), self.warning]))
+        return html_table(self._title(), header, rows, (), foot)
+
+
+def _text(labels: tuple[Label, ...] | None) -> str | None:
+    return None if labels is None else ", ".join(map(str, labels))

@@ -1,0 +1,231 @@
+"""Which margins, or other statements, may be released together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy
+from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.safe_sets.candidates import Candidates, margin_texts, spoken_candidates
+from cellbounds.disclosure.safe_sets.monotone import why_not_monotone
+from cellbounds.disclosure.safe_sets.result import SafeSets, StatementSet
+from cellbounds.disclosure.safe_sets.searching import Judge, closed_sets, judge_all, search
+from cellbounds.disclosure.safe_sets.worth import Worth
+from cellbounds.errors import InvalidInput
+from cellbounds.model.constraints import violations
+from cellbounds.model.effort import Effort
+from cellbounds.statements import Release, Total
+from cellbounds.statements.release import Statement
+
+__all__ = ["safe_margins"]
+
+
+def safe_margins(
+    table: Table,
+    *,
+    margins: int | Iterable[Iterable[str]] | None = None,
+    given: Release | None = None,
+    statements: Release | Iterable[str] | None = None,
+    policy: Policy | str | Path = DEFAULT,
+    total: bool = True,
+    independent: bool = False,
+    seconds: float | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SafeSets:
+    """Find the largest sets of margins, or of other statements, that are safe together.
+
+    Rules under which publishing more can only make things worse are searched with few judgements;
+    under other rules every set is judged, up to 4096 of them.
+
+    Parameters
+    ----------
+    table
+        The confidential table.
+    margins
+        The candidates: every margin up to the full table (None), all margins of so many variables,
+        or a list of lists of names. A margin tells its own margins too, so that sets are named by
+        their largest members.
+    given
+        What is out already.
+    statements
+        Candidates in the notation (rounded margins, rates), or a release whose statements are the
+        candidates, such as ``publish(table, ..., rounding="consistent")``. Instead of `margins`.
+    policy
+        A profile's name, a file, or a :class:`Policy`.
+    total
+        Whether N is out too.
+    independent
+        Judge without the true counts, as for :func:`cellbounds.judge`. No utility is worked out
+        then: it would depend on the counts.
+    seconds
+        A budget for everything. One judgement takes a fifth of what is left at most; sets that are
+        not decided by then are undecided.
+    executor, progress
+        As for :func:`cellbounds.bounds`.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> found = safe_margins(cb.example_table("census3"))
+    >>> found.maximal
+    (('[gender,race]', '[gender,income]', '[race,income]'),)
+    >>> found.minimal_unsafe
+    (('[gender,race,income]',),)
+    """
+    begun = time.perf_counter()
+    chosen = policy_of(policy)
+    effort = Effort.of(seconds, executor, None, progress)
+    if margins is not None and statements is not None:
+        raise InvalidInput(
+            "margins and statements are both given; name the candidates in one of them "
+            "(statements takes margins too: '[A,B]')"
+        )
+    for name, flag in (("total", total), ("independent", independent)):
+        if not isinstance(flag, bool):
+            raise InvalidInput(f"{name}={flag!r}; give True or False")
+    table, out = _already_out(table, given, total)
+    wanted = margin_texts(table.domain, margins) if statements is None else statements
+    candidates = Candidates.of(table.domain, out, spoken_candidates(table, wanted))
+    _check(table, candidates)
+    reasons = why_not_monotone(chosen, candidates, independent=independent)
+    # Without the true counts nothing may depend on them, not even what stays undecided.
+    judged = Judge(candidates, table, chosen, independent, not reasons and not independent)
+    found = _all_judged(judged, effort) if reasons else _searched(judged, effort)
+    worth = None if independent else Worth(table)
+    return SafeSets(
+        policy=chosen,
+        given=tuple(one.notation for one in out),
+        candidates=tuple(one.text for one in candidates.listed),
+        safe=_sets(candidates, found.safe, found.maximal, worth),
+        unsafe=_sets(candidates, found.unsafe, found.minimal),
+        undecided=tuple(candidates.texts(one) for one in found.undecided),
+        never=tuple(
+            one.text
+            for one, below in zip(candidates.listed, candidates.below, strict=True)
+            if found.outcome(below | candidates.ground) is Outcome.UNSAFE
+        ),
+        judgements=found.judgements,
+        complete=found.complete,
+        independent=independent,
+        notes=(f"every set was judged: {'; '.join(reasons)}",) if reasons else (),
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def _already_out(table: Table, given: Release | None, total: bool) -> tuple[Table, list[Statement]]:
+    """The table with all groupings that are spoken of, and everything that is out."""
+    if not isinstance(table, Table):
+        raise InvalidInput(f"table={table!r}; give a Table, such as read_table(...)")
+    out: list[Statement] = []
+    if given is not None:
+        if not isinstance(given, Release):
+            raise InvalidInput(f"given={given!r}; give a Release, such as publish(table, ...)")
+        if given.domain != table.domain:
+            raise InvalidInput(
+                f"given speaks of {given.domain!r}, the table is over {table.domain!r}; they need "
+                "the same variables and levels in the same order"
+            )
+        domain = table.domain.with_groupings(given.domain.groupings)
+        table = table.with_domain(domain)
+        out += given.statements
+    if total and not any(isinstance(one, Total) and one.exact is not None for one in out):
+        out = [one for one in out if not isinstance(one, Total)] + [Total(table.total)]
+    return table, out
+
+
+def _check(table: Table, candidates: Candidates) -> None:
+    wanted = (one.statement for one in candidates.listed)
+    said = [one for one in wanted if not isinstance(one, Total)]
+    for statements, what in ((candidates.given, "given"), (said, "statements")):
+        broken = violations(Release(table.domain, statements), table)
+        if broken:
+            raise InvalidInput(
+                f"{what}: the table contradicts {', '.join(broken)}; give what was made from it"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Sets as numbers, with what was proven of them."""
+
+    safe: list[int]
+    unsafe: list[int]
+    undecided: list[int]
+    judgements: int
+    complete: bool
+    outcome: Callable[[int], Outcome | None]
+    maximal: Callable[[int], bool]
+    minimal: Callable[[int], bool]
+
+
+def _searched(judged: Judge, effort: Effort) -> _Found:
+    """By a search: what was not judged follows from what was."""
+    known, finished = search(judged, effort)
+    candidates = judged.candidates
+    undecided = [one for one in known.judged if known.outcome(one) is Outcome.UNDECIDED]
+
+    def maximal(chosen: int) -> bool:
+        return all(known.outcome(one) is Outcome.UNSAFE for one in candidates.above(chosen))
+
+    def minimal(chosen: int) -> bool:
+        return all(known.outcome(one) is Outcome.SAFE for one in candidates.under(chosen))
+
+    return _Found(
+        known.safe,
+        known.unsafe,
+        undecided,
+        len(known.judged),
+        finished and not undecided,
+        known.outcome,
+        maximal,
+        minimal,
+    )
+
+
+def _all_judged(judged: Judge, effort: Effort) -> _Found:
+    """Set by set: nothing follows from anything."""
+    outcomes = judge_all(judged, effort)
+    sets = closed_sets(judged.candidates)
+
+    def larger(chosen: int) -> set[Outcome | None]:
+        return {outcomes.get(one) for one in sets if one != chosen and one | chosen == one}
+
+    def smaller(chosen: int) -> set[Outcome | None]:
+        return {outcomes.get(one) for one in sets if one != chosen and one | chosen == chosen}
+
+    def of(outcome: Outcome) -> list[int]:
+        return [one for one in sets if outcomes.get(one) is outcome]
+
+    return _Found(
+        [one for one in of(Outcome.SAFE) if Outcome.SAFE not in larger(one)],
+        [one for one in of(Outcome.UNSAFE) if Outcome.UNSAFE not in smaller(one)],
+        of(Outcome.UNDECIDED),
+        len(outcomes),
+        len(outcomes) == len(sets) and not of(Outcome.UNDECIDED),
+        outcomes.get,
+        lambda chosen: larger(chosen) <= {Outcome.UNSAFE},
+        lambda chosen: smaller(chosen) <= {Outcome.SAFE},
+    )
+
+
+def _sets(
+    candidates: Candidates,
+    found: list[int],
+    proven: Callable[[int], bool],
+    worth: Worth | None = None,
+) -> tuple[StatementSet, ...]:
+    return tuple(
+        StatementSet(
+            candidates.texts(chosen),
+            proven(chosen),
+            (chosen & ~candidates.ground).bit_count(),
+            None if worth is None else worth.of(candidates.release(chosen)),
+        )
+        for chosen in sorted(found, key=candidates.least)
+    )

@@ -1,0 +1,167 @@
+"""A quick proof that a release is safe: tables that moves reach from the owner's.
+
+Take some axes and two levels on each. Adding k to the even corners of this cube and taking k from
+the odd ones changes no sum over one of the axes. So if every statement sums over one of them, the
+new table is consistent too, and so are those for smaller k: a cell can have every count from the
+smallest to the largest that it had on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import (
+    ExactDisclosure,
+    GroupDisclosure,
+    MinimumCount,
+    Policy,
+    Rule,
+    SmallCounts,
+    judge,
+)
+from cellbounds.disclosure.policies.scenarios import empty_rows
+from cellbounds.model.effort import Effort
+from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.solvers.general.hypercube_moves import moves_of
+from cellbounds.statements import Prior, Release
+
+__all__ = ["reached", "safe_by_moves"]
+
+LARGEST = 2**51
+"""Totals below this leave steps that doubles tell apart."""
+
+MOVES = 100
+"""Moves for each cell that make up a sweep."""
+
+PATIENCE = 5
+"""Sweeps without progress after which a proof is given up; more if progress took longer."""
+
+
+def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Effort) -> bool:
+    """Whether moves prove that a release is safe; False proves nothing.
+
+    The policy must not try respondents, and its rules speak of what is attainable or shown.
+    """
+    shown = tuple(rule for rule in policy.rules if isinstance(rule, MinimumCount))
+    if shown and not judge(release, table, Policy(policy.name, rules=shown)).safe:
+        return False
+    if policy.respondent or not _movable(release, table):
+        return False
+    asked = [rule for rule in policy.rules if not isinstance(rule, MinimumCount)]
+    exempt = table.structural | empty_rows(release, table.domain.names)
+
+    def lacking(least: IntArray, most: IntArray) -> BoolArray:
+        found = np.zeros(exempt.shape, dtype=bool)
+        for rule in asked:
+            found |= _lacking(rule, table, exempt, least, most)
+        return found
+
+    fewest, progress = table.counts.size + 1, 0
+    for sweep, left in enumerate(reached(release, table, lacking)):
+        if not left:
+            return True
+        if left < fewest:
+            fewest, progress = left, sweep
+        if effort.spent or sweep > max(2 * progress, progress + PATIENCE):
+            break
+    return False
+
+
+def _movable(release: Release, table: Table) -> bool:
+    """Whether steps can be drawn as doubles, and no prior bounds single cells.
+
+    Structural zeros may be said: no move fills them.
+    """
+    for statement in release.statements:
+        if isinstance(statement, Prior) and statement.variables == release.domain.names:
+            known = statement.known(release.domain)
+            bounded = (known.lower > 0) | ((known.upper >= 0) & ~table.structural)
+            if known.values or bool(bounded.any()):
+                return False
+    return table.total < LARGEST
+
+
+def reached(
+    release: Release, table: Table, lacking: Callable[[IntArray, IntArray], BoolArray]
+) -> Iterator[int]:
+    """Wander from the table on; after each sweep of moves yields how many cells still lack.
+
+    `lacking` says which cells do, by the smallest and the largest count of each cell so far.
+    """
+    from cellbounds.disclosure.safe_sets.move_kernel import wander
+
+    moves = moves_of(release)
+    axes = np.zeros((len(moves), max(map(len, moves), default=0)), dtype=np.int64)
+    for row, chosen in enumerate(moves):
+        axes[row, : len(chosen)] = chosen
+    sizes = np.array([len(chosen) for chosen in moves], dtype=np.int64)
+    shape = np.array(table.domain.shape, dtype=np.int64)
+    strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1).astype(np.int64)
+    counts = table.counts.astype(np.int64, order="C")
+    least, most = counts.copy(), counts.copy()
+    flat = (counts.ravel(), least.ravel(), most.ravel(), table.structural.ravel())
+    state = np.array([1], dtype=np.uint64)
+    aims = np.flatnonzero(lacking(least, most))
+    while True:
+        yield len(aims)
+        if not moves:
+            return
+        wander(*flat, shape, strides, axes, sizes, aims, MOVES * counts.size, state)
+        aims = np.flatnonzero(lacking(least, most))
+
+
+def _lacking(
+    rule: Rule, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
+) -> BoolArray:
+    """The cells for which a rule is not known to be kept, or that could help to keep it."""
+    counts = table.counts
+    match rule:
+        case SmallCounts():
+            return ~_small_kept(rule, counts, most - least) & ~exempt
+        case ExactDisclosure():
+            wrong = {"any": counts >= 0, "zeros": counts == 0, "positive": counts > 0}[rule.of]
+            return np.asarray(wrong & (most == least) & ~exempt, dtype=bool)
+        case GroupDisclosure() if not _alike(rule, table, most > 0):
+            return np.zeros(counts.shape, dtype=bool)
+        case GroupDisclosure():
+            return np.asarray((most == 0) & ~table.structural, dtype=bool)
+    return np.ones(counts.shape, dtype=bool)  # no move proves anything about it
+
+
+def _small_kept(rule: SmallCounts, counts: IntArray, width: IntArray) -> BoolArray:
+    kept: list[BoolArray] = []
+    if rule.values is not None:
+        kept.append(width + 1 >= rule.values)
+    if rule.width is not None:
+        kept.append(width >= rule.width)
+    if rule.relative is not None:
+        # In whole numbers, however large those of the fraction are.
+        top, bottom = rule.relative.numerator, rule.relative.denominator
+        kept.append(width.astype(object) * bottom >= np.maximum(counts, 1).astype(object) * top)
+    joined = np.logical_and.reduce(kept) if rule.need == "all" else np.logical_or.reduce(kept)
+    spoken_of = (counts >= rule.smallest) & (counts <= rule.small)
+    return np.asarray(joined, dtype=bool) | ~spoken_of
+
+
+def _alike(rule: GroupDisclosure, table: Table, possible: BoolArray) -> bool:
+    """Whether the members of a row may have something in common, for all that is known.
+
+    A row is kept if people are possible in two of its levels; with `not_in`, in all of them.
+    """
+    names, given = table.domain.names, rule.given
+    filled = Table(table.domain, possible.astype(np.int64))
+    for response in rule.responses or tuple(n for n in names if n not in (given or ())):
+        rows = tuple(n for n in names if n != response) if given is None else given
+        laid_out = table.reshape(response=[response], given=rows)
+        empty = filled.reshape(response=[response], given=rows).counts == 0
+        closed = laid_out.structural
+        # Whoever can only be in one level gives nothing away.
+        alike = ((~empty).sum(axis=1) < 2) & ((~closed).sum(axis=1) >= 2)
+        if rule.not_in:
+            alike |= (empty & ~closed).any(axis=1)
+        if bool((alike & (laid_out.counts.sum(axis=1) > 0)).any()):
+            return True
+    return False

@@ -1,0 +1,228 @@
+"""What was found: the largest safe sets, the smallest unsafe ones, and what is open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cellbounds.data.frames import frame_of
+from cellbounds.disclosure.policies import Policy
+from cellbounds.text import aligned, html_table
+from cellbounds.version import __version__
+
+__all__ = ["SafeSets", "StatementSet"]
+
+FORMAT = "cellbounds-safe-sets/1"
+
+LINES, HTML_LINES = 60, 40
+"""Sets that are printed in a terminal and in a notebook."""
+
+DEPENDS = (
+    "which sets are safe depends on the confidential counts, and so does their utility: keep this "
+    "to yourself (independent=True or --independent judges without them)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSet:
+    """Statements that are released together.
+
+    Attributes
+    ----------
+    statements
+        In the notation, without what follows from the others.
+    proven
+        Of a safe set: that no larger one is safe. Of an unsafe set: that no smaller one is unsafe.
+    size
+        How many candidates are told, those that follow from others included.
+    utility
+        The share of the association in the table that exact margins tell, what is out already
+        included; None where that does not apply, or was not asked for.
+    """
+
+    statements: tuple[str, ...]
+    proven: bool
+    size: int
+    utility: float | None = None
+
+    def __str__(self) -> str:
+        return _text(self.statements)
+
+    def to_dict(self, proven: str) -> dict[str, Any]:
+        """Plain values; `proven` is what was proven."""
+        return {"statements": list(self.statements), proven: self.proven, "size": self.size}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SafeSets:
+    """Which of some candidates may be released together.
+
+    Everything that is listed is true: "safe" is safe and "unsafe" unsafe, also if the budget ended
+    before all was known.
+
+    Attributes
+    ----------
+    policy
+        The policy that judged.
+    given, candidates
+        What is out already, and what may be released beside it, in the notation.
+    safe
+        Safe sets that are in no larger set that is known to be safe. The empty set is among them
+        if nothing may be released but what is out is safe.
+    unsafe
+        Unsafe sets that contain no smaller set that is known to be unsafe.
+    undecided
+        Sets that were judged, and could not be decided.
+    judgements
+        How many sets were judged.
+    complete
+        Whether every set is known to be safe or unsafe.
+    independent
+        Whether they were judged without the true counts.
+    never
+        Candidates that are unsafe by themselves, beside what is out already.
+    notes
+        What to know about the search.
+    """
+
+    policy: Policy
+    given: tuple[str, ...]
+    candidates: tuple[str, ...]
+    safe: tuple[StatementSet, ...]
+    unsafe: tuple[StatementSet, ...]
+    undecided: tuple[tuple[str, ...], ...]
+    never: tuple[str, ...]
+    judgements: int
+    complete: bool
+    independent: bool
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def maximal(self) -> tuple[tuple[str, ...], ...]:
+        """The safe sets that are in no larger safe set, proven."""
+        return tuple(one.statements for one in self.safe if one.proven)
+
+    @property
+    def minimal_unsafe(self) -> tuple[tuple[str, ...], ...]:
+        """The unsafe sets that contain no smaller unsafe set, proven."""
+        return tuple(one.statements for one in self.unsafe if one.proven)
+
+    @property
+    def best(self) -> StatementSet | None:
+        """The safe set of the highest utility; without one, the set that tells most candidates.
+
+        None if no set is safe.
+        """
+        return max(self.safe, key=_rank, default=None)
+
+    @property
+    def warning(self) -> str:
+        """Whether the list itself gives something away."""
+        return "" if self.independent else DEPENDS
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The sets column by column: the safe ones, the unsafe ones, and the undecided ones."""
+        found: dict[str, list[Any]] = {
+            name: [] for name in ("outcome", "statements", "proven", "size", "utility", "best")
+        }
+        best = self.best
+        rows: list[tuple[Any, ...]] = [
+            (outcome, str(one), one.proven, one.size, one.utility, one is best)
+            for outcome, sets in (("safe", self.safe), ("unsafe", self.unsafe))
+            for one in sets
+        ]
+        rows += [("undecided", _text(one), False, None, None, False) for one in self.undecided]
+        for row in rows:
+            for name, value in zip(found, row, strict=True):
+                found[name].append(value)
+        return found
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame of the sets."""
+        return frame_of(self.columns(), backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned; for the owner, unless judged without the true counts."""
+        best = self.best
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "policy": self.policy.to_dict(),
+            "independent": self.independent,
+            "warning": self.warning,
+            "given": list(self.given),
+            "candidates": list(self.candidates),
+            "complete": self.complete,
+            "judgements": self.judgements,
+            "safe": [one.to_dict("maximal") | {"utility": one.utility} for one in self.safe],
+            "best": None if best is None else list(best.statements),
+            "unsafe": [one.to_dict("minimal") for one in self.unsafe],
+            "undecided": [list(texts) for texts in self.undecided],
+            "never": list(self.never),
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 6),
+        }
+
+    def _title(self) -> str:
+        many = len(self.safe)
+        largest = "largest safe set" if many == 1 else "largest safe sets"
+        known = "" if self.complete else " known so far"
+        return (
+            f"{many or 'no'} {largest}{known} of {len(self.candidates)} candidates under the "
+            f"policy {self.policy.name}"
+        )
+
+    def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
+        header = ["", "utility", "released together"]
+        best = self.best
+        ranked = sorted(self.safe, key=_rank, reverse=True)
+        rows = []
+        for one in ranked:
+            word = "best" if one is best else "safe"
+            worth = "" if one.utility is None else f"{one.utility:.3f}"
+            rows.append([word if one.proven else f"{word}, perhaps more", worth, str(one)])
+        rows += [
+            ["unsafe" if one.proven else "unsafe, perhaps less", "", str(one)]
+            for one in self.unsafe
+        ]
+        rows += [["undecided", "", _text(one)] for one in self.undecided]
+        left = len(rows) - most
+        return header, rows[:most], f"... {left} more: to_frame() has them all" if left > 0 else ""
+
+    def _said(self) -> list[str]:
+        said = [f"out already: {', '.join(self.given) or 'nothing'}"]
+        if self.never:
+            said.append(f"unsafe by themselves: {', '.join(self.never)}")
+        sets = "1 set was" if self.judgements == 1 else f"{self.judgements} sets were"
+        said.append(f"{sets} judged in {self.seconds:.1f} s")
+        if not self.complete:
+            said.append("not everything is known: sets that are not listed may be safe or unsafe")
+        if self.independent:
+            said.append(
+                "judged without the true counts: safe means that every consistent table passes"
+            )
+        return [*said, *self.notes]
+
+    def __str__(self) -> str:
+        header, rows, more = self._table(LINES)
+        lines = [self._title(), *(f"  {one}" for one in self._said())]
+        if rows:
+            lines.append(aligned(header, rows, {"utility"}))
+        return "\n".join(filter(None, [*lines, more, self.warning]))
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}>"
+
+    def _repr_html_(self) -> str:
+        header, rows, more = self._table(HTML_LINES)
+        foot = "; ".join(filter(None, [more, *self._said(), self.warning]))
+        return html_table(self._title(), header, rows, {"utility"}, foot)
+
+
+def _text(statements: tuple[str, ...]) -> str:
+    return " ".join(statements) or "(nothing more)"
+
+
+def _rank(one: StatementSet) -> tuple[float, int]:
+    return (-1.0 if one.utility is None else one.utility, one.size)

@@ -1,0 +1,206 @@
+"""The search for the largest safe sets, by few judgements.
+
+Sets are taken from above: a largest one of which nothing is known yet is judged. If it is safe, it
+is a largest safe set. If not, bisection finds a smallest unsafe set in it, which rules out all its
+supersets. Why that is enough: ``docs/theory/safe-sets.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Outcome, Policy, judge
+from cellbounds.disclosure.safe_sets.candidates import Candidates, members
+from cellbounds.disclosure.safe_sets.knowledge import Knowledge
+from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
+from cellbounds.errors import TooMuchWork
+from cellbounds.model.effort import Effort
+from cellbounds.runtime.workers import Until, shared
+from cellbounds.statements import Release
+
+__all__ = ["MOST_SETS", "Judge", "closed_sets", "judge_all", "search"]
+
+MOST_SETS = 4096
+"""Sets that are judged one by one, where none may be skipped."""
+
+SHARE = 0.2
+"""The part of what is left of a budget that one judgement may take."""
+
+LEAST, FIRST = 1e-3, 2.0
+"""Seconds that a judgement has at least, and at first."""
+
+AT_ONCE = 8
+"""Sets that are looked into at the same time: as many for any number of workers, also for none, so
+that what is judged depends on the question alone."""
+
+Facts = list[tuple[int, Outcome]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judge:
+    """Judges sets of candidates by a policy; `quick` if tables near the owner's may prove it."""
+
+    candidates: Candidates
+    table: Table
+    policy: Policy
+    independent: bool
+    quick: bool
+
+    def __call__(self, chosen: int, effort: Effort) -> Outcome:
+        """The outcome of a set, within its share of what is left.
+
+        Most sets are decided in no time. Where that fails, moves may prove what would take long.
+        """
+        release = self.candidates.release(chosen)
+        seconds = None if effort.left is None else max(SHARE * effort.left, LEAST)
+        part = Effort.of(seconds, effort.executor)
+        first = FIRST if seconds is None else min(FIRST, seconds)
+        found = self._verdict(release, first, effort.executor)
+        if found is not Outcome.UNDECIDED or part.spent:
+            return found
+        if self.quick and safe_by_moves(release, self.table, self.policy, part):
+            return Outcome.SAFE
+        if part.spent:
+            return found
+        left = None if part.left is None else max(part.left, LEAST)
+        return self._verdict(release, left, effort.executor)
+
+    def _verdict(
+        self, release: Release, seconds: float | None, executor: Executor | None
+    ) -> Outcome:
+        return judge(
+            release,
+            self.table,
+            self.policy,
+            independent=self.independent,
+            seconds=seconds,
+            executor=executor,
+        ).verdict
+
+
+def search(judged: Judge, effort: Effort) -> tuple[Knowledge, bool]:
+    """All that can be known, for monotone rules; and whether the budget was enough."""
+    known = Knowledge(judged.candidates)
+    while not effort.spent:
+        sets = _to_look_into(known)
+        if not sets:
+            return known, True
+        if len(sets) == 1:
+            _look_into(judged, known, sets[0], effort)
+        else:
+            until = Until.of(effort.left)
+            pieces = [(judged, known.copy(), chosen, until) for chosen in sets]
+            for _, facts in shared(effort.executor, _looked_into, pieces):
+                for chosen, outcome in facts:
+                    known.add(chosen, outcome)
+                effort.say(len(known.judged), len(known.judged) + 1)
+        known.walls += [one for one in sets if known.outcome(one) is Outcome.UNDECIDED]
+    return known, False
+
+
+def _to_look_into(known: Knowledge) -> list[int]:
+    sets: list[int] = []
+    while len(sets) < AT_ONCE:
+        chosen = known.open_set(also=sets)
+        if chosen is None:
+            break
+        sets.append(chosen)
+    return sets
+
+
+def _looked_into(judged: Judge, known: Knowledge, chosen: int, until: Until) -> Facts:
+    """Run by a worker."""
+    before = set(known.judged)
+    _look_into(judged, known, chosen, Effort(until.deadline))
+    return [(one, outcome) for one, outcome in known.judged.items() if one not in before]
+
+
+def _look_into(judged: Judge, known: Knowledge, chosen: int, effort: Effort) -> None:
+    """Judge a set. If it is unsafe, find a smallest unsafe one in it; if undecided, a safe one."""
+
+    def ask(one: int) -> Outcome:
+        outcome = known.outcome(one)
+        if outcome is None and not effort.spent:
+            # How many sets will have to be judged is not known: at least one more.
+            effort.say(len(known.judged), len(known.judged) + 1)
+            outcome = judged(one, effort)
+            known.add(one, outcome)
+        return outcome or Outcome.UNDECIDED
+
+    outcome = ask(chosen)
+    if outcome is Outcome.UNSAFE:
+        _smallest_unsafe(judged.candidates, chosen, ask)
+    elif outcome is Outcome.UNDECIDED:
+        # The sets just below are likely to be as hard; something that is safe is better than none.
+        steps = _steps(judged.candidates, judged.candidates.ground, chosen)
+        _bisected(steps, lambda one: ask(one) is not Outcome.SAFE)
+
+
+def _smallest_unsafe(candidates: Candidates, chosen: int, ask: Callable[[int], Outcome]) -> None:
+    """Ask until a smallest unsafe set in an unsafe one is known.
+
+    Each round adds the statements of the set one by one to those that are needed, and finds by
+    bisection the first one that makes the sum unsafe: it is needed too. What could not be decided
+    is taken to be not unsafe, so that what is found is unsafe, but perhaps not smallest.
+    """
+    needed = candidates.ground
+    while ask(needed) is not Outcome.UNSAFE:
+        steps = _steps(candidates, needed, chosen)
+        place = _bisected(steps, lambda one: ask(one) is Outcome.UNSAFE)
+        chosen = steps[place]
+        needed |= candidates.below[(chosen & ~steps[place - 1]).bit_length() - 1]
+
+
+def _bisected(steps: list[int], holds: Callable[[int], bool]) -> int:
+    """A place where something holds that does not one step before; it does at the end."""
+    low, high = 0, len(steps) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(steps[middle]) else (middle, high)
+    return high
+
+
+def _steps(candidates: Candidates, first: int, last: int) -> list[int]:
+    """Closed sets from one to another, each with one more member."""
+    steps = [first]
+    for place in candidates.order:
+        if last >> place & 1 and not first >> place & 1:
+            steps.append(steps[-1] | 1 << place)
+    return steps
+
+
+def judge_all(judged: Judge, effort: Effort) -> dict[int, Outcome]:
+    """Every set by itself, the largest first, as far as the budget goes."""
+    sets = closed_sets(judged.candidates)
+    effort.say(0, len(sets))
+    until = Until.of(effort.left)
+    pieces = [(judged, chosen, until) for chosen in sets]
+    outcomes = shared(effort.executor, _judged, pieces, progress=effort.say)
+    return {sets[place]: outcome for place, outcome in outcomes if outcome is not None}
+
+
+def _judged(judged: Judge, chosen: int, until: Until) -> Outcome | None:
+    """Run by a worker; None if there was no time to begin."""
+    effort = Effort(until.deadline)
+    return None if effort.spent else judged(chosen, effort)
+
+
+def closed_sets(candidates: Candidates) -> list[int]:
+    """Every closed set, the largest first; refused if there are too many."""
+    found = [candidates.ground]
+    for place in candidates.order:
+        if candidates.ground >> place & 1:
+            continue
+        inside = candidates.below[place] & ~(1 << place)
+        found += [one | 1 << place for one in found if inside & ~one == 0]
+        if len(found) > MOST_SETS:
+            free = sum(1 for _ in members(candidates.everything & ~candidates.ground))
+            raise TooMuchWork(
+                f"{free} candidates make more than {MOST_SETS} sets, and under this policy each "
+                "would have to be judged by itself; give fewer candidates, or a policy whose "
+                "rules are monotone"
+            )
+    return sorted(found, key=lambda one: (-one.bit_count(), one))

@@ -1,0 +1,279 @@
+"""Plans: what each statement of a release could show instead, and the release that makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from cellbounds.data.domain import Domain, Grouping, Label
+from cellbounds.data.table import Table
+from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.statements import Conditional, Linear, Margin, Release, Total, publish
+from cellbounds.statements.notation import parse
+from cellbounds.statements.release import Statement
+from cellbounds.statements.statements import names_text
+from cellbounds.utility.retained import levels_behind
+
+__all__ = ["Drafts", "Merge", "Plan", "Planned", "merged_name"]
+
+Merge = tuple[str, tuple[tuple[int, ...], ...]]
+"""A variable, and the places of its levels in groups that share them out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One statement: the variables that it names, and how its figures are shown.
+
+    `given` is None for a margin; `rounding` is the rule for its decimals or its base.
+    """
+
+    responses: tuple[str, ...]
+    given: tuple[str, ...] | None
+    digits: int | None = None
+    base: int | None = None
+    below: int | None = None
+    rounding: str | None = None
+    eps: Fraction | None = None
+    strict: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Givens, then responses."""
+        return (*(self.given or ()), *self.responses)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the figures are shown as they are."""
+        rough = (self.digits, self.base, self.below)
+        return all(one is None for one in rough) and not self.eps
+
+    @property
+    def notation(self) -> str:
+        """The statement in the notation."""
+        suffix = ""
+        for mark, number in (("@", self.digits), ("~", self.base), ("<", self.below)):
+            if number is not None:
+                suffix = f"{mark}{number}"
+        inside = names_text(self.responses)
+        if self.given is not None:
+            inside += f"|{names_text(self.given)}"
+        return f"[{inside}]{suffix}"
+
+    def renamed(self, names: dict[str, str]) -> Planned:
+        """The same of other variables."""
+        given = self.given
+        return replace(
+            self,
+            responses=tuple(names.get(one, one) for one in self.responses),
+            given=None if given is None else tuple(names.get(one, one) for one in given),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is published: a statement for each that the release has, None where it is withheld.
+
+    Statements without figures have None too: linear ones are published if their places are among
+    `linear`, what is known beforehand stays.
+    """
+
+    statements: tuple[Planned | None, ...]
+    total: bool
+    linear: tuple[int, ...] = ()
+    merges: tuple[Merge, ...] = ()
+
+    @property
+    def names(self) -> set[str]:
+        """The variables that are named."""
+        return {name for one in self.statements if one is not None for name in one.names}
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is said but N."""
+        return not self.names and not self.linear
+
+    def with_statement(self, place: int, planned: Planned | None) -> Plan:
+        """The same with another statement at a place."""
+        changed = list(self.statements)
+        changed[place] = planned
+        return replace(self, statements=tuple(changed))
+
+
+class Drafts:
+    """Makes releases of plans; what several plans share is made once."""
+
+    def __init__(self, release: Release, table: Table) -> None:
+        self.release = release
+        domain = release.domain.with_groupings(table.domain.groupings)
+        self.table = table.with_domain(domain)
+        self.first = Plan(
+            tuple(_planned(one) for one in release.statements),
+            any(isinstance(one, Total) for one in release.statements),
+            tuple(n for n, one in enumerate(release.statements) if isinstance(one, Linear)),
+        )
+        self._tables: dict[tuple[Merge, ...], tuple[Table, dict[str, str]]] = {}
+        self._made: dict[tuple[int, Planned, tuple[Merge, ...]], Statement | None] = {}
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the release, with all groupings."""
+        return self.table.domain
+
+    def made(self, plan: Plan) -> tuple[Release, dict[int, int]] | None:
+        """The release of a plan, and where each planned statement stands in it.
+
+        None if a statement cannot be published, such as a tolerance that rounding passes.
+        """
+        table, names = self._merged(plan.merges)
+        statements: list[Statement] = []
+        places: dict[int, int] = {}
+        for place, original in enumerate(self.release.statements):
+            if isinstance(original, Total):
+                if plan.total:
+                    statements.append(original)
+                continue
+            if not isinstance(original, Margin | Conditional):
+                if not isinstance(original, Linear) or place in plan.linear:
+                    statements.append(original)
+                continue
+            planned = plan.statements[place]
+            if planned is None:
+                continue
+            statement = self._statement(place, planned, plan.merges, table, names)
+            if statement is None:
+                return None
+            places[place] = len(statements)
+            statements.append(statement)
+        return Release(table.domain, statements), places
+
+    def _merged(self, merges: tuple[Merge, ...]) -> tuple[Table, dict[str, str]]:
+        """The table that knows the merged variables, and their names."""
+        if merges not in self._tables:
+            names: dict[str, str] = {}
+            groupings: dict[str, Grouping] = {}
+            for variable, groups in merges:
+                names[variable] = merged_name(self.domain, variable)
+                groupings[names[variable]] = _grouping(self.domain, variable, groups)
+            domain = self.domain.with_groupings(groupings)
+            table = self.table.with_domain(domain)
+            self._tables[merges] = table, names
+        return self._tables[merges]
+
+    def _statement(
+        self,
+        place: int,
+        planned: Planned,
+        merges: tuple[Merge, ...],
+        table: Table,
+        names: dict[str, str],
+    ) -> Statement | None:
+        used = tuple(one for one in merges if one[0] in planned.names)
+        if planned == self.first.statements[place] and not used:
+            return self.release.statements[place]
+        key = (place, planned, used)
+        if key not in self._made:
+            named = planned.renamed({variable: names[variable] for variable, _ in used})
+            self._made[key] = self._published(place, named, table)
+        return self._made[key]
+
+    def _published(self, place: int, planned: Planned, table: Table) -> Statement | None:
+        original = self.release.statements[place]
+        assert isinstance(original, Margin | Conditional)  # only these are planned
+        rates = planned.given is not None
+        try:
+            made = publish(
+                table,
+                planned.notation,
+                total=False,
+                rounding=planned.rounding if rates and planned.digits is not None else None,
+                count_rounding=None if planned.base is None else planned.rounding,
+                eps=planned.eps,
+                strict=planned.strict,
+            ).statements[0]
+        except InvalidInput:
+            return None  # the announced tolerance does not cover the coarser figures
+        assert isinstance(made, Margin | Conditional)
+        if planned.below is not None:
+            return made
+        hidden = hidden_in(original)
+        if not hidden.any():
+            return made
+        carried = _carried(hidden, original.variables, made.variables, table.domain)
+        return with_hidden(made, carried)
+
+
+def _planned(statement: Statement) -> Planned | None:
+    """A statement as a plan has it; a rule that cannot be repeated is replaced when it changes."""
+    if not isinstance(statement, Margin | Conditional):
+        return None
+    spoken = parse(statement.notation)
+    if isinstance(statement, Margin):
+        rounding = statement.rounding
+        if rounding == "random":
+            rounding = "nearest"  # chance would have to be drawn again
+        return Planned(
+            spoken.responses, None, base=spoken.base, below=spoken.below, rounding=rounding
+        )
+    eps = None if statement.eps is None else max(statement.eps)
+    return Planned(
+        spoken.responses,
+        spoken.given,
+        digits=spoken.digits,
+        rounding=statement.rounding,
+        eps=eps,
+        strict=statement.strict,
+    )
+
+
+def merged_name(domain: Domain, variable: str) -> str:
+    """A name for a variable with merged levels that nothing else has."""
+    taken = {*domain.names, *domain.groupings}
+    name, number = f"{variable} (merged)", 1
+    while name in taken:
+        number += 1
+        name = f"{variable} (merged {number})"
+    return name
+
+
+def _grouping(domain: Domain, variable: str, groups: Sequence[Sequence[int]]) -> Grouping:
+    """The derived variable whose levels are groups of a variable's levels."""
+    labels = domain.levels(variable)
+    found = domain.grouping(variable)
+    of = variable if found is None else found[0]
+    levels: dict[Label, list[Label]] = {}
+    for group in groups:
+        name: Label = "+".join(str(labels[place]) for place in group)
+        if len(group) == 1:
+            name = labels[group[0]]
+        while name in levels or (len(group) > 1 and name in labels):
+            name = f"{name}+"
+        behind = group if found is None else [part for place in group for part in found[1][place]]
+        levels[name] = [domain.levels(of)[place] for place in behind]
+    return Grouping(of, levels)
+
+
+def _carried(
+    hidden: BoolArray,
+    before: Sequence[str],
+    after: Sequence[str],
+    domain: Domain,
+) -> BoolArray:
+    """Which figures are hidden where variables were dropped or merged: those with a hidden part."""
+    bases = [levels_behind(domain, name) for name in before]
+    left = hidden
+    axis = 0
+    for base, levels in bases:
+        match = next((name for name in after if levels_behind(domain, name)[0] == base), None)
+        if match is None:
+            left = np.asarray(left.any(axis=axis))
+            continue
+        groups = levels_behind(domain, match)[1]
+        parts = [[i for i, one in enumerate(levels) if one & group] for group in groups]
+        left = np.stack([left.take(one, axis=axis).any(axis=axis) for one in parts], axis=axis)
+        axis += 1
+    return left

@@ -1,0 +1,358 @@
+"""The search for safe releases near an unsafe one."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict
+from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.suggesting.budgeted_judge import Court
+from cellbounds.disclosure.suggesting.changes import Change, Planable
+from cellbounds.disclosure.suggesting.planning import Drafts, Plan
+from cellbounds.disclosure.suggesting.proposing import proposals
+from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
+from cellbounds.disclosure.suggesting.suppressing import Suppressed, suppress
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.workers import Until, checked_executor, shared
+from cellbounds.statements import Prior, Release
+from cellbounds.utility.retained import Kept, kept
+
+__all__ = ["suggest"]
+
+MOST_CANDIDATES = 3000
+"""Sets of changes of one size that are laid out at most."""
+
+
+AT_ONCE = 16
+"""Sets of changes that workers try at the same time; some of them for nothing."""
+
+
+def suggest(
+    release: Release,
+    table: Table,
+    policy: Policy | str | Path = DEFAULT,
+    *,
+    over: Iterable[str] | None = None,
+    most: int = 10,
+    changes: int = 2,
+    seconds: float | None = None,
+    knows: Iterable[Prior] = (),
+    independent: bool = False,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Suggestions:
+    """Safe releases near one that is unsafe or undecided, the most useful first.
+
+    Parameters
+    ----------
+    release, table
+        What would be published, and the table that it was made from.
+    policy, knows, independent
+        As for :func:`cellbounds.judge`.
+    over
+        Judge the cells of this margin instead of the cells of the table.
+    most
+        Suggestions at most.
+    changes
+        Changes at once at most.
+    seconds
+        A budget; what was not tried is said.
+    executor
+        Workers to share the releases with; the answer is the same with any number of them.
+    progress
+        Called with the releases judged and those known so far.
+
+    Notes
+    -----
+    Tried are: fewer decimals, coarser or hidden counts, merged neighbouring levels, a variable
+    dropped, a statement or N withheld, figures suppressed, and sets of these. Every suggestion was
+    judged safe: over the cells that were asked for and also over the variables that it names,
+    because a small cell of a smaller table is given away even if the cells behind it are not.
+    They are ranked by the share of the original statements that they keep (see
+    :func:`cellbounds.utility.retained.kept`), then by fewer changes; sets that contain a safe
+    set are left out. That nothing was found does not mean that nothing exists.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> from cellbounds.disclosure.suggesting import suggest
+    >>> table = cb.example_table("delinquent")
+    >>> found = suggest(cb.publish(table, "[education|county]@2"), table, changes=1)
+    >>> found.verdict, found[0].verdict.verdict
+    (UNSAFE, SAFE)
+    >>> [one.sentence for one in found if one.changes[0].kind == "fewer-digits"]
+    ['publish [education|county] with 1 decimal instead of 2']
+    """
+    begun = time.monotonic()
+    _check(release, table, most, changes, seconds)
+    chosen = policy_of(policy)
+    asked = None if over is None else release.domain.distinct(over)
+    court = Court(
+        original=release,
+        table=table,
+        policy=chosen,
+        over=asked,
+        knows=tuple(knows),
+        independent=independent,
+        executor=checked_executor(executor),
+        progress=progress,
+        seconds=seconds,
+        begun=begun,
+    )
+    verdicts = court.first()
+    found: list[_Found] = []
+    searched = Searched(0, changes, 0, 0, 0)
+    if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
+        search = _Search(Drafts(release, table), court, most)
+        search.run(changes)
+        found = search.found[:most]
+        searched = Searched(
+            len(search.singles), changes, court.tried, search.undecided, search.left
+        )
+    return Suggestions(
+        release,
+        chosen,
+        verdicts,
+        tuple(one.suggestion for one in found),
+        searched,
+        independent,
+        time.monotonic() - begun,
+    )
+
+
+def _check(release: object, table: object, most: object, changes: object, seconds: object) -> None:
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
+    if not isinstance(table, Table):
+        raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
+    for what, number in (("most", most), ("changes", changes)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise InvalidInput(f"{what}={number!r}; give a whole number, 1 or more")
+    if seconds is not None and (not isinstance(seconds, int | float) or not seconds > 0):
+        raise InvalidInput(f"seconds={seconds!r}; give a number above 0, or None for no limit")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A safe suggestion and its rank: more kept, then fewer changes, then as tried."""
+
+    rank: tuple[float, int, int]
+    suggestion: Suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A set of changes to judge; with a scope, figures of those statements are suppressed too.
+
+    `kept` is what the release keeps, and before figures are suppressed as much as it could keep.
+    The scope has places in the original release, `standing` those in this one.
+    """
+
+    changes: tuple[int, ...]
+    release: Release
+    kept: Kept
+    scope: tuple[int, ...] = ()
+    standing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What came of a candidate, and how many releases were judged for it."""
+
+    verdicts: tuple[Verdict, ...] | None
+    hidden: Suppressed | None
+    judged: int
+
+
+def _try_out(court: Court, candidate: _Candidate) -> _Tried:
+    """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
+    before = court.tried
+    if not candidate.scope:
+        return _Tried(court(candidate.release), None, court.tried - before)
+    hidden = suppress(candidate.release, candidate.standing, court, blind=court.independent)
+    return _Tried(None, hidden, court.tried - before)
+
+
+def _tried_elsewhere(court: Court, candidate: _Candidate, until: Until) -> _Tried:
+    """Run by a worker, which counts for itself."""
+    return _try_out(court.elsewhere(until), candidate)
+
+
+@dataclass(slots=True)
+class _Search:
+    """Sets of changes by size, the most useful first."""
+
+    drafts: Drafts
+    court: Court
+    most: int
+    singles: list[Planable] = field(init=False)
+    use: list[str] = field(init=False)
+    found: list[_Found] = field(default_factory=list)
+    undecided: int = 0
+    left: int = 0
+    _safe: list[frozenset[int]] = field(default_factory=list)
+    _hidden: list[tuple[frozenset[int], tuple[int, ...], float]] = field(default_factory=list)
+    _seen: set[Plan] = field(default_factory=set)
+    _digests: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.singles = proposals(self.drafts, self.court.policy)
+        planned = self.drafts.first.statements
+        self.use = list(dict.fromkeys(_bare(one.notation) for one in planned if one is not None))
+
+    def run(self, changes: int) -> None:
+        """Try sets of one change, of two, and so on."""
+        layer: list[tuple[tuple[int, ...], Plan]] = [((), self.drafts.first)]
+        self._seen.add(self.drafts.first)
+        for _ in range(changes):
+            hiding = [one for changed, plan in layer for one in self._hiding(changed, plan)]
+            layer = list(self._grown(layer))
+            plain = [one for changed, plan in layer for one in self._plain(changed, plan)]
+            ready = sorted(
+                [*plain, *hiding], key=lambda one: (-one.kept.share, one.changes, one.scope)
+            )
+            self.court.known = self.court.tried + len(ready)
+            with closing(self._ahead(ready)) as ahead:
+                for place, (candidate, tried) in enumerate(ahead):
+                    if self.court.spent:
+                        self.left += len(ready) - place
+                        return
+                    if not self._dominated(candidate):
+                        self._try(candidate, tried)
+            layer = [one for one in layer if not self._holds_safe(one[0])]
+            if not layer:
+                return
+
+    def _grown(
+        self, layer: list[tuple[tuple[int, ...], Plan]]
+    ) -> Iterator[tuple[tuple[int, ...], Plan]]:
+        """Each set with one more change, if that is another plan and no part of it is safe."""
+        laid = 0
+        for changed, plan in layer:
+            for number in range(changed[-1] + 1 if changed else 0, len(self.singles)):
+                grown = self.singles[number].applied(plan)
+                if grown is None or grown in self._seen:
+                    continue
+                if self._holds_safe((*changed, number)):
+                    continue
+                if laid == MOST_CANDIDATES:
+                    self.left += 1
+                    continue
+                laid += 1
+                self._seen.add(grown)
+                yield (*changed, number), grown
+
+    def _holds_safe(self, changes: tuple[int, ...]) -> bool:
+        """Whether some of the changes are enough."""
+        return any(inside <= set(changes) for inside in self._safe)
+
+    def _plain(self, changed: tuple[int, ...], plan: Plan) -> Iterator[_Candidate]:
+        if self.court.left == 0:
+            self.left += 1
+            return
+        made = self.drafts.made(plan)
+        if made is not None:
+            release, _ = made
+            yield _Candidate(changed, release, self._kept(release))
+
+    def _hiding(self, changed: tuple[int, ...], plan: Plan) -> Iterator[_Candidate]:
+        """The same set with figures suppressed in one statement, or in all."""
+        if self.court.left == 0:
+            self.left += 1
+            return
+        made = self.drafts.made(plan)
+        if made is None:
+            return
+        release, places = made
+        could = self._kept(release)
+        scopes: list[tuple[int, ...]] = [(place,) for place in places]
+        if len(places) > 1:
+            scopes.append(tuple(places))
+        for scope in scopes:
+            standing = tuple(places[place] for place in scope)
+            yield _Candidate(changed, release, could, scope, standing)
+
+    def _kept(self, release: Release) -> Kept:
+        return kept(self.drafts.table, release, self.use or None)
+
+    def _dominated(self, candidate: _Candidate) -> bool:
+        """Whether it could not be among those returned, or changes more than it has to."""
+        if self._needless(candidate, candidate.kept):
+            return True
+        full = len(self.found) >= self.most
+        return full and -candidate.kept.share >= self.found[self.most - 1].rank[0]
+
+    def _needless(self, candidate: _Candidate, share: Kept) -> bool:
+        """Whether figures suppressed in the same statements, with fewer changes, keep as much."""
+        return bool(candidate.scope) and any(
+            changes < set(candidate.changes) and scope == candidate.scope and share.share <= before
+            for changes, scope, before in self._hidden
+        )
+
+    def _ahead(
+        self, ready: list[_Candidate]
+    ) -> Generator[tuple[_Candidate, _Tried | None], None, None]:
+        """Each candidate, with what workers found of it beforehand; None if nobody tried it.
+
+        They try some that turn out not to matter. What is found is the same as without them:
+        it is looked at in the same order, and only where it would have been tried here.
+        """
+        for start in range(0, len(ready), AT_ONCE):
+            part = ready[start : start + AT_ONCE]
+            if self.court.executor is None:
+                yield from ((candidate, None) for candidate in part)
+                continue
+            wanted = [not self._dominated(one) for one in part]
+            until = Until.of(self.court.left)
+            court = self.court.elsewhere(until)
+            pieces = [(court, one, until) for one in itertools.compress(part, wanted)]
+            results = shared(self.court.executor, _tried_elsewhere, pieces)
+            for candidate, sent in zip(part, wanted, strict=True):
+                # Who is dominated at first is so ever after.
+                yield candidate, next(results)[1] if sent else None
+
+    def _try(self, candidate: _Candidate, tried: _Tried | None) -> None:
+        if tried is None or not self.court.count(tried.judged):
+            tried = _try_out(self.court, candidate)
+        chosen: list[Change] = [self.singles[number] for number in candidate.changes]
+        release, share = candidate.release, candidate.kept
+        if candidate.scope:
+            hidden = tried.hidden
+            if hidden is None:
+                self.left += self.court.spent
+                return
+            release, verdicts = hidden.release, hidden.verdicts
+            share = self._kept(release)
+            if self._needless(candidate, share):
+                return
+            chosen += hidden.changes
+            self._hidden.append((frozenset(candidate.changes), candidate.scope, share.share))
+        else:
+            if tried.verdicts is None:
+                self.left += 1
+                return
+            verdicts = tried.verdicts
+            outcome = verdicts[-1].verdict
+            self.undecided += outcome is Outcome.UNDECIDED
+            if outcome is not Outcome.SAFE:
+                return
+            self._safe.append(frozenset(candidate.changes))
+        made = Suggestion(tuple(chosen), release, verdicts, share)
+        digest = release.digest
+        if digest in self._digests:
+            return  # the same figures by another way
+        self._digests.add(digest)
+        rank = (-share.share, len(chosen), len(self.found))
+        self.found = sorted([*self.found, _Found(rank, made)], key=lambda one: one.rank)
+
+
+def _bare(notation: str) -> str:
+    """A statement of a plan without how its figures are shown."""
+    return notation[: notation.rindex("]") + 1]

@@ -1,0 +1,252 @@
+"""Suggestions: safe releases near an unsafe one, with what each changes and keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from cellbounds.data.frames import frame_of
+from cellbounds.disclosure.policies import Outcome, Policy, Verdict
+from cellbounds.disclosure.policies.verdict import worst
+from cellbounds.disclosure.suggesting.changes import Change
+from cellbounds.results.answers import notations
+from cellbounds.statements import Prior, Release, Total
+from cellbounds.text import aligned, html_table
+from cellbounds.utility.retained import Kept
+from cellbounds.version import __version__
+
+__all__ = ["Searched", "Suggestion", "Suggestions"]
+
+FORMAT = "cellbounds-suggest/1"
+
+DEPENDS = (
+    "these suggestions depend on the confidential counts: keep them, and that they were needed, to "
+    "yourself (independent=True or --independent judges without the counts)"
+)
+
+RANKED = (
+    "the verdicts do not depend on the counts, but which release is called the most useful does: "
+    "keep the list to yourself"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suggestion:
+    """A release that was judged safe.
+
+    Attributes
+    ----------
+    changes
+        What is different from the release that was asked about.
+    release
+        What to publish instead.
+    verdicts
+        The verdicts, all of them safe: over the cells that were asked for and, where that is
+        another table, over the variables that the release names.
+    kept
+        What it keeps of the original statements.
+    """
+
+    changes: tuple[Change, ...]
+    release: Release
+    verdicts: tuple[Verdict, ...]
+    kept: Kept
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict over the cells that were asked for."""
+        return self.verdicts[0]
+
+    @property
+    def notation(self) -> str:
+        """What is published, in the notation."""
+        said = (one for one in self.release.statements if not isinstance(one, Prior))
+        return ", ".join("N" if isinstance(one, Total) else one.notation for one in said)
+
+    @property
+    def sentence(self) -> str:
+        """The changes in words."""
+        return "; ".join(change.sentence for change in self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner."""
+        return {
+            "changes": [change.to_dict() for change in self.changes],
+            "release": {
+                "digest": self.release.digest,
+                "statements": notations(self.release),
+            },
+            "verdict": worst(one.verdict for one in self.verdicts).value,
+            "over": [list(one.domain.names) for one in self.verdicts],
+            "kept": self.kept.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Suggestion: {self.sentence}; keeps {self.kept.share:.1%}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """How far the search went.
+
+    Attributes
+    ----------
+    changes
+        How many single changes there are, and how many were combined at most.
+    tried, undecided, left
+        Releases that were judged; of these, those that could not be decided; and those that were
+        not tried, because time or the number of tries ran out.
+    """
+
+    changes: int
+    together: int
+    tried: int
+    undecided: int
+    left: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was tried and decided that could have been better."""
+        return not self.left and not self.undecided
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        said = f"{self.tried} releases tried ({self.changes} changes, up to {self.together} at once"
+        said += "; which figures to suppress is chosen greedily)"
+        if self.undecided:
+            said += f"; {self.undecided} of them undecided"
+        if self.left:
+            said += f"; {self.left} not tried, because time or tries ran out"
+        return said
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suggestions(Sequence[Suggestion]):
+    """Safe releases near one that is not, the most useful first.
+
+    Attributes
+    ----------
+    release, policy
+        What was asked about.
+    verdicts
+        The verdicts about that release; if all are safe, there is nothing to suggest.
+    found
+        The suggestions.
+    searched
+        How far the search went.
+    """
+
+    release: Release
+    policy: Policy
+    verdicts: tuple[Verdict, ...]
+    found: tuple[Suggestion, ...]
+    searched: Searched
+    independent: bool
+    seconds: float
+
+    @property
+    def verdict(self) -> Outcome:
+        """Whether the release that was asked about is safe."""
+        return worst(one.verdict for one in self.verdicts)
+
+    @property
+    def safe_already(self) -> bool:
+        """Whether nothing has to change."""
+        return self.verdict is Outcome.SAFE
+
+    @property
+    def warning(self) -> str:
+        """What the list itself gives away."""
+        return RANKED if self.independent else DEPENDS
+
+    @property
+    def summary(self) -> str:
+        """What came out, in a sentence or two; never that nothing exists."""
+        asked = ", ".join(notations(self.release)) or "nothing said"
+        head = f"{asked}: {self.verdict} under the policy {self.policy.name}"
+        margin = next((one for one in self.verdicts if one.verdict is self.verdict), None)
+        if margin is not None and margin is not self.verdicts[0]:
+            # A judgement over all cells alone would call it safe.
+            head += f" as a table of {', '.join(margin.domain.names)}"
+        if self.safe_already:
+            return f"{head}; nothing has to change"
+        if not self.found:
+            return f"{head}; no safe release was found: {self.searched.sentence}"
+        count = len(self.found)
+        some = "1 safe release" if count == 1 else f"{count} safe releases"
+        return f"{head}; {some} found: {self.searched.sentence}"
+
+    @overload
+    def __getitem__(self, place: int) -> Suggestion: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Suggestion]: ...
+
+    def __getitem__(self, place: int | slice) -> Suggestion | Sequence[Suggestion]:
+        return self.found[place]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Suggestion]:
+        return iter(self.found)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The suggestions column by column."""
+        return {
+            "rank": list(range(1, len(self.found) + 1)),
+            "kept": [one.kept.share for one in self.found],
+            "changes": [len(one.changes) for one in self.found],
+            "what to do": [one.sentence for one in self.found],
+            "release": [one.notation for one in self.found],
+        }
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame, one line for each suggestion."""
+        return frame_of(self.columns(), backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned; for the owner."""
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "verdict": self.verdict.value,
+            "over": [list(one.domain.names) for one in self.verdicts],
+            "independent": self.independent,
+            "warning": self.warning,
+            "policy": self.policy.to_dict(),
+            "release": {"digest": self.release.digest, "statements": notations(self.release)},
+            "summary": self.summary,
+            "searched": {
+                "changes": self.searched.changes,
+                "together": self.searched.together,
+                "tried": self.searched.tried,
+                "undecided": self.searched.undecided,
+                "left": self.searched.left,
+                "complete": self.searched.complete,
+            },
+            "seconds": round(self.seconds, 6),
+            "suggestions": [one.to_dict() for one in self.found],
+        }
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        header = ["rank", "keeps", "what to do", "release"]
+        rows = [
+            [str(rank), f"{one.kept.share:.1%}", one.sentence, one.notation]
+            for rank, one in enumerate(self.found, 1)
+        ]
+        return header, rows
+
+    def __str__(self) -> str:
+        header, rows = self._table()
+        lines = [self.summary, aligned(header, rows, {"rank", "keeps"}) if rows else ""]
+        return "\n".join(filter(None, [*lines, self.warning]))
+
+    def __repr__(self) -> str:
+        return f"<Suggestions: {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        header, rows = self._table()
+        return html_table(self.summary, header, rows, {"rank", "keeps"}, self.warning)

@@ -1,0 +1,222 @@
+"""Basic moves for two-way and decomposable margins, with the theorems that they connect.
+
+Take a junction tree of the margins and one of its edges. It splits the variables into two sides
+that share the separator. A basic move fixes the separator, and swaps one count between two
+settings of one side and two of the other: +1 -1 / -1 +1. For two one-way margins these moves
+connect all tables with the same margins (Diaconis & Sturmfels 1998); for decomposable margins the
+moves of all edges together do (Dobra 2003).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from cellbounds.data.domain import Domain
+from cellbounds.errors import UnsupportedRelease
+from cellbounds.inference.chains.moves import KEEPS, Connection, Connectivity, Moves, Sampler
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import FloatArray
+from cellbounds.statements import Margin, Release, Total
+
+__all__ = ["basic_moves", "why_not_basic"]
+
+MOST_LISTED = 500_000
+"""More moves are not listed but drawn."""
+
+NUMBERS = 6
+"""Random numbers that a drawn move takes: an edge, a separator, two settings of either side."""
+
+SIGNS = np.array([1, -1, -1, 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Edge:
+    """Settings of both sides and of the separator, as offsets into the flat table."""
+
+    left: IntArray
+    separator: IntArray
+    right: IntArray
+
+    @property
+    def count(self) -> int:
+        """How many moves there are."""
+        return math.comb(len(self.left), 2) * math.comb(len(self.right), 2) * len(self.separator)
+
+
+def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
+    """The basic moves of exact margins that are decomposable; proven to connect.
+
+    Parameters
+    ----------
+    release
+        Exact margins, with or without N, and nothing else.
+    most
+        More moves than this are drawn when needed instead of listed.
+
+    Raises
+    ------
+    UnsupportedRelease
+        If the theorem does not apply; the message says why.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[gender]", "[mp3]")
+    >>> basic_moves(release).array
+    array([[ 1, -1, -1,  1]])
+    """
+    found = _junction_tree(release)
+    if isinstance(found, str):
+        raise UnsupportedRelease(f"basic moves are not proven to connect here: {found}")
+    edges = [edge for edge in _edges(release.domain, found) if edge.count]
+    size = release.domain.size
+    theorem = (
+        "two-way table with fixed margins (Diaconis & Sturmfels 1998)"
+        if len(release.domain.names) == 2
+        else "decomposable margins (Dobra 2003)"
+    )
+    connected = Connectivity(Connection.PROVEN, theorem)
+    if sum(edge.count for edge in edges) <= most:
+        blocks = [(_listed(edge), SIGNS, KEEPS) for edge in edges]
+        return Moves.of_lines("basic moves", size, blocks, connected)
+    nothing = np.zeros(0, dtype=np.int64)
+    return Moves(
+        "basic moves",
+        size,
+        np.zeros(1, dtype=np.int64),
+        nothing,
+        nothing,
+        nothing,
+        connected,
+        _sampler(edges),
+    )
+
+
+def why_not_basic(release: Release) -> str | None:
+    """Why the theorem does not apply to a release, or None if it does."""
+    found = _junction_tree(release)
+    return found if isinstance(found, str) else None
+
+
+_Tree = list[tuple[frozenset[str], frozenset[str]]]
+"""For each edge of a junction tree, the variables on either side (the separator in both)."""
+
+
+def _junction_tree(release: Release) -> _Tree | str:
+    faces = []
+    for statement in release.statements:
+        if isinstance(statement, Total):
+            continue
+        if not isinstance(statement, Margin) or not statement.exact:
+            return f"{statement.notation} is not an exact margin"
+        derived = [name for name in statement.variables if release.domain.grouping(name)]
+        if derived:
+            return f"{statement.notation} merges levels ({', '.join(derived)})"
+        faces.append(frozenset(statement.variables))
+    cliques = [one for one in dict.fromkeys(faces) if not any(one < other for other in faces)]
+    missing = [n for n in release.domain.names if not any(n in clique for clique in cliques)]
+    if missing:
+        return f"no margin covers {', '.join(missing)}"
+    links = _heaviest_tree(cliques)
+    for name in release.domain.names:
+        within = sum(name in clique for clique in cliques)
+        joined = sum(name in cliques[a] & cliques[b] for a, b in links)
+        if within != joined + 1:
+            return "the margins are not decomposable"
+    return [_sides(cliques, links, link) for link in links]
+
+
+def _heaviest_tree(cliques: list[frozenset[str]]) -> list[tuple[int, int]]:
+    """A spanning tree of the cliques whose separators are as large as possible.
+
+    It is a junction tree if there is one at all.
+    """
+    pairs = sorted(
+        itertools.combinations(range(len(cliques)), 2),
+        key=lambda pair: -len(cliques[pair[0]] & cliques[pair[1]]),
+    )
+    part = list(range(len(cliques)))
+    links = []
+    for a, b in pairs:
+        if part[a] != part[b]:
+            links.append((a, b))
+            part = [part[a] if one == part[b] else one for one in part]
+    return links
+
+
+def _sides(
+    cliques: list[frozenset[str]], links: list[tuple[int, int]], cut: tuple[int, int]
+) -> tuple[frozenset[str], frozenset[str]]:
+    near = {cut[0]}
+    for _ in links:
+        for a, b in links:
+            if (a, b) != cut and (a in near) != (b in near):
+                near |= {a, b}
+    left = frozenset().union(*(cliques[k] for k in near))
+    right = frozenset().union(*(one for k, one in enumerate(cliques) if k not in near))
+    return left, right
+
+
+def _edges(domain: Domain, tree: _Tree) -> list[_Edge]:
+    made = []
+    for left, right in tree:
+        both = left & right
+        parts = (left - both, both, right - both)
+        made.append(_Edge(*(_offsets(domain, part) for part in parts)))
+    return made
+
+
+def _offsets(domain: Domain, names: frozenset[str]) -> IntArray:
+    """Where each setting of some variables lies in the flat table, the others at their first."""
+    numbered = np.arange(domain.size).reshape(domain.shape)
+    inside = tuple(slice(None) if name in names else 0 for name in domain.names)
+    return np.asarray(numbered[inside]).ravel()
+
+
+def _listed(edge: _Edge) -> IntArray:
+    """The four corners of every move of an edge."""
+    one, two = np.triu_indices(len(edge.left), 1)
+    here, there = np.triu_indices(len(edge.right), 1)
+    left = edge.left[np.stack([one, one, two, two], axis=1)]
+    right = edge.right[np.stack([here, there, here, there], axis=1)]
+    corners = edge.separator[:, None, None, None] + left[:, None, :] + right[None, :, :]
+    return corners.reshape(-1, 4)
+
+
+def _sampler(edges: list[_Edge]) -> Sampler:
+    """Draw moves, each as likely as every other."""
+    share = np.cumsum([float(edge.count) for edge in edges])
+    share /= share[-1]
+
+    # A function of a module, so that chains may run in other processes.
+    return Sampler(NUMBERS, partial(_drawn, edges, share))
+
+
+def _drawn(edges: list[_Edge], share: FloatArray, numbers: FloatArray) -> tuple[IntArray, IntArray]:
+    # Rounding could leave the last share below a number next to one.
+    chosen = np.minimum(np.searchsorted(share, numbers[:, 0], side="right"), len(edges) - 1)
+    corners = np.empty((len(numbers), 4), dtype=np.int64)
+    for place, edge in enumerate(edges):
+        lines = np.flatnonzero(chosen == place)
+        at = numbers[lines]
+        base = edge.separator[_pick(at[:, 1], len(edge.separator))]
+        one, two = _pair(at[:, 2], at[:, 3], len(edge.left))
+        here, there = _pair(at[:, 4], at[:, 5], len(edge.right))
+        for corner, (a, b) in enumerate(((one, here), (one, there), (two, here), (two, there))):
+            corners[lines, corner] = base + edge.left[a] + edge.right[b]
+    return corners, np.broadcast_to(SIGNS, corners.shape)
+
+
+def _pick(number: FloatArray, count: int) -> IntArray:
+    return np.minimum((number * count).astype(np.int64), count - 1)
+
+
+def _pair(first: FloatArray, second: FloatArray, count: int) -> tuple[IntArray, IntArray]:
+    """Two different settings."""
+    one, other = _pick(first, count), _pick(second, count - 1)
+    return one, other + (other >= one)

@@ -1,0 +1,207 @@
+"""Metropolis steps over integer tables, compiled.
+
+A step proposes a move, a random one of all (or the next of a list that was drawn beforehand), with
+a random sign; or, in the two-step proposal, one that varies the summed table or none, and one that
+keeps it. Either way a proposal is exactly as likely as the one back: the same moves with the other
+signs. So a proposal is accepted with the ratio of the two weights, if the table is consistent.
+That is decided in integers; only the ratio is a float.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cellbounds.inference.chains.constraints import Book, Limits
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.compilation import compiled, random_unit
+from cellbounds.runtime.scaled_floats import FloatArray
+
+__all__ = ["Law", "advance", "row_sums"]
+
+
+class Law(NamedTuple):
+    """The weights of the cells: shape (-1: none) and factor with its logarithm.
+
+    If `latent`, the means of the cells are drawn in each step, Gamma(count + shape, factor), and
+    the table is weighed as Poisson given them.
+    """
+
+    shapes: FloatArray
+    factors: FloatArray
+    logarithms: FloatArray
+    latent: bool
+
+
+@compiled
+def _below(state: IntArray, limit: int) -> Any:
+    return np.int64(random_unit(state) * limit)
+
+
+@compiled
+def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
+    """The logarithm of the weight of ``count + change`` over that of `count`."""
+    gain = change * logarithm
+    if shape == 1.0:
+        return gain
+    if -16 <= change <= 16:
+        low, high = min(count, count + change), max(count, count + change)
+        product = 0.0
+        for n in range(low, high):
+            product += math.log((shape + n if shape >= 0 else 1.0) / (n + 1.0))
+        return gain + product if change > 0 else gain - product
+    after = count + change
+    gain += math.lgamma(count + 1.0) - math.lgamma(after + 1.0)
+    if shape >= 0:
+        gain += math.lgamma(after + shape) - math.lgamma(count + shape)
+    return gain
+
+
+@compiled
+def _listed(listed: IntArray, low: int, high: int, value: int) -> Any:
+    """Whether a value is one of ``listed[low:high]``, which ascend."""
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if listed[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and listed[low] == value
+
+
+@compiled
+def row_sums(limits: Limits, counts: IntArray) -> Any:
+    """The sums of the rows that moves change."""
+    sums = np.zeros(len(limits.row_lower), dtype=np.int64)
+    for cell in range(len(counts)):
+        for k in range(limits.starts[cell], limits.starts[cell + 1]):
+            sums[limits.rows[k]] += limits.coefficients[k] * counts[cell]
+    return sums
+
+
+@compiled
+def advance(
+    book: Book,
+    limits: Limits,
+    law: Law,
+    counts: IntArray,
+    sums: IntArray,
+    clock: IntArray,
+    thin: int,
+    steps: int,
+    two_step: bool,
+    in_order: bool,
+    state: IntArray,
+    generator: np.random.Generator,
+    kept: IntArray,
+    means: FloatArray,
+) -> Any:
+    """Make some steps of one chain; returns how many proposals were accepted.
+
+    `counts`, `sums`, `state` and `clock` change in place. The clock holds the steps until the next
+    table is kept and the number of tables kept; `means` are kept with the tables if latent.
+    """
+    # Members of tuples are taken out once: looking them up in a loop costs more than a step.
+    move_starts, move_cells, changes = book.starts, book.cells, book.changes
+    varying, keeping = book.varying, book.keeping
+    lower, upper, starts, rows = limits.lower, limits.upper, limits.starts, limits.rows
+    coefficients, row_lower, row_upper = limits.coefficients, limits.row_lower, limits.row_upper
+    list_starts, listed = limits.list_starts, limits.listed
+    shapes, factors, logarithms, latent = law.shapes, law.factors, law.logarithms, law.latent
+    moves, cells = len(move_starts) - 1, len(counts)
+    # The proposal: the cells and rows that it touches, marked with its number, and by how much.
+    delta, touched = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
+    mark = np.zeros(cells, dtype=np.int64)
+    effect, reached = np.zeros(len(sums), dtype=np.int64), np.zeros(len(sums), dtype=np.int64)
+    row_mark = np.zeros(len(sums), dtype=np.int64)
+    mean = np.zeros(cells)
+    accepted = 0
+    for number in range(1, steps + 1):
+        many = 0
+        for part in range(2):
+            pick = -1
+            if two_step and part == 0:
+                place = _below(state, len(varying) + 1)
+                if place < len(varying):
+                    pick = varying[place]
+            elif two_step:
+                if len(keeping):
+                    pick = keeping[_below(state, len(keeping))]
+            elif part == 0 and moves:
+                pick = number - 1 if in_order else _below(state, moves)
+            if pick < 0:
+                continue
+            sign = 1 if random_unit(state) < 0.5 else -1
+            for k in range(move_starts[pick], move_starts[pick + 1]):
+                cell = move_cells[k]
+                if mark[cell] != number:
+                    mark[cell] = number
+                    touched[many] = cell
+                    delta[cell] = 0
+                    many += 1
+                delta[cell] += sign * changes[k]
+        possible = many > 0
+        for t in range(many):
+            cell = touched[t]
+            after = counts[cell] + delta[cell]
+            if after < lower[cell] or after > upper[cell]:
+                possible = False
+                break
+        hit = 0
+        if possible:
+            for t in range(many):
+                cell = touched[t]
+                for k in range(starts[cell], starts[cell + 1]):
+                    row = rows[k]
+                    if row_mark[row] != number:
+                        row_mark[row] = number
+                        reached[hit] = row
+                        effect[row] = 0
+                        hit += 1
+                    effect[row] += coefficients[k] * delta[cell]
+        for t in range(hit):
+            row = reached[t]
+            after = sums[row] + effect[row]
+            if after < row_lower[row] or after > row_upper[row]:
+                possible = False
+                break
+            first, last = list_starts[row], list_starts[row + 1]
+            if first < last and not _listed(listed, first, last, after):
+                possible = False
+                break
+        keeps = clock[0] == 1
+        if latent and keeps:
+            for cell in range(cells):
+                mean[cell] = generator.standard_gamma(counts[cell] + shapes[cell]) * factors[cell]
+        elif latent and possible:
+            # Means are independent of each other: others than these do not matter here.
+            for t in range(many):
+                cell = touched[t]
+                mean[cell] = generator.standard_gamma(counts[cell] + shapes[cell]) * factors[cell]
+        if possible:
+            gain = 0.0
+            for t in range(many):
+                cell = touched[t]
+                if latent:
+                    # A mean may be too small for a double; it is not zero.
+                    log_mean = math.log(max(mean[cell], 1e-300))
+                    gain += _gain(counts[cell], delta[cell], -1.0, log_mean)
+                else:
+                    gain += _gain(counts[cell], delta[cell], shapes[cell], logarithms[cell])
+            if gain >= 0.0 or random_unit(state) < math.exp(gain):
+                accepted += 1
+                for t in range(many):
+                    counts[touched[t]] += delta[touched[t]]
+                for t in range(hit):
+                    sums[reached[t]] += effect[reached[t]]
+        clock[0] -= 1
+        if keeps:
+            kept[clock[1]] = counts
+            if latent:
+                means[clock[1]] = mean
+            clock[0] = thin
+            clock[1] += 1
+    return accepted

@@ -1,0 +1,222 @@
+"""Moves: tables of integers that lead from one consistent table to another when added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.scaled_floats import FloatArray
+
+__all__ = ["KEEPS", "VARIES", "Connection", "Connectivity", "Moves", "Sampler", "families_of"]
+
+KEEPS, VARIES = 0, 1
+"""The two families of moves: those that keep the table summed to a statement's variables (the
+second family of document 002), and those that change it (its first)."""
+
+MOST_GAPS = 8
+"""Multiples of moves that are made to pass the gaps of lists."""
+
+
+class Connection(Enum):
+    """Whether moves lead from every consistent table to every other, through consistent ones."""
+
+    PROVEN = "proven"
+    UNPROVEN = "unproven"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Connectivity:
+    """What is known of it, and why.
+
+    Examples
+    --------
+    >>> print(Connectivity(Connection.BROKEN, "the moves split the set into 2 parts"))
+    broken: the moves split the set into 2 parts
+    """
+
+    kind: Connection
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Moves that are drawn when needed, because there are too many to list.
+
+    `draw` turns numbers between 0 and 1, one line of `numbers` for each move, into the cells of
+    each move and their changes (both with one line a move). Nothing else may be random, so that
+    what is drawn does not depend on how many are drawn at once. A move must be as likely as the
+    one with all signs turned, and must keep every statement but for the limits of single cells.
+    """
+
+    numbers: int
+    draw: Callable[[FloatArray], tuple[IntArray, IntArray]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves:
+    """Moves over the cells of a domain (flat), each standing for itself and for its negative.
+
+    Move k adds ``changes[starts[k]:starts[k + 1]]`` to the cells at the same places of `cells`.
+
+    Attributes
+    ----------
+    name
+        Where they are from.
+    size
+        The number of cells of a table.
+    families
+        For each move: `KEEPS` or `VARIES`.
+    connected
+        Whether they are proven to connect the consistent tables.
+    sampler
+        If they are too many to list; then none is listed.
+    """
+
+    name: str
+    size: int
+    starts: IntArray
+    cells: IntArray
+    changes: IntArray
+    families: IntArray
+    connected: Connectivity
+    sampler: Sampler | None = None
+
+    @classmethod
+    def of_array(
+        cls,
+        name: str,
+        array: IntArray,
+        connected: Connectivity,
+        families: IntArray | None = None,
+    ) -> Moves:
+        """Moves given as the rows of an array; those of zeros are left out."""
+        some = array.any(axis=1)
+        array = array[some]
+        lines, cells = np.nonzero(array)
+        widths = np.bincount(lines, minlength=len(array))
+        changes = array[lines, cells]
+        if changes.dtype == object:
+            if any(abs(change) >= SAFE for change in changes):
+                raise TooMuchWork("a move changes a cell by more than 64-bit integers can hold")
+            changes = changes.astype(np.int64)
+        chosen = np.full(len(array), KEEPS) if families is None else families[some]
+        return cls(name, array.shape[1], _starts(widths), cells, changes, chosen, connected)
+
+    @classmethod
+    def of_lines(
+        cls,
+        name: str,
+        size: int,
+        blocks: Sequence[tuple[IntArray, IntArray, int]],
+        connected: Connectivity,
+    ) -> Moves:
+        """Moves given in blocks: cells and changes, one line a move, and the family of the block.
+
+        Changes of zero may fill up short moves.
+        """
+        cells = [np.zeros(0, dtype=np.int64)]
+        changes, widths, families = list(cells), list(cells), list(cells)
+        for places, by, family in blocks:
+            by = np.broadcast_to(by, places.shape)
+            kept = by != 0
+            cells.append(places[kept])
+            changes.append(by[kept])
+            widths.append(kept.sum(axis=1))
+            families.append(np.full(len(places), family))
+        return cls(
+            name,
+            size,
+            _starts(np.concatenate(widths)),
+            np.concatenate(cells),
+            np.concatenate(changes),
+            np.concatenate(families),
+            connected,
+        )
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lines(self) -> IntArray:
+        """The move of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @property
+    def array(self) -> IntArray:
+        """The listed moves as the rows of an array (moves, cells)."""
+        if self.sampler is not None:
+            raise InvalidInput(
+                f"the {self.name} are too many to list and are drawn one by one; ask for `sampler`"
+            )
+        dense = np.zeros((len(self), self.size), dtype=np.int64)
+        np.add.at(dense, (self.lines, self.cells), self.changes)
+        return dense
+
+    def only(self, kept: IntArray) -> Moves:
+        """Some of the listed moves."""
+        entries = kept[self.lines]
+        return replace(
+            self,
+            starts=_starts(np.diff(self.starts)[kept]),
+            cells=self.cells[entries],
+            changes=self.changes[entries],
+            families=self.families[kept],
+        )
+
+    def across(self, lists: Iterable[frozenset[int]]) -> Moves:
+        """These moves and multiples of them that can pass the gaps of some lists of values."""
+        gaps: set[int] = set()
+        for values in lists:
+            gaps |= set(np.diff(sorted(values)).tolist())
+        chosen = sorted(gap for gap in gaps if 1 < gap < SAFE >> 32)[:MOST_GAPS]
+        times = np.array([1, *chosen], dtype=np.int64)
+        if len(times) == 1 or np.abs(self.changes).max(initial=0) >= 2**31:
+            return self
+        return replace(
+            self,
+            starts=_starts(np.tile(np.diff(self.starts), len(times))),
+            cells=np.tile(self.cells, len(times)),
+            changes=np.outer(times, self.changes).ravel(),
+            families=np.tile(self.families, len(times)),
+        )
+
+    def __repr__(self) -> str:
+        many = "drawn when needed" if self.sampler else f"{len(self)} listed"
+        return f"<{self.name}: {many}, {self.connected.kind.value} to connect>"
+
+
+def families_of(array: IntArray, summed: IntArray | None) -> IntArray:
+    """The family of each row of an array of moves.
+
+    `summed` gives the cell of the summed table behind each cell; without it nothing is summed,
+    and every move counts as one that keeps the (trivial) summed table.
+    """
+    if summed is None:
+        return np.full(len(array), KEEPS)
+    margin = np.zeros((len(array), int(summed.max()) + 1), dtype=array.dtype)
+    np.add.at(margin.T, summed, array.T)
+    return np.where((margin != 0).any(axis=1), VARIES, KEEPS)
+
+
+def distinct(array: IntArray) -> IntArray:
+    """Rows of an array, those that differ in sign alone only once, rows of zeros left out."""
+    array = array[(array != 0).any(axis=1)]
+    if not len(array):
+        return array
+    first = np.argmax(array != 0, axis=1)
+    signs = np.where(array[np.arange(len(array)), first] < 0, -1, 1)
+    found: dict[tuple[int, ...], None] = {tuple(row): None for row in (array * signs[:, None])}
+    return np.array(list(found), dtype=array.dtype).reshape(-1, array.shape[1])
+
+
+def _starts(widths: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)

@@ -1,0 +1,178 @@
+"""How many tables fit a release, and which."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cellbounds.data.table import Table
+from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
+from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
+from cellbounds.inference.protocol import Refusal
+from cellbounds.model.effort import Effort
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.statements import Release
+
+if TYPE_CHECKING:
+    from cellbounds.inference.importance import Estimate
+
+__all__ = ["TooManyTables", "count_tables", "estimate_tables", "tables"]
+
+ESTIMATE_SECONDS = 10.0
+"""How long the estimate may take that goes with a refusal to count."""
+
+LISTING_EFFORT = 50_000_000
+"""Steps that may be spent before the first table is listed."""
+
+
+class TooManyTables(TooMuchWork):
+    """Counting exactly would take too long; `estimate` says about how many there are."""
+
+    def __init__(self, message: str, estimate: Estimate) -> None:
+        super().__init__(message)
+        self.estimate = estimate
+
+    def __reduce__(self) -> tuple[type[TooManyTables], tuple[str, Estimate]]:
+        return type(self), (str(self), self.estimate)
+
+
+def count_tables(release: Release, *, effort: float | None = None) -> int:
+    """The number of tables that fit a release, exactly.
+
+    Parameters
+    ----------
+    release
+        What was said. Something must limit the tables: N, or margins.
+    effort
+        Steps that the work may take (2e9 by default, some seconds to a minute).
+
+    Raises
+    ------
+    TooManyTables
+        If it would take more; with an estimate by sequential importance sampling and its error.
+    UnsupportedRelease
+        If nothing limits the tables.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> table = cb.example_table("delinquent")
+    >>> cb.count_tables(cb.publish(table, "[education|county]@2", rounding="consistent"))
+    403
+    >>> cb.count_tables(cb.publish(cb.example_table("census3"), "[gender,race]", "[race,income]"))
+    16788429
+    """
+    limit = checked_effort(effort)
+    try:
+        found = exact_fibre(release, limit)
+        if isinstance(found, Refusal):
+            raise refused(found)
+        return found.count()
+    except InconsistentRelease:
+        return 0
+    except TooMuchWork as problem:
+        raise _with_estimate(release, problem) from None
+
+
+def _with_estimate(release: Release, problem: TooMuchWork) -> TooManyTables:
+    from cellbounds.inference.importance import estimate_count
+
+    deadline = time.monotonic() + ESTIMATE_SECONDS
+    estimate = estimate_count(release, rng=np.random.default_rng(0), deadline=deadline)
+    return TooManyTables(f"{problem}; an estimate instead: {estimate}", estimate)
+
+
+def estimate_tables(
+    release: Release,
+    *,
+    draws: int = 1000,
+    rng: int | np.random.Generator = 0,
+    seconds: float | None = None,
+    executor: Executor | None = None,
+) -> Estimate:
+    """The number of tables that fit a release, by sequential importance sampling.
+
+    Parameters
+    ----------
+    release
+        What was said. Every cell must have an upper limit.
+    draws, rng
+        How many tables are drawn, and a seed or generator.
+    seconds
+        A budget; what was drawn by then is kept.
+    executor
+        Workers to share the draws with; the answer is the same with any number of them.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> table = cb.example_table("census3")
+    >>> release = cb.publish(table, "[gender,race]", "[gender,income]", "[race,income]")
+    >>> estimate = cb.estimate_tables(release, draws=2000)
+    >>> abs(estimate.value - 441) < 5 * estimate.relative_error * 441
+    True
+    """
+    from cellbounds.inference.importance import estimate_count
+
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
+        raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")
+    return estimate_count(
+        release,
+        draws=draws,
+        rng=checked_generator(rng),
+        deadline=Effort.of(seconds).deadline,
+        executor=executor,
+    )
+
+
+def tables(release: Release, limit: int | None = None) -> Iterator[Table]:
+    """Every table that fits a release, one after another, in a fixed order.
+
+    The order is that of the cells in which the method works, each from its smallest count on: the
+    same on every run. Tables are made when asked for, so the first ones come at once however many
+    there are.
+
+    Parameters
+    ----------
+    release
+        What was said.
+    limit
+        At most so many.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> for table in cb.tables(release, limit=2):
+    ...     print(table.counts.tolist())
+    [[3, 2], [9, 36]]
+    [[6, 4], [8, 32]]
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise InvalidInput(f"limit={limit!r}; give a whole number, 0 or more, or None")
+    listed = _listed(release)
+    return (
+        Table(release.domain, counts.reshape(release.domain.shape))
+        for counts in itertools.islice(listed, limit)
+    )
+
+
+def _listed(release: Release) -> Iterator[IntArray]:
+    try:
+        found = exact_fibre(release, LISTING_EFFORT)
+    except InconsistentRelease:
+        return iter(())
+    except TooMuchWork:
+        found = Refusal("too many tables to sum over", LISTING_EFFORT)
+    if not isinstance(found, Refusal):
+        return found.listed()
+    if found.steps is None:
+        raise refused(found)
+    from cellbounds.inference.solver_enumeration import searched_tables
+
+    return searched_tables(release)

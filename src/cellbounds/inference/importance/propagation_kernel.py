@@ -1,0 +1,212 @@
+"""What the rows of a system leave for each variable, given those placed: propagation, compiled.
+
+Exact, in 64-bit integers. Compiled code is kept on disk by file: after a change here, `drawing.py`,
+which calls it, has to be compiled anew, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cellbounds.inference.importance.plan import Frame
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.compilation import compiled
+
+__all__ = [
+    "Bounds",
+    "Queue",
+    "copied",
+    "copy_bounds",
+    "empty_queue",
+    "holds",
+    "place",
+    "probe",
+    "propagate_root",
+]
+
+ROW_VISITS = 40
+"""Visits to each row in one propagation, on average, before it ends; what it found holds."""
+
+
+class Bounds(NamedTuple):
+    """Bounds of all variables, and the least and most that each row can be within them."""
+
+    lower: IntArray
+    upper: IntArray
+    least: IntArray
+    most: IntArray
+
+
+class Queue(NamedTuple):
+    """Rows to visit: a ring, and whether each row is in it; `state` is its first and its length."""
+
+    ring: IntArray
+    waiting: Any
+    state: IntArray
+
+
+@compiled
+def _call(queue: Queue, row: Any) -> None:
+    if not queue.waiting[row]:
+        queue.waiting[row] = True
+        queue.ring[(queue.state[0] + queue.state[1]) % len(queue.ring)] = row
+        queue.state[1] += 1
+
+
+@compiled
+def _narrow(frame: Frame, now: Bounds, queue: Queue, variable: Any, low: Any, high: Any) -> Any:
+    """Give a variable new bounds (listed values are respected); False if none are left."""
+    first, last = frame.lists[variable], frame.lists[variable + 1]
+    if last > first:
+        values = frame.values[first:last]
+        a = np.searchsorted(values, low)
+        b = np.searchsorted(values, high, side="right")
+        if a >= b:
+            return False
+        low, high = values[a], values[b - 1]
+    if low > high:
+        return False
+    up, down = low - now.lower[variable], high - now.upper[variable]
+    if up == 0 and down == 0:
+        return True
+    now.lower[variable], now.upper[variable] = low, high
+    for k in range(frame.row_starts[variable], frame.row_starts[variable + 1]):
+        row, factor = frame.rows[k], frame.row_factors[k]
+        if factor > 0:
+            now.least[row] += factor * up
+            now.most[row] += factor * down
+        else:
+            now.least[row] += factor * down
+            now.most[row] += factor * up
+        _call(queue, row)
+    return True
+
+
+@compiled
+def _visit(frame: Frame, now: Bounds, queue: Queue, row: Any) -> Any:
+    """What one row leaves for each of its variables."""
+    top, bottom = frame.upper[row], frame.lower[row]
+    if (top != NO_UPPER and now.least[row] > top) or (
+        bottom != NO_LOWER and now.most[row] < bottom
+    ):
+        return False
+    for k in range(frame.starts[row], frame.starts[row + 1]):
+        variable, factor = frame.variables[k], frame.factors[k]
+        low, high = now.lower[variable], now.upper[variable]
+        if low == high:
+            continue
+        small, large = (low, high) if factor > 0 else (high, low)
+        new_low, new_high = low, high
+        if top != NO_UPPER:
+            room = top - (now.least[row] - factor * small)
+            if factor > 0:
+                new_high = min(new_high, room // factor)
+            else:
+                new_low = max(new_low, -(room // -factor))
+        if bottom != NO_LOWER:
+            room = bottom - (now.most[row] - factor * large)
+            if factor > 0:
+                new_low = max(new_low, -(-room // factor))
+            else:
+                new_high = min(new_high, -room // -factor)
+        if (new_low != low or new_high != high) and not _narrow(
+            frame, now, queue, variable, new_low, new_high
+        ):
+            return False
+    return True
+
+
+@compiled
+def _settle(frame: Frame, now: Bounds, queue: Queue) -> Any:
+    """Visit rows until nothing moves; False if some variable is left without any value."""
+    visits = ROW_VISITS * (len(frame.lower) + 10)
+    possible = True
+    while queue.state[1] > 0:
+        row = queue.ring[queue.state[0]]
+        queue.state[0] = (queue.state[0] + 1) % len(queue.ring)
+        queue.state[1] -= 1
+        queue.waiting[row] = False
+        visits -= 1
+        if possible and visits > 0:
+            possible = _visit(frame, now, queue, row)
+    return possible
+
+
+@compiled
+def place(frame: Frame, now: Bounds, queue: Queue, variable: Any, value: Any) -> Any:
+    """Give a variable its value, and narrow all others; False if that leaves no table."""
+    return _narrow(frame, now, queue, variable, value, value) and _settle(frame, now, queue)
+
+
+@compiled
+def holds(frame: Frame, now: Bounds) -> Any:
+    """Whether a table with every variable placed keeps every row."""
+    for row in range(len(frame.lower)):
+        if frame.upper[row] != NO_UPPER and now.most[row] > frame.upper[row]:
+            return False
+        if frame.lower[row] != NO_LOWER and now.least[row] < frame.lower[row]:
+            return False
+    return True
+
+
+@compiled
+def empty_queue(frame: Frame) -> Any:
+    """A queue for the rows of a frame."""
+    rows = len(frame.lower)
+    return Queue(
+        np.zeros(rows + 1, dtype=np.int64), np.zeros(rows, dtype=np.bool_),
+        np.zeros(2, dtype=np.int64),
+    )  # fmt: skip
+
+
+@compiled
+def propagate_root(frame: Frame, lower: IntArray, upper: IntArray) -> Any:
+    """Bounds before anything is placed; whether any table may exist."""
+    rows = len(frame.lower)
+    now = Bounds(
+        lower.copy(), upper.copy(), np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    )
+    queue = empty_queue(frame)
+    for row in range(rows):
+        for k in range(frame.starts[row], frame.starts[row + 1]):
+            variable, factor = frame.variables[k], frame.factors[k]
+            low, high = factor * lower[variable], factor * upper[variable]
+            now.least[row] += min(low, high)
+            now.most[row] += max(low, high)
+        _call(queue, row)
+    possible = True
+    for variable in range(len(lower)):
+        possible = possible and _narrow(
+            frame, now, queue, variable, now.lower[variable], now.upper[variable]
+        )
+    return now, possible and _settle(frame, now, queue)
+
+
+@compiled
+def copy_bounds(source: Bounds, target: Bounds) -> None:
+    """Copy bounds into others."""
+    target.lower[:] = source.lower
+    target.upper[:] = source.upper
+    target.least[:] = source.least
+    target.most[:] = source.most
+
+
+@compiled
+def copied(source: Bounds) -> Any:
+    """A copy of bounds."""
+    return Bounds(source.lower.copy(), source.upper.copy(), source.least.copy(), source.most.copy())
+
+
+@compiled
+def probe(frame: Frame, root: Bounds, variable: Any) -> Any:
+    """Which values of a variable propagation does not refute, from its lower bound on."""
+    low, high = root.lower[variable], root.upper[variable]
+    possible = np.zeros(high - low + 1, dtype=np.bool_)
+    trial, queue = copied(root), empty_queue(frame)
+    for value in range(low, high + 1):
+        copy_bounds(root, trial)
+        possible[value - low] = place(frame, trial, queue, variable, value)
+    return possible

@@ -1,0 +1,226 @@
+"""Placing the variables of a table one after another, compiled.
+
+Before a variable is placed its bounds are what the rows leave, given all that was placed before.
+Its value is chosen among them, near what the centre of the remaining tables makes of it; the
+product of the probabilities of all choices is the probability of the table.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cellbounds.inference.importance.centre import Centre
+from cellbounds.inference.importance.centre_kernel import expected, made_room
+from cellbounds.inference.importance.plan import Frame
+from cellbounds.inference.importance.propagation_kernel import (
+    Bounds,
+    Queue,
+    copied,
+    copy_bounds,
+    empty_queue,
+    holds,
+    place,
+)
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.compilation import compiled, random_unit
+from cellbounds.runtime.scaled_floats import FloatArray
+
+__all__ = ["NORMAL", "UNIFORM", "URN", "Law", "draw_tables"]
+
+UNIFORM, NORMAL, URN = 0, 1, 2
+
+CANDIDATES = 512
+"""Values that are weighed one by one; wider ranges are cut into so many pieces."""
+
+DEFENCE = 0.02
+"""Part of every choice that is uniform over all values: no table is all but impossible."""
+
+LEAST_URN = 2.0
+"""The urn of a uniform law; smaller ones prefer both ends, as counts of small shapes do."""
+
+
+class Law(NamedTuple):
+    """The law of a choice, and by how much its variance is more than expected.
+
+    A Polya urn has mean, variance and range as expected, a normal law is cut at the range.
+    """
+
+    kind: int
+    wider: float
+
+
+@compiled
+def _seeded(seed: Any, number: Any) -> Any:
+    """The state from which one draw starts (splitmix64), never zero."""
+    x = np.uint64(seed) + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return x | np.uint64(1)
+
+
+@compiled
+def _offered(frame: Frame, now: Bounds, variable: Any, begins: IntArray) -> Any:
+    """Cut the values of a variable into pieces; returns how many, `begins` their first values.
+
+    The last entry of `begins` is where the last piece ends. Listed values are pieces themselves.
+    """
+    low, high = now.lower[variable], now.upper[variable]
+    first, last = frame.lists[variable], frame.lists[variable + 1]
+    if last > first:
+        values = frame.values[first:last]
+        a = np.searchsorted(values, low)
+        b = np.searchsorted(values, high, side="right")
+        begins[: b - a] = values[a:b]
+        return b - a
+    width = high - low + 1
+    pieces = min(width, CANDIDATES)
+    for k in range(pieces + 1):
+        begins[k] = low + width // pieces * k + width % pieces * k // pieces
+    return pieces
+
+
+@compiled
+def _weighed(
+    law: Law, mean: float, spread: float, shape: float, low: Any, high: Any,
+    pieces: Any, begins: IntArray, listed: Any, chances: FloatArray,
+) -> None:  # fmt: skip
+    """The probability of each piece."""
+    width = high - low
+    edge = 0.25 / (width + 1)
+    share = min(max((mean - low) / width, edge), 1 - edge)
+    spread *= law.wider
+    kind = law.kind
+    if not (np.isfinite(mean) and spread > 0):
+        kind = UNIFORM
+    # The variance of a Polya urn is that of a binomial count times (urn + width) / (urn + 1).
+    ratio = spread / (width * share * (1 - share))
+    least = LEAST_URN * min(shape, 1.0)
+    urn = least
+    if kind == URN:
+        if ratio > 1.02:
+            urn = max((width - ratio) / (ratio - 1), least)
+        else:
+            kind = NORMAL
+    a, b = urn * share, urn * (1 - share)
+    best = -np.inf
+    for k in range(pieces):
+        size = 1 if listed else begins[k + 1] - begins[k]
+        middle = begins[k] - low + 0.5 * (size - 1)
+        logarithm = math.log(size)
+        if kind == URN:
+            logarithm += math.lgamma(middle + a) - math.lgamma(middle + 1)
+            logarithm += math.lgamma(width - middle + b) - math.lgamma(width - middle + 1)
+        elif kind == NORMAL:
+            logarithm -= (middle + low - mean) ** 2 / (2 * spread)
+        chances[k] = logarithm
+        best = max(best, logarithm)
+    total = 0.0
+    for k in range(pieces):
+        chances[k] = math.exp(chances[k] - best)
+        total += chances[k]
+    for k in range(pieces):
+        size = 1 if listed else begins[k + 1] - begins[k]
+        part = 1.0 / pieces if listed else size / (width + 1)
+        chances[k] = (1 - DEFENCE) * chances[k] / total + DEFENCE * part
+
+
+@compiled
+def _tested(
+    frame: Frame, now: Bounds, trial: Bounds, queue: Queue, variable: Any,
+    pieces: Any, begins: IntArray, chances: FloatArray,
+) -> None:  # fmt: skip
+    """Leave out values that propagation refutes at once."""
+    total = 0.0
+    for one in range(pieces):
+        copy_bounds(now, trial)
+        if not place(frame, trial, queue, variable, begins[one]):
+            chances[one] = 0.0
+        total += chances[one]
+    for one in range(pieces):
+        chances[one] = chances[one] / total if total > 0 else 0.0
+
+
+@compiled
+def _choose(
+    pieces: Any, begins: IntArray, listed: Any, chances: FloatArray, state: IntArray
+) -> Any:
+    """A value and its probability."""
+    at = random_unit(state)
+    piece = 0
+    while piece < pieces - 1 and at >= chances[piece]:
+        at -= chances[piece]
+        piece += 1
+    while piece > 0 and chances[piece] == 0.0:  # only if rounding left nothing for the last ones
+        piece -= 1
+    if listed or begins[piece + 1] - begins[piece] == 1:
+        return begins[piece], chances[piece]
+    size = begins[piece + 1] - begins[piece]
+    inside = min(np.int64(random_unit(state) * size), size - 1)
+    return begins[piece] + inside, chances[piece] / size
+
+
+@compiled
+def _chance_of(value: Any, pieces: Any, begins: IntArray, listed: Any, chances: FloatArray) -> Any:
+    """The probability with which a value would be chosen."""
+    if listed:
+        piece = np.searchsorted(begins[:pieces], value)
+        return chances[piece] if piece < pieces and begins[piece] == value else 0.0
+    piece = np.searchsorted(begins[: pieces + 1], value, side="right") - 1
+    if piece < 0 or piece >= pieces:
+        return 0.0
+    return chances[piece] / (begins[piece + 1] - begins[piece])
+
+
+@compiled
+def draw_tables(
+    frame: Frame, order: IntArray, centre: Centre, law: Law, careful: Any, root: Bounds,
+    seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
+) -> None:  # fmt: skip
+    """Fill `tables` with draws number `first` on, and `logs` with their log probabilities.
+
+    A dead end has minus infinity. `careful` leaves out values that propagation refutes at once.
+    With `given` the tables are not drawn but followed: how likely each would have been.
+    """
+    now, trial, queue, room = copied(root), copied(root), empty_queue(frame), made_room(centre)
+    longest = CANDIDATES + 1
+    for variable in range(len(root.lower)):
+        longest = max(longest, frame.lists[variable + 1] - frame.lists[variable] + 1)
+    begins, chances = np.zeros(longest, dtype=np.int64), np.zeros(longest)
+    state = np.zeros(1, dtype=np.uint64)
+    for number in range(len(tables)):
+        copy_bounds(root, now)
+        room.means[:] = centre.means
+        state[0] = _seeded(seed, first + number)
+        random_unit(state)
+        log = 0.0
+        for variable in order:
+            low, high = now.lower[variable], now.upper[variable]
+            if low == high:
+                continue
+            mean, spread, shape = 0.0, 0.0, 1.0
+            if centre.used and law.kind != UNIFORM:
+                mean, spread = expected(centre, now, room, variable)
+                shape = centre.shape[centre.members[centre.member_starts[variable]]]
+            listed = frame.lists[variable + 1] > frame.lists[variable]
+            pieces = _offered(frame, now, variable, begins)
+            _weighed(law, mean, spread, shape, low, high, pieces, begins, listed, chances)
+            if careful and (listed or pieces == high - low + 1):
+                _tested(frame, now, trial, queue, variable, pieces, begins, chances)
+            if given:
+                value = tables[number, variable]
+                chance = _chance_of(value, pieces, begins, listed, chances)
+            else:
+                value, chance = _choose(pieces, begins, listed, chances, state)
+            if chance == 0.0 or not place(frame, now, queue, variable, value):
+                log = -np.inf
+                break
+            log += math.log(chance)
+        if log > -np.inf:
+            if not holds(frame, now) or (given and (now.lower != tables[number]).any()):
+                log = -np.inf
+            tables[number] = now.lower
+        logs[number] = log

@@ -1,0 +1,343 @@
+"""The posterior of the cells, and tables drawn from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellbounds.data.table import Table
+from cellbounds.errors import InvalidInput
+from cellbounds.inference.chooser import (
+    Chosen,
+    checked_effort,
+    checked_generator,
+    exact_sums,
+    refused,
+)
+from cellbounds.model.effort import Effort
+from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
+from cellbounds.results.draws import Draws
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.montecarlo import MonteCarlo
+from cellbounds.results.posterior import Posterior
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.statements import Margin, Release
+
+if TYPE_CHECKING:
+    from cellbounds.inference.chains import Moves
+
+__all__ = ["METHODS", "posterior", "sample"]
+
+METHODS = ("auto", "exact", "chain", "importance")
+
+MOST_DRAWS = 10_000
+"""Draws for an estimated posterior."""
+
+
+def posterior(
+    release: Release,
+    prior: Belief | str = "uniform",
+    *,
+    effort: float | None = None,
+    draws: int = MOST_DRAWS,
+    rng: int | np.random.Generator = 0,
+    seconds: float | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Posterior:
+    """How likely each count of each cell is, given a release and a prior over tables.
+
+    Every consistent table is summed over where its structure allows: in double precision without
+    cancellation, with a proven bound of the error. Otherwise tables are drawn by a Markov chain,
+    and the answer says so, with Monte Carlo errors, effective sample sizes and R-hat.
+
+    Parameters
+    ----------
+    release
+        What was said. N must be limited.
+    prior
+        ``"uniform"`` over tables, ``"multinomial"`` or ``"hypergeometric"`` (equal cell
+        probabilities), or :class:`Multinomial`, :class:`Poisson`, :class:`GammaPoisson`.
+    effort
+        Steps that exact work may take (2e9 by default).
+    draws, rng, seconds
+        For estimates: how many tables, a seed (0 by default, so that the answer does not depend
+        on the run) or generator, and a budget.
+    executor
+        Workers to share Markov chains with; the answer is the same with any number of them.
+    progress
+        Called with the steps done and the steps in all.
+
+    Raises
+    ------
+    InconsistentRelease
+        If no table fits.
+    InvalidInput
+        If the prior gives no weight to any table that fits.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> table = cb.example_table("analgesic").margin("treatment", "response")
+    >>> release = cb.publish(table, "[treatment]", "[response]")
+    >>> print(cb.posterior(release, prior=cb.GammaPoisson(193, "1/4")))
+    posterior given [treatment], [response], N=193; prior: Poisson with Gamma means
+    treatment  response   mean     sd  median  mode  q025  q975  at_most_3
+    1          poor      27.63  3.437      28    28    21    34  1.401e-14
+    1          good      69.37  3.437      69    69    63    76          0
+    2          poor      27.37  3.437      27    27    21    34  2.428e-14
+    2          good      68.63  3.437      69    69    62    75          0
+    diagrams of independent parts: exact, relative error at most 3e-14
+    """
+    begun = time.perf_counter()
+    belief = belief_of(prior)
+    weights = _weights(release, belief)
+    found = exact_sums(release, weights, checked_effort(effort))
+    if isinstance(found, Chosen):
+        took = time.perf_counter() - begun
+        sums = found.sums
+        return Posterior(
+            release,
+            release.domain.names,
+            found.name,
+            Evidence.EXACT,
+            took,
+            None,
+            belief,
+            sums.error,
+            None,
+            sums.distribution,
+            found.mode,
+        )
+    if found.steps is None:
+        raise refused(found)
+    drawn = sample(
+        release,
+        draws,
+        prior=belief,
+        method="chain",
+        rng=rng,
+        seconds=seconds,
+        executor=executor,
+        progress=progress,
+    )
+    return Posterior(
+        release,
+        release.domain.names,
+        drawn.method,
+        Evidence.ESTIMATED,
+        time.perf_counter() - begun,
+        None,
+        belief,
+        None,
+        drawn.monte_carlo,
+        drawn.cell,
+        partial(_best_drawn, drawn, weights),
+        (f"not exact: {found.reason}", f"connected: {drawn.connected}", *drawn.notes),
+    )
+
+
+def _best_drawn(drawn: Draws, weights: Weights) -> IntArray:
+    flat = drawn.counts.reshape(len(drawn), -1)
+    return np.asarray(flat[int(np.argmax(weights.logs(flat)))])
+
+
+def _weights(release: Release, belief: Belief) -> Weights:
+    weights = belief.weights(release.domain)
+    if weights.needs_total and not _total_known(release):
+        raise InvalidInput(
+            f"the prior is {belief.name}, which needs N; give Total(N), or prior=cb.Poisson(means)"
+        )
+    return weights
+
+
+def _total_known(release: Release) -> bool:
+    """Whether N follows: it is said, or an exact margin adds up to it."""
+    domain = release.domain
+    return release.total.exact is not None or any(
+        isinstance(one, Margin) and one.exact and not any(map(domain.grouping, one.variables))
+        for one in release.statements
+    )
+
+
+def sample(
+    release: Release,
+    size: int,
+    *,
+    prior: Belief | str = "uniform",
+    method: str = "auto",
+    rng: int | np.random.Generator = 0,
+    effort: float | None = None,
+    seconds: float | None = None,
+    start: Table | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    chains: int | None = None,
+    moves: str | Moves | None = None,
+    proposal: str | None = None,
+    burn_in: int | None = None,
+    thin: int | None = None,
+    latent: bool | None = None,
+) -> Draws:
+    """Draw whole tables from the posterior over the consistent ones.
+
+    Parameters
+    ----------
+    release
+        What was said.
+    size
+        How many tables.
+    prior, effort
+        As for :func:`posterior`.
+    method
+        ``"auto"``: exact where the structure allows, else a Markov chain. ``"exact"``:
+        independent draws without any Monte Carlo method, or an error. ``"chain"``: Metropolis.
+        ``"importance"``: sequential importance sampling, draws with `weights`.
+    rng
+        A seed (0 by default, so that a call does not depend on the run) or a numpy generator.
+    seconds
+        A budget for chains and importance sampling; what was drawn by then is kept.
+    start
+        A consistent table to start chains from, such as the owner's.
+    executor
+        Workers to share chains and importance sampling with; what is drawn is the same with any
+        number of them.
+    progress
+        Called with the draws made and the draws in all.
+    chains
+        Markov chains: how many at once (4 unless given).
+    moves
+        What they move by: ``"basic"``, ``"conditional"`` (document 002's two families),
+        ``"lattice"`` or ``"4ti2"``; by default the best that is known for the release.
+    proposal
+        ``"ordinary"``, or ``"two-step"`` as document 002 has it.
+    burn_in, thin
+        Steps before the first table counts, and from one table to the next.
+    latent
+        Draw the Poisson means along, as document 002 does (see `Draws.rates`).
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> draws = cb.sample(release, 3, rng=7)
+    >>> draws.method, draws.independent, [cb.violations(release, table) for table in draws]
+    ('generating functions of the rows of one conditional', True, [[], [], []])
+    """
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise InvalidInput(f"size={size!r}; give the number of tables to draw, 1 or more")
+    if method not in METHODS:
+        raise InvalidInput(f"method {method!r}; choose one of {', '.join(METHODS)}")
+    options = {
+        "chains": chains,
+        "moves": moves,
+        "proposal": proposal,
+        "burn_in": burn_in,
+        "thin": thin,
+        "latent": latent,
+    }
+    chain: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if chain and method in ("exact", "importance"):
+        raise InvalidInput(f"{', '.join(chain)}: options of Markov chains; give method='chain'")
+    generator = checked_generator(rng)
+    belief = belief_of(prior)
+    weights = _weights(release, belief)
+    begun = time.perf_counter()
+    limits = Effort.of(seconds, executor, None, progress)
+    if method in ("auto", "exact") and not chain:
+        found = exact_sums(release, weights, checked_effort(effort))
+        if isinstance(found, Chosen):
+            return _exact(release, belief, found, int(size), generator, begun)
+        if method == "exact" or found.steps is None:
+            raise refused(found)
+    if method == "importance":
+        return _importance(release, belief, weights, int(size), generator, limits, begun)
+    from cellbounds.inference.chains.sampling import chain_draws
+
+    if latent and not isinstance(belief, GammaPoisson):
+        raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
+    return chain_draws(
+        release,
+        belief,
+        weights,
+        int(size),
+        generator,
+        begun,
+        start=start,
+        progress=progress,
+        deadline=limits.deadline,
+        executor=limits.executor,
+        **chain,
+    )
+
+
+def _exact(
+    release: Release,
+    belief: Belief,
+    found: Chosen,
+    size: int,
+    rng: np.random.Generator,
+    begun: float,
+) -> Draws:
+    counts = found.sums.draw(size, rng).reshape(size, *release.domain.shape)
+    spread = counts.std(axis=0, ddof=1) if size > 1 else np.full(release.domain.shape, np.nan)
+    effective = np.full(release.domain.shape, float(size))
+    return Draws(
+        release,
+        release.domain.names,
+        found.name,
+        Evidence.EXACT,
+        time.perf_counter() - begun,
+        None,
+        counts,
+        belief,
+        independent=True,
+        weights=None,
+        monte_carlo=MonteCarlo(spread / np.sqrt(size), effective),
+    )
+
+
+def _importance(
+    release: Release,
+    belief: Belief,
+    weights: Weights,
+    size: int,
+    rng: np.random.Generator,
+    limits: Effort,
+    begun: float,
+) -> Draws:
+    from cellbounds.inference.importance import importance_draws
+
+    drawn = importance_draws(
+        release,
+        weights,
+        draws=size,
+        rng=rng,
+        progress=limits.progress,
+        deadline=limits.deadline,
+        executor=limits.executor,
+    )
+    shape = release.domain.shape
+    shares = drawn.shares
+    means = shares @ drawn.counts
+    error = np.sqrt(shares**2 @ (drawn.counts - means) ** 2)
+    return Draws(
+        release,
+        release.domain.names,
+        "sequential importance sampling",
+        Evidence.ESTIMATED,
+        time.perf_counter() - begun,
+        None,
+        drawn.counts.reshape(-1, *shape),
+        belief,
+        independent=True,
+        weights=shares,
+        monte_carlo=MonteCarlo(error.reshape(shape), np.full(shape, drawn.effective_size)),
+        stopped_early=drawn.stopped_early,
+        notes=(drawn.estimate.note,) if drawn.estimate.note else (),
+    )

@@ -1,0 +1,93 @@
+"""What every way of summing over the consistent tables looks like to the chooser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from cellbounds.model.priors import Weights
+from cellbounds.results.distribution import Distribution
+from cellbounds.runtime.arrays import SAFE, IntArray
+
+__all__ = ["DEFAULT_EFFORT", "MOST_RECORDS", "Fibre", "Refusal", "Weighed", "too_many_records"]
+
+DEFAULT_EFFORT = 2_000_000_000
+"""Elementary steps (one product or sum of weights) that an exact answer may cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a method does not sum over a fibre: its reason, and the steps it would take if known."""
+
+    reason: str
+    steps: float | None = None
+
+
+MOST_RECORDS = SAFE // 4
+"""Tables of more records than this are not summed over."""
+
+
+def too_many_records(most: int) -> Refusal:
+    """The refusal of a total that 64-bit sums have no room for."""
+    return Refusal(f"N may be {most}; sums over tables go up to {MOST_RECORDS}")
+
+
+class Weighed(Protocol):
+    """Sums of the weights of all tables of a fibre.
+
+    Attributes
+    ----------
+    error
+        No probability is further from the truth than this part of itself (0: exact).
+    log_mass
+        The natural logarithm of the sum over all tables.
+    """
+
+    error: float
+    log_mass: float
+
+    def distribution(self, cell: int) -> Distribution:
+        """The distribution of the count of one cell (numbered as in the domain, flat)."""
+        ...
+
+    def mode(self) -> IntArray:
+        """A table of largest weight (flat); the first in the fibre's order if there are several."""
+        ...
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent tables, drawn with probabilities in the ratio of their weights.
+
+        Shape (size, cells), int64.
+        """
+        ...
+
+
+class Fibre(Protocol):
+    """The consistent tables of a release, which a method can sum over exactly."""
+
+    name: str
+
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    def listed(self) -> Iterator[IntArray]:
+        """All of them (flat, int64), lazily and in a fixed order."""
+        ...
+
+    def weighed(self, weights: Weights) -> Weighed:
+        """Sum their weights.
+
+        Raises
+        ------
+        InconsistentRelease
+            If there is no table at all.
+        InvalidInput
+            If no table has any weight.
+        TooMuchWork
+            If the sums would take more steps than the effort that the fibre was made with.
+        """
+        ...

@@ -1,0 +1,175 @@
+"""Choices by weight, compiled: the largest product, and draws in the ratio of products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellbounds.inference.rows.sum_kernel import DEEPEST, EMPTY, POWERS, normal, tails
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.scaled_floats import FloatArray
+
+__all__ = ["TIE", "best_pairs", "best_vector", "draw_pairs", "draw_vectors", "first_best"]
+
+TIE = 1e-12
+"""Weights that are as close as this part of themselves count as equal."""
+
+
+@compiled
+def best_pairs(
+    offsets: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    tm: FloatArray,
+    te: IntArray,
+) -> tuple[FloatArray, IntArray]:
+    """For each r the largest product of a weight at some offset o and t at r - o."""
+    found, exponents = np.zeros(len(tm)), np.full(len(tm), EMPTY)
+    for r in range(len(tm)):
+        for k in range(len(offsets)):
+            if offsets[k] > r:
+                break
+            at = r - offsets[k]
+            exponent = e[k] + te[at]
+            if exponent < exponents[r] - 1 or m[k] == 0.0 or tm[at] == 0.0:
+                continue
+            mantissa, exponent = normal(m[k] * tm[at], exponent)
+            if exponent > exponents[r] or (exponent == exponents[r] and mantissa > found[r]):
+                found[r], exponents[r] = mantissa, exponent
+    return found, exponents
+
+
+@compiled
+def first_best(
+    left: int, offsets: IntArray, m: FloatArray, e: IntArray, tm: FloatArray, te: IntArray
+) -> int:
+    """The first place k of largest ``w[k] * t[left - offsets[k]]``."""
+    found, place, chosen = 0.0, EMPTY, -1
+    for k in range(len(offsets)):
+        if offsets[k] > left:
+            break
+        at = left - offsets[k]
+        if m[k] == 0.0 or tm[at] == 0.0:
+            continue
+        mantissa, exponent = normal(m[k] * tm[at], e[k] + te[at])
+        rise = exponent - place
+        # Ahead by more than a tie: mantissas are at least 1/2, so two exponents settle it.
+        if rise > 1 or (rise >= -1 and mantissa * 2.0**rise > found * (1 + TIE)):
+            found, place, chosen = mantissa, exponent, k
+    return chosen
+
+
+@compiled
+def draw_pairs(
+    left: IntArray,
+    uniforms: FloatArray,
+    offsets: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    tm: FloatArray,
+    te: IntArray,
+) -> IntArray:
+    """For each draw a place k, in the ratio of ``w[k] * t[left - offsets[k]]``.
+
+    Draws come sorted by `left` and by their uniform numbers, so that equal states share the work.
+    """
+    chosen = np.zeros(len(left), dtype=np.int64)
+    begin = 0
+    while begin < len(left):
+        here = left[begin]
+        end = begin
+        while end < len(left) and left[end] == here:
+            end += 1
+        best, total = 4 * EMPTY, 0.0
+        for k in range(len(offsets)):
+            if offsets[k] > here:
+                break
+            if m[k] > 0.0 and tm[here - offsets[k]] > 0.0:
+                best = max(best, e[k] + te[here - offsets[k]])
+        for k in range(len(offsets)):
+            if offsets[k] > here:
+                break
+            at = here - offsets[k]
+            rise = max(e[k] + te[at] - best, -DEEPEST)
+            total += m[k] * tm[at] * POWERS[rise + DEEPEST]
+        run, draw, last = 0.0, begin, 0
+        for k in range(len(offsets)):
+            if offsets[k] > here or draw == end:
+                break
+            at = here - offsets[k]
+            rise = max(e[k] + te[at] - best, -DEEPEST)
+            term = m[k] * tm[at] * POWERS[rise + DEEPEST]
+            if term > 0.0:
+                run += term
+                last = k
+                while draw < end and uniforms[draw] * total < run:
+                    chosen[draw] = k
+                    draw += 1
+        while draw < end:
+            chosen[draw] = last
+            draw += 1
+        begin = end
+    return chosen
+
+
+@compiled
+def draw_vectors(
+    total: int,
+    lower: IntArray,
+    upper: IntArray,
+    starts: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    span: int,
+    uniforms: FloatArray,
+) -> IntArray:
+    """Row vectors of one row sum, in the ratio of their weights; one line for each draw."""
+    low, high, gm, ge = tails(total, lower, upper, starts, m, e, span, False)
+    columns = len(lower)
+    drawn = np.zeros(uniforms.shape, dtype=np.int64)
+    for draw in range(len(uniforms)):
+        before = 0
+        for j in range(columns):
+            at = before - low[j]
+            goal, scale = uniforms[draw, j] * gm[j, at], ge[j, at]
+            run, chosen = 0.0, max(lower[j], low[j + 1] - before)
+            for v in range(chosen, min(upper[j], high[j + 1] - before) + 1):
+                place = before + v - low[j + 1]
+                rise = max(e[starts[j] + v] + ge[j + 1, place] - scale, -DEEPEST)
+                term = m[starts[j] + v] * gm[j + 1, place] * POWERS[rise + DEEPEST]
+                if term > 0.0:
+                    run += term
+                    chosen = v
+                    if run > goal:
+                        break
+            drawn[draw, j] = chosen
+            before += chosen
+    return drawn
+
+
+@compiled
+def best_vector(
+    total: int,
+    lower: IntArray,
+    upper: IntArray,
+    starts: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    span: int,
+) -> IntArray:
+    """The first vector of one row sum among those of largest weight."""
+    low, high, gm, ge = tails(total, lower, upper, starts, m, e, span, True)
+    found = np.zeros(len(lower), dtype=np.int64)
+    before = 0
+    for j in range(len(lower)):
+        at = before - low[j]
+        found[j] = max(lower[j], low[j + 1] - before)
+        for v in range(found[j], min(upper[j], high[j + 1] - before) + 1):
+            place = before + v - low[j + 1]
+            rise = max(e[starts[j] + v] + ge[j + 1, place] - ge[j, at], -DEEPEST)
+            weight = m[starts[j] + v] * gm[j + 1, place] * POWERS[rise + DEEPEST]
+            if weight >= gm[j, at] * (1 - TIE):
+                found[j] = v
+                break
+        before += found[j]
+    return found

@@ -1,0 +1,104 @@
+"""Products of polynomials whose coefficients have any magnitude.
+
+Long and level ones by flint's real balls, which transform; short or steep ones by compiled sums
+that leave out what is too faint to matter, which balls cannot.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cellbounds.inference.rows.magnitudes import kernel_ready
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import Wide, wide_of
+
+__all__ = ["ROUNDINGS", "coefficient", "dense", "product", "product_steps"]
+
+ROUNDINGS = 32
+"""Units of error that a product adds at most."""
+
+STEEP = 1 << 10
+"""Binary orders of magnitude from which on products are summed term by term."""
+
+SHORT = 1 << 11
+"""Coefficients up to which products are summed term by term: balls are slow to make."""
+
+PRECISION = 80
+ACCURATE = 60
+"""Bits of every coefficient that must be right before it is rounded to a double."""
+
+TRANSFORM = 100
+"""Steps that one coefficient of a product counts for, for each doubling of its length."""
+
+
+def product_steps(size: int) -> float:
+    """What a product of two polynomials of a length may cost, roughly."""
+    return min(size**2 / 2, TRANSFORM * size * math.log2(size + 1))
+
+
+def dense(offsets: IntArray, numbers: Wide, size: int) -> Wide:
+    """All coefficients below `size` of a polynomial given by those that are not zero."""
+    from cellbounds.inference.rows.sum_kernel import EMPTY
+
+    inside = offsets < size
+    mantissa, exponent = np.zeros(size), np.full(size, EMPTY)
+    mantissa[offsets[inside]] = numbers.mantissa[inside]
+    exponent[offsets[inside]] = numbers.exponent[inside]
+    return Wide(mantissa, exponent)
+
+
+def product(left: Wide, right: Wide) -> Wide:
+    """The coefficients of a product, as many as the factors have."""
+    if len(left.mantissa) > SHORT and _steepness(left) + _steepness(right) < STEEP:
+        return _by_balls(left, right)
+    from cellbounds.inference.rows.product_kernel import multiply
+
+    return Wide(*multiply(*left, *right, np.arange(len(left.mantissa))))
+
+
+def coefficient(left: Wide, right: Wide, place: int) -> tuple[float, int]:
+    """One coefficient of a product: mantissa and exponent."""
+    from cellbounds.inference.rows.product_kernel import multiply
+
+    mantissa, exponent = multiply(*left, *right, np.array([place]))
+    return float(mantissa[0]), int(exponent[0])
+
+
+def _steepness(numbers: Wide) -> int:
+    """The binary orders of magnitude between the largest and the smallest coefficient."""
+    exponents = numbers.exponent[numbers.mantissa > 0]
+    return int(exponents.max() - exponents.min()) if len(exponents) else 0
+
+
+def _by_balls(left: Wide, right: Wide) -> Wide:
+    from flint import ctx
+
+    size = len(left.mantissa)
+    before, precision = ctx.prec, PRECISION
+    try:
+        while True:
+            ctx.prec = precision
+            found = (_polynomial(left) * _polynomial(right)).coeffs()[:size]
+            # A coefficient without terms is exactly zero, in every precision.
+            if all(one.rel_accuracy_bits() >= ACCURATE or one.is_zero() for one in found):
+                break
+            precision *= 2
+    finally:
+        ctx.prec = before
+    return dense(np.arange(len(found)), kernel_ready(wide_of(found)), size)
+
+
+def _polynomial(numbers: Wide) -> Any:
+    from flint import arb, arb_poly
+
+    whole = np.ldexp(numbers.mantissa, 53).astype(np.int64).tolist()
+    zero = arb(0)
+    return arb_poly(
+        [
+            arb((mantissa, exponent)) if mantissa else zero
+            for mantissa, exponent in zip(whole, (numbers.exponent - 53).tolist(), strict=True)
+        ]
+    )

@@ -1,0 +1,109 @@
+"""Draws from products of two sequences: by going through all of them, or by rejection.
+
+Both are exact. Going through them costs as many steps as there are places, shared by draws in the
+same state; rejection proposes a place by the first sequence alone and keeps it with the ratio of
+the second to a bound on it, which is cheap where the second is level.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellbounds.inference.rows.work import check_work
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import FloatArray, Wide
+
+__all__ = ["selected"]
+
+PROPOSAL = 32
+"""Steps that one proposal counts for."""
+
+LOWEST = -1000
+"""Binary orders of magnitude below the largest that proposals reach."""
+
+
+def selected(
+    left: IntArray,
+    offsets: IntArray,
+    weights: Wide,
+    after: Wide,
+    whole: Wide | None,
+    rng: np.random.Generator,
+    effort: float,
+) -> IntArray:
+    """For each draw a place k, in the ratio of ``weights[k] * after[left - offsets[k]]``.
+
+    `whole` are the sums of these products by what is left; without them there is no rejection.
+
+    Raises
+    ------
+    TooMuchWork
+        If that would take more steps than the effort.
+    """
+    places = np.empty(len(left), dtype=np.int64)
+    proposals = _Proposals(offsets, weights, after)
+    tries = proposals.tries(left, whole)
+    by_rejection = tries * PROPOSAL < len(offsets)
+    states = len(np.unique(left[by_rejection]))
+    if states * len(offsets) <= PROPOSAL * float(tries[by_rejection].sum()):
+        by_rejection[:] = False
+    through, tried = np.flatnonzero(~by_rejection), np.flatnonzero(by_rejection)
+    steps = len(np.unique(left[through])) * len(offsets) + PROPOSAL * float(tries[tried].sum())
+    check_work(steps, effort, f"drawing {len(left)} tables")
+    places[through] = _through_all(left[through], offsets, weights, after, rng)
+    places[tried] = proposals.drawn(left[tried], rng)
+    return places
+
+
+def _through_all(
+    left: IntArray, offsets: IntArray, weights: Wide, after: Wide, rng: np.random.Generator
+) -> IntArray:
+    from cellbounds.inference.rows.choice_kernel import draw_pairs
+
+    uniforms: FloatArray = rng.random(len(left))
+    order = np.lexsort((uniforms, left))
+    chosen = np.empty(len(left), dtype=np.int64)
+    chosen[order] = draw_pairs(left[order], uniforms[order], offsets, *weights, *after)
+    return chosen
+
+
+class _Proposals:
+    """Places in the ratio of the weights alone, kept in the ratio of what comes after."""
+
+    def __init__(self, offsets: IntArray, weights: Wide, after: Wide) -> None:
+        self._offsets, self._after = offsets, after
+        self._top = int(weights.exponent.max())
+        scaled = np.ldexp(weights.mantissa, np.maximum(weights.exponent - self._top, LOWEST))
+        self._cumulated = np.cumsum(scaled)
+        # A power of two that nothing after, for what is left or less, exceeds.
+        self._bounds = np.maximum.accumulate(after.exponent)
+
+    def tries(self, left: IntArray, whole: Wide | None) -> FloatArray:
+        """How many proposals a draw takes on average."""
+        if whole is None:
+            return np.full(len(left), np.inf)
+        ends = self._cumulated[self._ends(left)]
+        excess = self._bounds[left] + self._top - whole.exponent[left]
+        return np.asarray(np.ldexp(ends / whole.mantissa[left], np.minimum(excess, 1000)))
+
+    def _ends(self, left: IntArray) -> IntArray:
+        return np.searchsorted(self._offsets, left, side="right") - 1
+
+    def drawn(self, left: IntArray, rng: np.random.Generator) -> IntArray:
+        """Propose until every draw has kept a place."""
+        places = np.empty(len(left), dtype=np.int64)
+        waiting, ends = np.arange(len(left)), self._cumulated[self._ends(left)]
+        while len(waiting):
+            here = left[waiting]
+            proposed = np.searchsorted(
+                self._cumulated, rng.random(len(waiting)) * ends[waiting], side="right"
+            )
+            rest = here - self._offsets[np.minimum(proposed, len(self._offsets) - 1)]
+            inside = rest >= 0
+            rest = np.where(inside, rest, 0)
+            fall = np.maximum(self._after.exponent[rest] - self._bounds[here], 4 * LOWEST)
+            kept = rng.random(len(waiting)) < np.ldexp(self._after.mantissa[rest], fall)
+            kept &= inside
+            places[waiting[kept]] = proposed[kept]
+            waiting = waiting[~kept]
+        return places

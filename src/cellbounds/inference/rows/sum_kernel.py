@@ -1,0 +1,330 @@
+"""Sums of products of weights, compiled; imported only where they are computed.
+
+All numbers are at least zero, held as mantissa (0, or in [0.5, 1)) times 2**exponent, so that
+nothing cancels and nothing overflows. A sum of products has a relative error of at most CHAIN
+units: blocks of 64 terms in four running sums, then compensated summation over the blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.scaled_floats import FloatArray
+
+__all__ = [
+    "BLOCK",
+    "CHAIN",
+    "DEEPEST",
+    "EMPTY",
+    "FAINT",
+    "POWERS",
+    "dot",
+    "masses",
+    "normal",
+    "tails",
+    "totals",
+]
+
+CHAIN = 26
+"""Roundings of a sum of products, what is too faint to be added included."""
+
+EMPTY = -(2**60)
+"""The exponent of zero; two of them may be added."""
+
+BLOCK = 64
+"""Terms that are summed without compensation."""
+
+FAINT = 80
+"""Blocks below 2**-FAINT of a sum are left out of it."""
+
+DEEPEST = 1000
+"""Numbers below 2**-DEEPEST of another do not matter beside it."""
+
+POWERS = np.ldexp(1.0, np.arange(-DEEPEST, 301))
+POWERS[0] = 0.0
+"""Powers of two from -DEEPEST (taken for zero) on."""
+
+
+@compiled
+def normal(value: float, exponent: int) -> tuple[float, int]:
+    """A number with its mantissa brought into range."""
+    if value == 0.0:
+        return 0.0, EMPTY
+    mantissa, shift = math.frexp(value)
+    return mantissa, exponent + shift
+
+
+@compiled
+def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
+    """The sum of products of two runs of the same length."""
+    length = len(m1)
+    if length == 1:
+        return normal(m1[0] * m2[0], e1[0] + e2[0])
+    best = 4 * EMPTY
+    for t in range(length):
+        best = max(best, e1[t] + e2[t])
+    if best < EMPTY:
+        return 0.0, EMPTY
+    total, carry = 0.0, 0.0
+    for begin in range(0, length, BLOCK):
+        end = min(begin + BLOCK, length)
+        top = 4 * EMPTY
+        for t in range(begin, end):
+            top = max(top, e1[t] + e2[t])
+        if top < best - FAINT:
+            continue
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        t = begin
+        while t + 3 < end:
+            a += m1[t] * m2[t] * POWERS[max(e1[t] + e2[t] - best, -DEEPEST) + DEEPEST]
+            t += 1
+            b += m1[t] * m2[t] * POWERS[max(e1[t] + e2[t] - best, -DEEPEST) + DEEPEST]
+            t += 1
+            c += m1[t] * m2[t] * POWERS[max(e1[t] + e2[t] - best, -DEEPEST) + DEEPEST]
+            t += 1
+            d += m1[t] * m2[t] * POWERS[max(e1[t] + e2[t] - best, -DEEPEST) + DEEPEST]
+            t += 1
+        while t < end:
+            a += m1[t] * m2[t] * POWERS[max(e1[t] + e2[t] - best, -DEEPEST) + DEEPEST]
+            t += 1
+        more = ((a + b) + (c + d)) - carry
+        summed = total + more
+        carry = (summed - total) - more
+        total = summed
+    return normal(total, best)
+
+
+@compiled
+def _most(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> tuple[float, int]:
+    """The largest product of two runs of the same length."""
+    found, place = 0.0, EMPTY
+    for t in range(len(m1)):
+        exponent = e1[t] + e2[t]
+        if exponent < place - 1 or m1[t] == 0.0 or m2[t] == 0.0:
+            continue
+        mantissa, exponent = normal(m1[t] * m2[t], exponent)
+        if exponent > place or (exponent == place and mantissa > found):
+            found, place = mantissa, exponent
+    return found, place
+
+
+@compiled
+def _spans(total: int, lower: IntArray, upper: IntArray, low: IntArray, high: IntArray) -> None:
+    """What the columns before each can add up to, those from it on making up the rest."""
+    columns = len(lower)
+    before_low, before_high = 0, 0
+    after_low, after_high = lower.sum(), upper.sum()
+    for j in range(columns + 1):
+        low[j] = max(before_low, total - after_high)
+        high[j] = min(before_high, total - after_low)
+        if j < columns:
+            before_low += lower[j]
+            before_high += upper[j]
+            after_low -= lower[j]
+            after_high -= upper[j]
+
+
+@compiled
+def _fill_tails(
+    lower: IntArray,
+    upper: IntArray,
+    low: IntArray,
+    high: IntArray,
+    starts: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    gm: FloatArray,
+    ge: IntArray,
+    largest: bool,
+) -> None:
+    """Sums (or largest) over the columns from each on, for every sum of those before it."""
+    columns = len(lower)
+    gm[columns, 0], ge[columns, 0] = 0.5, 1
+    last = columns - 1
+    for p in range(low[last], high[last] + 1):
+        at = starts[last] + low[columns] - p
+        gm[last, p - low[last]], ge[last, p - low[last]] = m[at], e[at]
+    for j in range(columns - 2, -1, -1):
+        for p in range(low[j], high[j] + 1):
+            first = max(lower[j], low[j + 1] - p)
+            count = min(upper[j], high[j + 1] - p) - first + 1
+            at = p - low[j]
+            if count <= 0:
+                gm[j, at], ge[j, at] = 0.0, EMPTY
+                continue
+            a, b = starts[j] + first, first + p - low[j + 1]
+            if largest:
+                gm[j, at], ge[j, at] = _most(
+                    m[a : a + count], e[a : a + count], gm[j + 1, b : b + count],
+                    ge[j + 1, b : b + count],
+                )  # fmt: skip
+            else:
+                gm[j, at], ge[j, at] = dot(
+                    m[a : a + count], e[a : a + count], gm[j + 1, b : b + count],
+                    ge[j + 1, b : b + count],
+                )  # fmt: skip
+
+
+@compiled
+def totals(
+    sums: IntArray,
+    lower: IntArray,
+    upper: IntArray,
+    starts: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    span: int,
+    largest: bool,
+) -> tuple[FloatArray, IntArray]:
+    """For each row sum the sum (or the largest) of the weights of all row vectors.
+
+    `lower` and `upper` have one line for each sum. The weights of column j begin at ``starts[j]``.
+    """
+    columns = lower.shape[1]
+    gm, ge = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
+    low, high = np.zeros(columns + 1, dtype=np.int64), np.zeros(columns + 1, dtype=np.int64)
+    found, exponents = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
+    for k in range(len(sums)):
+        _spans(sums[k], lower[k], upper[k], low, high)
+        _fill_tails(lower[k], upper[k], low, high, starts, m, e, gm, ge, largest)
+        found[k], exponents[k] = gm[0, 0], ge[0, 0]
+    return found, exponents
+
+
+@compiled
+def tails(
+    total: int,
+    lower: IntArray,
+    upper: IntArray,
+    starts: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    span: int,
+    largest: bool,
+) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """For one row sum, the sums over the columns from each on.
+
+    Least and largest sums of the columns before it, then mantissas and exponents above the least.
+    """
+    columns = len(lower)
+    gm, ge = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
+    low, high = np.zeros(columns + 1, dtype=np.int64), np.zeros(columns + 1, dtype=np.int64)
+    _spans(total, lower, upper, low, high)
+    _fill_tails(lower, upper, low, high, starts, m, e, gm, ge, largest)
+    return low, high, gm, ge
+
+
+@compiled
+def _fill_heads(
+    lower: IntArray,
+    upper: IntArray,
+    low: IntArray,
+    high: IntArray,
+    starts: IntArray,
+    rm: FloatArray,
+    re: IntArray,
+    fm: FloatArray,
+    fe: IntArray,
+) -> None:
+    """Sums over the columns before each, for every sum of theirs; weights are turned round."""
+    fm[0, 0], fe[0, 0] = 0.5, 1
+    if len(lower) > 1:
+        for q in range(low[1], high[1] + 1):
+            at = starts[1] - 1 - q
+            fm[1, q - low[1]], fe[1, q - low[1]] = rm[at], re[at]
+    for j in range(1, len(lower) - 1):
+        for q in range(low[j + 1], high[j + 1] + 1):
+            first = max(low[j], q - upper[j])
+            count = min(high[j], q - lower[j]) - first + 1
+            at = q - low[j + 1]
+            if count <= 0:
+                fm[j + 1, at], fe[j + 1, at] = 0.0, EMPTY
+                continue
+            a, b = first - low[j], starts[j + 1] - 1 - (q - first)
+            fm[j + 1, at], fe[j + 1, at] = dot(
+                fm[j, a : a + count], fe[j, a : a + count], rm[b : b + count], re[b : b + count]
+            )
+
+
+@compiled
+def _add(
+    sums: FloatArray, carries: FloatArray, exponents: IntArray, at: int, m: float, e: int
+) -> None:
+    """Add to one of many compensated sums."""
+    if sums[at] == 0.0:
+        sums[at], carries[at], exponents[at] = m, 0.0, e
+        return
+    rise = e - exponents[at]
+    if rise > 200:
+        scale = POWERS[max(-rise, -DEEPEST) + DEEPEST]
+        sums[at] *= scale
+        carries[at] *= scale
+        exponents[at] = e
+        rise = 0
+    elif rise < -200:
+        return
+    more = m * POWERS[rise + DEEPEST] - carries[at]
+    summed = sums[at] + more
+    carries[at] = (summed - sums[at]) - more
+    sums[at] = summed
+
+
+@compiled
+def masses(
+    sums: IntArray,
+    lower: IntArray,
+    upper: IntArray,
+    starts: IntArray,
+    m: FloatArray,
+    e: IntArray,
+    rm: FloatArray,
+    re: IntArray,
+    om: FloatArray,
+    oe: IntArray,
+    span: int,
+) -> tuple[FloatArray, IntArray]:
+    """For each column and count the weights of all row vectors, those of a sum times `om`, `oe`.
+
+    Laid out as the weights `m`, `e`; `rm`, `re` are the weights of each column turned round.
+    """
+    columns = lower.shape[1]
+    gm, ge = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
+    fm, fe = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
+    low, high = np.zeros(columns + 1, dtype=np.int64), np.zeros(columns + 1, dtype=np.int64)
+    found, carries = np.zeros(len(m)), np.zeros(len(m))
+    exponents = np.full(len(m), EMPTY)
+    for k in range(len(sums)):
+        if om[k] == 0.0:
+            continue
+        _spans(sums[k], lower[k], upper[k], low, high)
+        _fill_tails(lower[k], upper[k], low, high, starts, m, e, gm, ge, False)
+        _fill_heads(lower[k], upper[k], low, high, starts, rm, re, fm, fe)
+        for j in range(columns):
+            for v in range(lower[k, j], upper[k, j] + 1):
+                first = max(low[j], low[j + 1] - v)
+                count = min(high[j], high[j + 1] - v) - first + 1
+                at = starts[j] + v
+                if count <= 0 or m[at] == 0.0:
+                    continue
+                a, b = first - low[j], first + v - low[j + 1]
+                if count == 1:
+                    weight = m[at] * fm[j, a] * gm[j + 1, b] * om[k]
+                    if weight > 0.0:
+                        exponent = e[at] + fe[j, a] + ge[j + 1, b] + oe[k]
+                        _add(found, carries, exponents, at, weight, exponent)
+                    continue
+                rest, exponent = dot(
+                    fm[j, a : a + count], fe[j, a : a + count], gm[j + 1, b : b + count],
+                    ge[j + 1, b : b + count],
+                )  # fmt: skip
+                if rest > 0.0:
+                    weight = m[at] * rest * om[k]
+                    _add(found, carries, exponents, at, weight, e[at] + exponent + oe[k])
+    for at in range(len(found)):
+        found[at], exponents[at] = normal(found[at], exponents[at])
+    return found, exponents

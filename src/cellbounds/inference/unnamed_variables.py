@@ -1,0 +1,259 @@
+"""Releases that sum over some variables: summed tables first, then the parts of each summed cell.
+
+No statement tells the parts of one summed cell apart, so they share out its count in every way,
+independently of everything else: C(y + k - 1, k - 1) ways for k parts and a count of y.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.inference.enumeration import adding_to, odometer
+from cellbounds.inference.parts import best_split, drawn_parts, part_chances
+from cellbounds.inference.protocol import Fibre, Refusal, Weighed
+from cellbounds.model.constraints import cells_behind
+from cellbounds.model.priors import Kind, Weights
+from cellbounds.model.structure import spoken_of
+from cellbounds.results.distribution import Distribution
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import UNIT, Wide, log_of, probabilities
+from cellbounds.statements import Release, Total
+
+__all__ = ["SummedFibre", "TotalFibre", "WeighedSums", "summed_over", "summed_release"]
+
+MOST_LISTED = 200_000
+"""Summed tables that are listed one by one to count the ways to split them."""
+
+STEPS = 200
+"""Elementary steps that one weight of a part costs, made in many digits."""
+
+Direct = Callable[[], Fibre | Refusal]
+"""The same tables without summing first: for what sums do not tell."""
+
+
+def summed_over(release: Release) -> tuple[str, ...] | None:
+    """The variables that statements name, if there are others that none does."""
+    domain = release.domain
+    said = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
+    names = tuple(name for name in domain.names if name in said)
+    return names if len(names) < len(domain.names) else None
+
+
+def summed_release(release: Release, names: tuple[str, ...]) -> Release:
+    """The same statements about a table of fewer variables."""
+    domain = release.domain
+    kept = {name: one for name, one in domain.groupings.items() if one.of in names}
+    return Release(domain.project(names).with_groupings(kept), release.statements)
+
+
+class TotalFibre:
+    """The numbers of records that a release allows: what is left when everything is summed over."""
+
+    name = "N"
+
+    def __init__(self, total: Total, effort: float) -> None:
+        assert total.upper is not None
+        self._effort = effort
+        self._values = range(total.lower, total.upper + 1)
+
+    def count(self) -> int:
+        """How many totals there are."""
+        return len(self._values)
+
+    def listed(self) -> Iterator[IntArray]:
+        """Every total."""
+        return (np.array([value]) for value in self._values)
+
+    def weighed(self, weights: Weights) -> WeighedTotal:
+        """Sum their weights."""
+        low, high = self._values[0], self._values[-1]
+        masses = weights.between(weights.kinds[0], low, high, self._effort)
+        return WeighedTotal(np.arange(low, high + 1), masses, weights.log_weight(0, low))
+
+
+class WeighedTotal:
+    """Sums of the weights of all totals; `masses` are multiples of one with a logarithm."""
+
+    error = 4 * UNIT
+
+    def __init__(self, values: IntArray, masses: Wide, log_first: float) -> None:
+        if not masses.mantissa.any():
+            raise InvalidInput(
+                "the prior gives no weight to any consistent table; give positive probabilities "
+                "or means"
+            )
+        self._values, self._chances = values, probabilities(masses)
+        self._best = int(np.argmax(self._chances))
+        mantissa, exponent = masses.mantissa[self._best], masses.exponent[self._best]
+        self.log_mass = log_first + log_of(float(mantissa), int(exponent))
+        self.log_mass -= math.log(self._chances[self._best])
+
+    def distribution(self, cell: int) -> Distribution:
+        """The distribution of the total, which is the only cell."""
+        assert cell == 0
+        return Distribution(self._values, self._chances)
+
+    def mode(self) -> IntArray:
+        """The likeliest total."""
+        return np.asarray(self._values[self._best : self._best + 1])
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent totals."""
+        return np.asarray(rng.choice(self._values, size=(size, 1), p=self._chances))
+
+
+class SummedFibre:
+    """The tables of a release: every summed table, split in every way.
+
+    Tables are listed by summed table, then by the parts of each summed cell.
+    """
+
+    def __init__(
+        self, release: Release, names: tuple[str, ...], sums: Fibre, direct: Direct, effort: float
+    ) -> None:
+        behind = cells_behind(release.domain, names)
+        self._grid = behind.cells.reshape(behind.size, -1)
+        self._sums, self._direct, self._effort = sums, direct, effort
+        self.name = f"{sums.name}, then parts of summed cells"
+
+    def count(self) -> int:
+        """How many there are.
+
+        Raises
+        ------
+        TooMuchWork
+            If there are many summed tables, and the tables cannot be counted directly either.
+        """
+        if self._sums.count() > MOST_LISTED:
+            found = self._direct()
+            if isinstance(found, Refusal):
+                raise TooMuchWork(
+                    f"{self._sums.count():,} summed tables are too many to split one by one, and "
+                    f"{found.reason}"
+                )
+            return found.count()
+        others = self._grid.shape[1] - 1
+        known: dict[int, int] = {}
+        total = 0
+        for table in self._sums.listed():
+            ways = 1
+            for count in table.tolist():
+                if count not in known:
+                    known[count] = math.comb(count + others, others)
+                ways *= known[count]
+            total += ways
+        return total
+
+    def listed(self) -> Iterator[IntArray]:
+        """All of them, lazily."""
+        parts = self._grid.shape[1]
+        for table in self._sums.listed():
+
+            def opened(
+                chosen: Sequence[tuple[int, ...]], table: IntArray = table
+            ) -> Iterator[tuple[int, ...]]:
+                count = int(table[len(chosen)])
+                return map(tuple, adding_to([range(count + 1)] * parts, count))
+
+            for split in odometer(len(table), opened):
+                counts = np.zeros(self._grid.size, dtype=np.int64)
+                counts[self._grid] = split
+                yield counts
+
+    def weighed(self, weights: Weights) -> Weighed:
+        """Sum their weights (see `Fibre`)."""
+        kinds = [weights.merged(members) for members in self._grid.tolist()]
+        if None in kinds:
+            found = self._direct()
+            if isinstance(found, Refusal):
+                raise TooMuchWork(
+                    "the parts of a summed cell have different factors, so that their sum has no "
+                    f"closed form, and {found.reason}"
+                )
+            return found.weighed(weights)
+        merged = Weights(tuple(kind for kind in kinds if kind), weights.needs_total)
+        single = self._sums.count() == 1
+        return WeighedSums(
+            self._grid, weights, self._sums.weighed(merged), single, self._direct, self._effort
+        )
+
+
+class WeighedSums:
+    """Sums of the weights of all tables, by summed table and then by parts."""
+
+    def __init__(
+        self,
+        grid: IntArray,
+        weights: Weights,
+        sums: Weighed,
+        single: bool,
+        direct: Direct,
+        effort: float,
+    ) -> None:
+        self._grid, self._weights, self._sums = grid, weights, sums
+        self._single, self._direct, self._effort = single, direct, effort
+        self._place = {int(cell): place for place, line in enumerate(grid) for cell in line}
+        self.log_mass = sums.log_mass
+        # A part adds the product of two weights, a sum of such and a mean over sums.
+        self.error = sums.error + 40 * UNIT
+
+    def distribution(self, cell: int) -> Distribution:
+        """A part of a summed cell, over all counts of that."""
+        place = self._place[cell]
+        sums = self._sums.distribution(place)
+        others = [one for one in self._grid[place].tolist() if one != cell]
+        if not others:
+            return sums
+        steps = STEPS * float(sums.values.sum(dtype=np.float64))
+        if steps > self._effort:
+            raise TooMuchWork(
+                f"the distribution of a part of a summed cell takes {steps:.2g} steps, above the "
+                f"effort of {self._effort:.2g}; raise effort=, or draw a sample"
+            )
+        own, rest = self._kind([cell]), self._kind(others)
+        chances = np.zeros(int(sums.values[-1]) + 1)
+        for count, chance in zip(sums.values.tolist(), sums.probabilities.tolist(), strict=True):
+            if chance:
+                chances[: count + 1] += chance * part_chances(self._weights, own, rest, count)
+        possible = np.flatnonzero(chances)
+        return Distribution(possible, chances[possible])
+
+    def _kind(self, cells: list[int]) -> Kind:
+        kind = self._weights.merged(cells)
+        assert kind is not None
+        return kind
+
+    def mode(self) -> IntArray:
+        """A table of largest weight."""
+        if not self._single:
+            # The likeliest summed table need not be that of the likeliest table.
+            return self._compared()
+        counts = np.zeros(self._grid.size, dtype=np.int64)
+        for count, cells in zip(self._sums.mode().tolist(), self._grid.tolist(), strict=True):
+            kinds = [self._weights.kinds[cell] for cell in cells]
+            split = best_split(kinds, count, self._effort / STEPS)
+            if split is None:
+                return self._compared()
+            counts[cells] = split
+        return counts
+
+    def _compared(self) -> IntArray:
+        found = self._direct()
+        if isinstance(found, Refusal):
+            raise TooMuchWork(
+                f"the most probable table is not known: {found.reason}; the cells' own modes are"
+            )
+        return found.weighed(self._weights).mode()
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent tables: summed ones, then their parts."""
+        tables = np.zeros((size, self._grid.size), dtype=np.int64)
+        sums = self._sums.draw(size, rng)
+        for place, cells in enumerate(self._grid.tolist()):
+            kinds = [self._weights.kinds[cell] for cell in cells]
+            tables[:, cells] = drawn_parts(kinds, sums[:, place], rng)
+        return tables

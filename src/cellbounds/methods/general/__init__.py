@@ -1,5 +1,0 @@
-"""Any set of linear statements: propagation, safe dual bounds, integer walks, integer programs."""
-
-from cellbounds.methods.general.method import GeneralLinear, GeneralSharp
-
-__all__ = ["GeneralLinear", "GeneralSharp"]

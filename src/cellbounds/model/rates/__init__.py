@@ -1,0 +1,1 @@
+"""One conditional as rows and columns of integers."""

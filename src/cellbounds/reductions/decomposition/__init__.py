@@ -1,0 +1,5 @@
+"""Releases that fall apart at exact margins: parts are answered alone and glued together."""
+
+from cellbounds.reductions.decomposition.method import Gluing
+
+__all__ = ["Gluing"]

@@ -1,0 +1,119 @@
+"""Which cells a question is about: all those of a margin, or some of them.
+
+Cells are told apart by their *position*: the place of a level on each variable of the margin.
+Answers are arrays with a *spot* for each cell asked about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.runtime.arrays import IntArray
+
+__all__ = ["ChosenCells", "Places", "Position", "WholeMargin", "places_of"]
+
+Position = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeMargin:
+    """Every cell of a margin: the answer has the margin's shape."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return math.prod(self.shape)
+
+    def __contains__(self, position: Position) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Position]:
+        return np.ndindex(*self.shape)
+
+    def spot(self, position: Position) -> Position:
+        """Where a cell is in the answer."""
+        return position
+
+    def position(self, spot: Position) -> Position:
+        """Which cell is at a spot of the answer."""
+        return spot
+
+    def number(self, position: Position) -> int:
+        """The place of a cell among those asked about."""
+        return int(np.ravel_multi_index(position, self.shape)) if self.shape else 0
+
+    def laid_out(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Numbers of the cells asked about, one after the other, in the answer's shape."""
+        return flat.reshape(self.shape)
+
+    def picked(self, margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The cells asked about from an array over the margin."""
+        return margin
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCells:
+    """Some cells of a margin, each once: the answer has one axis, in the order asked."""
+
+    positions: tuple[Position, ...]
+    _numbers: dict[Position, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numbers = {position: number for number, position in enumerate(self.positions)}
+        object.__setattr__(self, "_numbers", numbers)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One axis."""
+        return (len(self.positions),)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.positions)
+
+    def columns(self) -> list[IntArray]:
+        """The positions of all cells on each variable of the margin."""
+        return list(np.array(self.positions, dtype=np.int64).T)
+
+    def __contains__(self, position: Position) -> bool:
+        return position in self._numbers
+
+    def __iter__(self) -> Iterator[Position]:
+        return iter(self.positions)
+
+    def spot(self, position: Position) -> Position:
+        """Where a cell is in the answer."""
+        return (self._numbers[position],)
+
+    def position(self, spot: Position) -> Position:
+        """Which cell is at a spot of the answer."""
+        return self.positions[spot[0]]
+
+    def number(self, position: Position) -> int:
+        """The place of a cell among those asked about."""
+        return self._numbers[position]
+
+    def laid_out(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Numbers of the cells asked about; what comes after them is left out."""
+        return flat[: len(self.positions)]
+
+    def picked(self, margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The cells asked about from an array over the margin."""
+        return margin[tuple(self.columns())]
+
+
+Places = WholeMargin | ChosenCells
+
+
+def places_of(shape: tuple[int, ...], cells: tuple[Position, ...] | None) -> Places:
+    """All cells of a margin of this shape, or those that are chosen."""
+    return WholeMargin(shape) if cells is None else ChosenCells(cells)

@@ -1,0 +1,1 @@
+"""How work is run: budgets, workers, checkpoints, progress, memory, files, interrupts."""

@@ -1,0 +1,60 @@
+"""Compiling functions when they are first called, and random numbers for them.
+
+Import it only where compiled code is needed: numba takes a while to load.
+"""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.interrupts import uninterrupted
+
+__all__ = ["compiled", "random_unit"]
+
+
+class Compiled:
+    """A compiled function, for Python and for other compiled functions.
+
+    Signals that came while it was working raise when it has returned: numba does not expect them
+    before. While it works, other threads can: that of a progress line, for one.
+    """
+
+    def __init__(self, function: Any) -> None:
+        update_wrapper(self, function)
+        try:
+            self._dispatcher = njit(cache=True, nogil=True)(function)
+        except RuntimeError:  # neither the package's folder nor the user's cache can be written
+            self._dispatcher = njit(nogil=True)(function)
+
+    def __call__(self, *given: Any) -> Any:
+        """Compile when first called, and keep the result on disk if there is a place for it."""
+        return uninterrupted(self._dispatcher, *given)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba looks at where other compiled functions call this one."""
+        return self._dispatcher._numba_type_
+
+
+def compiled(function: Any) -> Any:
+    """Compile a function when it is first called."""
+    return Compiled(function)
+
+
+@compiled
+def random_unit(state: IntArray) -> Any:
+    """A number in [0, 1) with 53 random bits (splitmix64: a counter and a mixing function).
+
+    The state changes in place, so that what is drawn depends on nothing else.
+    """
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,91 @@
+"""Numbers of any magnitude in double precision: a mantissa and an exponent each.
+
+Sums of products of weights over many tables leave the range of doubles long before they lose
+precision. All these numbers are at least zero, so that no sum cancels: every operation has a
+relative error of at most 2**-53, and errors only add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.runtime.arrays import IntArray
+
+__all__ = ["UNIT", "FloatArray", "Wide", "log_of", "probabilities", "wide_of", "widened"]
+
+FloatArray = npt.NDArray[np.float64]
+
+UNIT = 2.0**-53
+"""The relative error of one operation."""
+
+NOTHING = -(2**62)
+"""The exponent that goes with a mantissa of zero."""
+
+
+SMALLEST = 1e-290
+"""Doubles above this have their full precision."""
+
+
+class Wide(NamedTuple):
+    """Numbers ``mantissa * 2**exponent``, mantissa 0 or in [0.5, 1)."""
+
+    mantissa: FloatArray
+    exponent: IntArray
+
+
+def widened(values: npt.ArrayLike, exponent: npt.ArrayLike = 0) -> Wide:
+    """Numbers ``values * 2**exponent`` with their mantissas brought into range."""
+    mantissa, shift = np.frexp(np.asarray(values, dtype=np.float64))
+    moved = shift.astype(np.int64) + np.asarray(exponent, dtype=np.int64)
+    return Wide(mantissa, np.where(mantissa == 0, NOTHING, moved))
+
+
+def wide_of(numbers: Iterable[Any]) -> Wide:
+    """The midpoints of flint's real balls (``arb``), or exact Python integers."""
+    numbers = list(numbers)
+    if not any(isinstance(number, int) for number in numbers):
+        # Most sequences stay within the range of doubles, and are converted at once.
+        floats = np.array([float(number) for number in numbers])
+        if np.isfinite(floats).all() and (floats > SMALLEST).all():
+            return widened(floats)
+    mantissas, exponents = [], []
+    for number in numbers:
+        if isinstance(number, int):
+            whole, exponent = number, 0
+        else:
+            found = number.mid().man_exp()
+            whole, exponent = int(found[0]), int(found[1])
+        # Cut to 64 bits first: a wider integer may not fit a double at all.
+        surplus = max(whole.bit_length() - 64, 0)
+        mantissa, shift = math.frexp(float(whole >> surplus))
+        mantissas.append(mantissa)
+        exponents.append(shift + exponent + surplus if mantissa else NOTHING)
+    return Wide(np.array(mantissas, dtype=np.float64), np.array(exponents, dtype=np.int64))
+
+
+def log_of(mantissa: float, exponent: int) -> float:
+    """The natural logarithm; minus infinity for zero."""
+    return math.log(mantissa) + exponent * math.log(2) if mantissa else -math.inf
+
+
+def probabilities(masses: Wide) -> FloatArray:
+    """Masses divided by their sum; those below 2**-1000 of the largest become zero."""
+    mantissa, exponent = masses
+    top = int(exponent.max(initial=NOTHING))
+    scaled = np.ldexp(mantissa, np.maximum(exponent - top, -1000))
+    scaled[exponent - top < -1000] = 0.0
+    return np.asarray(scaled / scaled.sum())
+
+
+def total_of(masses: Sequence[Wide]) -> Wide:
+    """The sum of all the numbers."""
+    mantissa = np.concatenate([np.atleast_1d(one.mantissa) for one in masses])
+    exponent = np.concatenate([np.atleast_1d(one.exponent) for one in masses])
+    top = int(exponent.max(initial=NOTHING))
+    scaled = np.ldexp(mantissa, np.maximum(exponent - top, -1000))
+    return widened(scaled.sum(), top)

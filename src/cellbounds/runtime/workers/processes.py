@@ -1,0 +1,151 @@
+"""Processes of this machine that are started only when work has proven to be long."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.isolation import prepare
+
+if TYPE_CHECKING:
+    from cellbounds.runtime.workers.launching import Pool
+
+__all__ = ["MOST", "Processes", "cores"]
+
+PATIENCE = 0.4
+"""Seconds of work that are done by the owner alone before processes are started."""
+
+PAUSE = 0.1
+"""The same once they are there: what is shorter is not worth sending."""
+
+MOST = 1024
+"""Processes that anybody could mean: a slip of the keyboard should not bring the machine down."""
+
+RENEWALS = 2
+"""How often processes are started again after one of them was killed."""
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Processes(Executor):
+    """Worker processes that are started only when work has proven to be long.
+
+    Work that is shared with them (by functions with an ``executor=``) is begun here; after about
+    half a second of it they are started in the background, and take their part when they are up.
+    The owner goes on beside them. They end with him, even if he is killed, and leave
+    interruptions from the keyboard to him.
+
+    Parameters
+    ----------
+    number
+        How many work together, the owner included, 1024 at most; as many as there are cores if
+        not given.
+    patience
+        Seconds of work before they are started.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> from cellbounds.runtime.workers import Processes
+    >>> with Processes(2) as executor:
+    ...     found = cb.explore(
+    ...         cb.example_table("delinquent"), response="education", executor=executor
+    ...     )
+    >>> found.best.notation
+    '[education|county]@1'
+    """
+
+    def __init__(self, number: int | None = None, *, patience: float = PATIENCE) -> None:
+        number = min(cores(), MOST) if number is None else number
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
+            raise InvalidInput(f"number={number!r}; give the number of processes, 1 to {MOST}")
+        self.number = number
+        self.helpers = number - 1
+        self._patience = patience
+        self._alone = 0.0
+        self._renewals = 0
+        self._starting = threading.Lock()
+        self._pool: Pool | None = None
+        self._closed = False
+        prepare()
+
+    def __repr__(self) -> str:
+        said = "not started" if self._pool is None else "started"
+        return f"<Processes: {self.number}, {said}>"
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have one call done by a process; starts it if needed."""
+        with self._starting:
+            if self._closed:
+                raise RuntimeError("the processes were ended")
+            if self._pool is None:
+                from cellbounds.runtime.workers.launching import Pool
+
+                self._pool = Pool(max(1, self.helpers))
+            return self._pool.submit(fn, *args, **kwargs)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Count the time of what is done here in their place."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._alone += time.monotonic() - begun
+
+    @property
+    def pause(self) -> float:
+        """Seconds that work is to be done here before it is handed out."""
+        return max(PAUSE, self._patience - self._alone)
+
+    def awake(self, ended: threading.Event, pieces: int) -> bool:
+        """Start as many as so many pieces need, and wait for one; False if the work `ended`."""
+        try:
+            # One call each, so that all are started.
+            calls = [self.submit(os.getpid) for _ in range(min(self.helpers, max(1, pieces)))]
+            while not any(one.done() for one in calls):
+                if ended.wait(0.02):
+                    return False
+        except (BrokenExecutor, OSError, RuntimeError):
+            return False  # no process can be started: the work goes on without
+        return True
+
+    def renewed(self) -> bool:
+        """After one was killed: start others, unless that happened too often."""
+        if self._renewals >= RENEWALS:
+            return False
+        self._renewals += 1
+        self._end()
+        return True
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes, whatever they do: nobody waits for it any more.
+
+        With ``wait=True`` and work that was submitted, as executors have it, the work is waited
+        for, unless `cancel_futures`.
+        """
+        self._closed = True
+        if self._pool is not None and wait and not cancel_futures:
+            self._pool.shutdown(wait=True)
+        self._end()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        # Results that are still missing here are wanted by nobody.
+        self.shutdown(cancel_futures=True)
+
+    def _end(self) -> None:
+        with self._starting:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.end()

@@ -1,0 +1,123 @@
+"""A 2x2x2 table with all its two-way margins: one free number, so everything has a closed form.
+
+Knowing the cell x at (1,1,1) fixes all others: each of the eight cells is x plus a constant, or a
+constant minus x, by the parity of its place. None may be negative, which bounds x; every whole
+number between is attained.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.data.table import Table
+from cellbounds.errors import InconsistentRelease
+from cellbounds.model.structure import Facts
+from cellbounds.results.solution import Arrays, ExactWork, Question
+from cellbounds.results.values import ValueSet
+from cellbounds.statements import Margin, Release, Total
+
+__all__ = ["TwoCubed"]
+
+
+class TwoCubed:
+    """The closed form that document 001 gives with wrong signs, put right."""
+
+    name = "2x2x2 with all two-way margins"
+
+    def refusal(self, facts: Facts, question: Question) -> str | None:
+        """Needs exactly the three margins, exact, and a question about the cells."""
+        if question.kind != "sharp":
+            return "gives sharp bounds only"
+        release = facts.release
+        domain = release.domain
+        if domain.shape != (2, 2, 2) or set(question.over) != set(domain.names):
+            return "the table is not 2x2x2, or the question is not about its cells"
+        pairs = {frozenset(pair) for pair in itertools.combinations(domain.names, 2)}
+        margins = [s for s in release.statements if not isinstance(s, Total)]
+        exact = all(
+            isinstance(s, Margin) and s.exact and frozenset(s.variables) in pairs for s in margins
+        )
+        if not exact or {frozenset(s.variables) for s in margins} != pairs:
+            return "the release is not just the three exact two-way margins"
+        return None
+
+    def work(self, facts: Facts, question: Question) -> CubeAnswers:
+        """Find the range of the one free number."""
+        return CubeAnswers(facts.release, question)
+
+
+class CubeAnswers(ExactWork):
+    """Cells as a constant plus or minus one free number."""
+
+    def __init__(self, release: Release, question: Question) -> None:
+        self._release = release
+        domain = release.domain
+        self._places = question.places(domain)
+        faces = {}
+        for statement in release.statements:
+            if isinstance(statement, Margin):
+                turned = sorted(statement.variables, key=domain.names.index)
+                order = [statement.variables.index(name) for name in turned]
+                faces[tuple(turned)] = np.transpose(statement.counts, order).astype(object)
+        self._check(faces)
+        a, b, c = domain.names
+        # The table with 0 in its first cell; entries may be negative.
+        base = np.zeros((2, 2, 2), dtype=object)
+        ab, ac, bc = faces[a, b], faces[a, c], faces[b, c]
+        base[0, 0, 1], base[0, 1, 0], base[1, 0, 0] = ab[0, 0], ac[0, 0], bc[0, 0]
+        base[0, 1, 1] = ab[0, 1] - base[0, 1, 0]
+        base[1, 0, 1] = ab[1, 0] - base[1, 0, 0]
+        base[1, 1, 0] = ac[1, 0] - base[1, 0, 0]
+        base[1, 1, 1] = ab[1, 1] - base[1, 1, 0]
+        signs = [(-1) ** sum(i) for i in np.ndindex(2, 2, 2)]
+        self._sign = np.array(signs, dtype=object).reshape(2, 2, 2)
+        self._base = base
+        low = max(-int(n) for n in base[self._sign > 0])
+        high = min(int(n) for n in base[self._sign < 0])
+        low = max(low, 0)
+        if low > high:
+            raise InconsistentRelease("no table of counts has these three two-way margins")
+        self._range = low, high
+        self._axes = [domain.names.index(name) for name in question.over]
+
+    def _check(self, faces: dict[tuple[str, ...], npt.NDArray[Any]]) -> None:
+        """Margins must agree where they overlap, and with N."""
+        names = self._release.domain.names
+        for name in names:
+            sums = [
+                face.sum(axis=1 - pair.index(name)) for pair, face in faces.items() if name in pair
+            ]
+            if any((one != sums[0]).any() for one in sums):
+                raise InconsistentRelease(f"two of the margins give different counts for [{name}]")
+        count = int(next(iter(faces.values())).sum())
+        said = self._release.total
+        if count < said.lower or (said.upper is not None and count > said.upper):
+            raise InconsistentRelease(f"the margins add to another total than {said.notation}")
+
+    def _cells(self, value: int) -> npt.NDArray[Any]:
+        return np.asarray(self._base + self._sign * value)
+
+    def bounds(self) -> Arrays:
+        """Lower and upper bounds in the shape of the cells asked for."""
+        ends = [
+            self._places.picked(np.transpose(self._cells(value), self._axes))
+            for value in self._range
+        ]
+        lower, upper = np.minimum(*ends), np.maximum(*ends)
+        if max(upper.flat) < 2**62:
+            return lower.astype(np.int64), upper.astype(np.int64)
+        return lower, upper
+
+    def values(self, index: tuple[int, ...]) -> ValueSet:
+        """Every number between the bounds."""
+        return ValueSet([(int(self.bound(index, 0)), int(self.bound(index, 1)), 1)])
+
+    def witness(self, index: tuple[int, ...], value: int) -> Table:
+        """The one table in which the cell holds `value`."""
+        place = tuple(index[self._axes.index(axis)] for axis in range(3))
+        free = self._sign[place] * (value - self._base[place])
+        return Table(self._release.domain, self._cells(int(free)))

@@ -1,0 +1,317 @@
+"""Phase 1: the admissible sums of every row, as offset sets."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
+from cellbounds.model.rates.continuous import real_row
+from cellbounds.model.rates.problem import RowProblem
+from cellbounds.model.rates.shape import RowShapes
+from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.solvers.conditional.evaluate import Evaluator
+from cellbounds.solvers.conditional.lists import ListedRow
+from cellbounds.solvers.conditional.offsets import OffsetSet, bits_of
+
+__all__ = ["RowSums", "admissible_sums", "unreachable"]
+
+EFFORT = 1 << 30
+"""Sums times columns that may be tested one by one."""
+
+LISTED_EFFORT = 1 << 20
+"""Sums of rows with value lists that may be tested one by one."""
+
+LARGEST_OFFSET = 1 << 32
+"""How far the listed sums of one row may spread."""
+
+_SHORTEST, _LONGEST = 1 << 8, 1 << 14
+"""Sums tested at a time, at first and in the end; whole bytes of bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSums:
+    """Admissible sums of each row, and from where its theory holds.
+
+    `begin` is where the real-valued row can begin (None for rows with upper bounds on cells, for
+    which nothing is claimed about large sums).
+    """
+
+    sets: Sequence[OffsetSet]
+    begin: Sequence[int | None]
+
+
+def admissible_sums(
+    problem: RowProblem, shapes: RowShapes, evaluator: Evaluator, copies: Sequence[int]
+) -> RowSums:
+    """Find the admissible sums of every row; `copies` counts how often each row occurs.
+
+    Raises
+    ------
+    InconsistentRelease
+        Naming the first row that no counts can make.
+    """
+    wrong = np.flatnonzero(shapes.impossible)
+    if len(wrong):
+        raise _impossible(problem, int(wrong[0]))
+    plain, special = _split(problem)
+    sets: list[OffsetSet | None] = [None] * problem.height
+    begin: list[int | None] = [0] * problem.height
+    for row, found in zip(
+        plain, _plain_rows(plain, shapes, evaluator, problem, copies), strict=True
+    ):
+        sets[row] = found
+    starts = [found.start if found else 1 for found in sets]
+    for row in special:
+        room = None
+        if problem.total_upper is not None:
+            room = problem.total_upper - (sum(map(operator.mul, starts, copies)) - starts[row])
+        made, begin[row] = _special_row(problem, shapes, evaluator, int(row), room)
+        sets[row], starts[row] = made, made.start
+    return RowSums([found for found in sets if found is not None], begin)
+
+
+def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
+    """Rows without priors, and the others."""
+    if problem.bare and problem.height > 1:
+        return np.arange(problem.height), np.arange(0)
+    listed = np.zeros(problem.height, dtype=bool)
+    for row, _ in problem.cell_values:
+        listed[row] = True
+    for row in problem.row_values:
+        listed[row] = True
+    prior = (
+        listed
+        | (problem.cell_lower > 0).any(axis=1)
+        | (problem.cell_upper > 0).any(axis=1)
+        | (problem.row_lower > 1)
+        | (problem.row_upper >= 0)
+    )
+    # An upper bound of zero is part of the row's shape, not of its priors.
+    return np.flatnonzero(~prior), np.flatnonzero(prior)
+
+
+def _plain_rows(
+    rows: IntArray,
+    shapes: RowShapes,
+    evaluator: Evaluator,
+    problem: RowProblem,
+    copies: Sequence[int],
+) -> list[OffsetSet]:
+    """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible.
+
+    Sums that leave the other rows less than they need are never asked for: what is known of the
+    rows' smallest sums, chunk by chunk, limits how far the others are tested.
+    """
+    steps, reaches = shapes.step[rows].tolist(), shapes.reach[rows].tolist()
+    exact: list[bool] = np.asarray(shapes.exact[rows].all(axis=1)).tolist()
+    times = [copies[row] for row in rows.tolist()]
+    tested = [
+        0 if sure else reach // step
+        for sure, step, reach in zip(exact, steps, reaches, strict=True)
+    ]
+    least, seen = list(steps), [False] * len(steps)
+    waiting = [place for place, count in enumerate(tested) if count]
+    pieces: list[list[bytes]] = [[] for _ in tested]
+    done, length = 0, _SHORTEST
+    while waiting:
+        if problem.total_upper is not None:
+            room = problem.total_upper - sum(map(operator.mul, least, times))
+            for place in waiting:
+                most = max(room + least[place], done * steps[place]) // steps[place]
+                tested[place] = min(tested[place], most)
+            waiting = [place for place in waiting if tested[place] > done]
+            if not waiting:
+                break
+        _check_effort(problem, [tested[place] for place in waiting])
+        # Rows that need more sums than others stay in the loop longer.
+        longest = max(tested[place] for place in waiting) - done
+        length = longest if longest < 2 * length else length
+        mask = _tested(rows[waiting], shapes, evaluator, problem, done, length)
+        packed = np.packbits(mask, axis=1, bitorder="little")
+        firsts: list[int] = np.where(mask.any(axis=1), mask.argmax(axis=1), length).tolist()
+        for line, place, first in zip(packed, waiting, firsts, strict=True):
+            if not seen[place]:
+                least[place] = (done + first + 1) * steps[place]
+                seen[place] = first < length
+            pieces[place].append(line.tobytes())
+        done += length
+        length = min(2 * length, _LONGEST)
+        waiting = [place for place in waiting if tested[place] > done]
+    found = []
+    for count, step, parts in zip(tested, steps, pieces, strict=True):
+        # Bit k stands for the sum (k+1) * step.
+        bits = int.from_bytes(b"".join(parts), "little") & ((1 << count) - 1)
+        bits = bits if step == 1 else _stretched(bits, step)
+        found.append(OffsetSet.make(step, bits, count * step, step))
+    return found
+
+
+def _tested(
+    rows: IntArray,
+    shapes: RowShapes,
+    evaluator: Evaluator,
+    problem: RowProblem,
+    done: int,
+    length: int,
+) -> BoolArray:
+    """Which of the next multiples of each row's step are admissible."""
+    multiples = np.arange(done + 1, done + length + 1)
+    sums = multiples[None, :] * shapes.step[rows][:, None]
+    return evaluator.admissible(rows, sums.astype(object) if problem.needs_objects else sums)
+
+
+def _check_effort(problem: RowProblem, counts: Sequence[int]) -> None:
+    if sum(counts) * problem.width > EFFORT:
+        raise TooMuchWork(
+            f"more than {EFFORT} sums to test: so many decimals leave room only for very large "
+            "counts; publish fewer decimals"
+        )
+
+
+def _stretched(bits: int, step: int) -> int:
+    wide, place = 0, 0
+    while bits:
+        skip = (bits & -bits).bit_length() - 1
+        place += skip
+        wide |= 1 << (place * step)
+        bits >>= skip + 1
+        place += 1
+    return wide
+
+
+def _special_row(
+    problem: RowProblem, shapes: RowShapes, evaluator: Evaluator, row: int, room: int | None
+) -> tuple[OffsetSet, int | None]:
+    """A row with priors: sums from where it can begin to where it saturates or must end."""
+    step = int(shapes.step[row])
+    real = real_row(problem, row)
+    least = real.smallest_sum()
+    if least is None or any(
+        cap is not None and cap < low for cap, low in zip(real.upper, real.lower, strict=True)
+    ):
+        raise _impossible(problem, row)
+    begin = -(-least.numerator // least.denominator)
+    capped = bool((problem.cell_upper[row] > 0).any()) or any(
+        i == row for i, _ in problem.cell_values
+    )
+    most = real.largest_sum()
+    ends = [bound for bound in (room, None if most is None else int(most)) if bound is not None]
+    end = min(ends) if ends else None
+    first = -(-max(begin, 1) // step) * step
+    saturates = None if capped else -(-(begin + int(shapes.reach[row]) + 1) // step) * step
+    if not capped and shapes.exact[row].all():
+        saturates = first
+    stop = saturates if end is None else end + 1 if saturates is None else min(saturates, end + 1)
+    if stop is None:
+        raise UnsupportedRelease(
+            f"the row {problem.name(row)} has upper bounds on some cells and the total is not "
+            "published, so its sums have no end to test; give Total(upper=...)"
+        )
+    count = max(0, -(-(stop - first) // step))
+    bits = _tested_bits(problem, evaluator, row, first, step, count)
+    size = count * step
+    tail = saturates is not None and (end is None or saturates <= end)
+    values = problem.row_values.get(row)
+    if values is not None:
+        bits = _listed_sums(first, step, bits, size, saturates, end, values)
+        size, tail = bits.bit_length(), False
+    elif step > 1:
+        bits = _stretched(bits, step)
+    if not bits and not tail and problem.bare:
+        raise unreachable(problem)
+    if not bits and not tail:
+        raise _impossible(problem, row, room is not None and most is None)
+    last = None
+    if tail and real.sum_upper is not None:
+        last = real.sum_upper - first
+    made = OffsetSet.make(first, bits, size, step if tail else 0, last)
+    return made, None if capped else begin
+
+
+def _tested_bits(
+    problem: RowProblem, evaluator: Evaluator, row: int, first: int, step: int, count: int
+) -> int:
+    listed = any(i == row for i, _ in problem.cell_values)
+    if count * problem.width > EFFORT or (listed and count > LISTED_EFFORT):
+        raise TooMuchWork(
+            f"the row {problem.name(row)} has {count} sums to test one by one because of prior "
+            "bounds on its cells; tighten the priors or leave them out"
+        )
+    bits = 0
+    rows = np.array([row])
+    for done in range(0, count, 1 << 20):
+        length = min(1 << 20, count - done)
+        sums = evaluator.sums_array(
+            range(first + done * step, first + (done + length) * step, step),
+            first + (done + length) * step,
+        )
+        mask = evaluator.admissible(rows, sums[None, :])[0]
+        if listed:
+            listed_row = ListedRow(problem, evaluator, row)
+            for place in np.flatnonzero(mask):
+                mask[place] = listed_row.admissible(int(sums[place]))
+        bits |= bits_of(mask) << done
+    return bits
+
+
+def _listed_sums(
+    first: int,
+    step: int,
+    bits: int,
+    size: int,
+    saturates: int | None,
+    end: int | None,
+    values: Sequence[int],
+) -> int:
+    """Keep the listed sums among the admissible ones; offsets are from `first`."""
+    kept = 0
+    for value in values:
+        offset = value - first
+        if offset < 0 or offset % step or (end is not None and value > end):
+            continue
+        inside = (
+            bool(bits >> (offset // step) & 1)
+            if offset < size
+            else saturates is not None and value >= saturates
+        )
+        if inside and offset > LARGEST_OFFSET:
+            raise TooMuchWork(
+                f"the list of possible row sums reaches from {first} to {value}; lists may not "
+                f"spread over more than {LARGEST_OFFSET}: give bounds instead"
+            )
+        if inside:
+            kept |= 1 << offset
+    return kept
+
+
+def unreachable(problem: RowProblem) -> InconsistentRelease:
+    """What to say if the row sums that agree with the rates do not add to N."""
+    total = problem.facts.total.notation
+    return InconsistentRelease(
+        f"{total} cannot be reached: no combination of row sums that agree with "
+        f"{problem.facts.conditional.notation} adds to it"
+    )
+
+
+def _impossible(problem: RowProblem, row: int, by_total: bool = False) -> InconsistentRelease:
+    statement = problem.facts.conditional.notation
+    if by_total:
+        return InconsistentRelease(
+            f"the row {problem.name(row)} of {statement}: no sum that leaves enough of N for the "
+            "other rows agrees with its rates and prior bounds"
+        )
+    prior = (
+        (problem.cell_lower[row] > 0).any()
+        or (problem.cell_upper[row] >= 0).any()
+        or problem.row_upper[row] >= 0
+    )
+    cause = (
+        "its rates and prior bounds agree with no counts"
+        if prior
+        else ("its rates cannot come from any counts (they do not add to one within the rounding)")
+    )
+    return InconsistentRelease(f"the row {problem.name(row)} of {statement}: {cause}")

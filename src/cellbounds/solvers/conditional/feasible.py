@@ -1,0 +1,334 @@
+"""Which row sums are feasible together: A_i intersected with N minus the sums of the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cellbounds.results.values import Progression
+from cellbounds.solvers.conditional.offsets import OffsetSet, positions, runs_in
+from cellbounds.solvers.conditional.sums import (
+    Bits,
+    Residues,
+    SetAlgebra,
+    Sparse,
+    Window,
+    leave_one_out,
+    spread,
+    sum_of_all,
+)
+from cellbounds.solvers.conditional.sumset import Segment, SumSet
+
+__all__ = ["feasible_sums", "sum_algebra"]
+
+SMALL_WINDOW = 1 << 14
+"""Up to this slack bits over all of it are cheapest."""
+
+LARGE_WINDOW = 1 << 30
+"""Up to this slack bits over all of it fit the memory."""
+
+RESIDUE_LIMIT = 1 << 20
+"""The largest modulus."""
+
+RESIDUE_GAIN = 1 << 8
+"""Residues are taken if the slack is so many times the modulus; otherwise bits are cheaper."""
+
+FEW = 1 << 12
+"""Combinations of row sums that are listed one by one rather than held in any other way."""
+
+SINGLES = 1 << 20
+"""Sums above the part that all residue classes fill, kept one by one."""
+
+
+def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> list[SumSet]:
+    """For each row the sums that leave the others an offset that they can make.
+
+    Saturated rows keep all of this in windows whose width does not depend on the slack: sums of
+    rows that include saturated row k hold everything from k's size on.
+    """
+    rows = [row.within(slack) for row in rows]
+    broad = sorted((row.size, place) for place, row in enumerate(rows) if _broad(row, rows))
+    sizes = [size for size, place in broad for _ in range(copies[place])][:2]
+    if len(sizes) == 2:
+        return _by_window(rows, copies, slack, min(slack + 1, sizes[1]))
+    if len(sizes) == 1:
+        place = broad[0][1]
+        found = _by_window(rows, copies, slack, min(slack + 1, sizes[0]))
+        others = [row for other, row in enumerate(rows) if other != place]
+        counts = [count for other, count in enumerate(copies) if other != place]
+        found[place] = _of_one_row(rows[place], others, counts, slack)
+        return found
+    return _without_saturation(rows, copies, slack)
+
+
+def _broad(row: OffsetSet, rows: Sequence[OffsetSet]) -> bool:
+    """Whether sums that include the row have no gaps from its size on, up to their largest.
+
+    That is so if its run of consecutive offsets is at least as long as any gap of the others.
+    """
+    if row.step != 1:
+        return False
+    return row.last is None or row.last - row.size >= max(one.largest_gap for one in rows)
+
+
+def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SetAlgebra[Any], int]:
+    """A way to hold sums of some of the rows up to a slack, and the row to begin with.
+
+    Every set that includes that row is exact: it saturates the window, or its step is the modulus.
+    """
+    saturated = [(row.size, place) for place, row in enumerate(rows) if row.saturated]
+    if saturated:
+        size, place = min(saturated)
+        return Window(min(slack + 1, size)), place
+    algebra = _algebra(rows, [1] * len(rows), slack)
+    if isinstance(algebra, Residues):
+        return algebra, next(
+            place for place, row in enumerate(rows) if row.pure and row.step == algebra.modulus
+        )
+    return algebra, len(rows) - 1
+
+
+def _by_window(
+    rows: Sequence[OffsetSet], copies: Sequence[int], slack: int, width: int
+) -> list[SumSet]:
+    window = Window(width)
+    others = leave_one_out(window, rows, copies)
+    tops = [row.largest for row in rows]
+    endless = sum(times for top, times in zip(tops, copies, strict=True) if top is None)
+    whole = sum((top or 0) * times for top, times in zip(tops, copies, strict=True))
+    found = []
+    for row, top, held in zip(rows, tops, others, strict=True):
+        # The others make nothing beyond their largest sum, if there is one.
+        bounded = endless == 0 or (endless == 1 and top is None)
+        least = max(slack - (whole - (top or 0)), 0) if bounded else 0
+        found.append(_fitting(row, held, slack, least))
+    return found
+
+
+def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
+    """Sums of the row, from offset `least` on, whose complement to the slack is held.
+
+    The others' largest sum is beyond the window, so `least` cuts the part above it only.
+    """
+    bits, limit = held
+    start = row.start
+    segments: list[Segment] = []
+    # Complements from the limit on are all held: everything in the row up to offset `free`.
+    free = slack - limit
+    if free >= least:
+        early = row.bits & ((1 << min(row.size, free + 1)) - 1)
+        segments.append((start + least, early >> least))
+        if row.step:
+            end = free if row.last is None else min(free, row.last)
+            begin = -(-max(least, row.size) // row.step) * row.step
+            if begin <= end:
+                last = start + begin + (end - begin) // row.step * row.step
+                segments.append((start + begin, last, row.step))
+    if bits:
+        # Offsets free+1, ..., slack have the complements limit-1, ..., 0: the bits turned round.
+        turned = int(f"{bits:0{limit}b}"[::-1], 2)
+        segments.append((start + free + 1, turned & _part(row, free + 1, slack)))
+    return SumSet(segments)
+
+
+def _part(row: OffsetSet, begin: int, end: int) -> int:
+    """The offsets of a row from `begin` to `end`, as bits above `begin`."""
+    length = end - begin + 1
+    made = row.bits >> begin if begin < row.size else 0
+    if row.step:
+        top = end if row.last is None else min(end, row.last)
+        first = -(-max(begin, row.size) // row.step) * row.step
+        if first <= top:
+            if row.step == 1:
+                made |= (1 << (top - begin + 1)) - (1 << (first - begin))
+            else:
+                made |= spread(1, (top - first) // row.step + 1, row.step, length) << (
+                    first - begin
+                )
+    return made & ((1 << length) - 1)
+
+
+def _of_one_row(
+    row: OffsetSet, others: Sequence[OffsetSet], copies: Sequence[int], slack: int
+) -> SumSet:
+    """Feasible sums of one row, the others being given."""
+    unit = _unit(others)
+    if unit > 1:
+        others = [_divided(other, unit) for other in others]
+    algebra = _algebra(others, copies, slack // unit)
+    held = sum_of_all(algebra, others, copies)
+    return _fitting_in(algebra, held, row, slack, unit)
+
+
+def _without_saturation(
+    rows: Sequence[OffsetSet], copies: Sequence[int], slack: int
+) -> list[SumSet]:
+    unit = _unit(rows)
+    if slack % unit:
+        return [SumSet([]) for _ in rows]
+    small = [_divided(row, unit) for row in rows] if unit > 1 else rows
+    algebra = _algebra(small, copies, slack // unit)
+    if isinstance(algebra, Residues):
+        return _by_residues(algebra, rows, small, copies, slack, unit)
+    others = leave_one_out(algebra, small, copies)
+    return [
+        _fitting_in(algebra, held, row, slack, unit) for row, held in zip(rows, others, strict=True)
+    ]
+
+
+def _by_residues(
+    algebra: Residues,
+    rows: Sequence[OffsetSet],
+    small: Sequence[OffsetSet],
+    copies: Sequence[int],
+    slack: int,
+    unit: int,
+) -> list[SumSet]:
+    """Leave-one-out sums modulo the smallest step; that row itself needs another modulus."""
+    key = next(place for place, row in enumerate(small) if row.pure and row.step == algebra.modulus)
+    places = [place for place in range(len(rows)) if place != key]
+    others = [small[place] for place in places]
+    counts = [copies[place] for place in places]
+    found: list[SumSet] = [SumSet([]) for _ in rows]
+    if copies[key] > 1:
+        held = sum_of_all(algebra, others, counts)
+        found[key] = _fitting_in(algebra, held, rows[key], slack, unit)
+    else:
+        found[key] = _of_one_row(rows[key], [rows[place] for place in places], counts, slack)
+    for place, held in zip(places, leave_one_out(algebra, others, counts), strict=True):
+        found[place] = _fitting_in(algebra, held, rows[place], slack, unit)
+    return found
+
+
+def _algebra(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> Any:
+    """The cheapest way to hold the sums of rows none of which is saturated."""
+    largest = [row.largest for row in rows]
+    if None not in largest:
+        tops = [top * times for top, times in zip(largest, copies, strict=True) if top is not None]
+        slack = min(slack, sum(tops))
+    steps = [row.step for row in rows if row.pure]
+    if slack < SMALL_WINDOW:
+        return Window(slack + 1)
+    if _combinations(rows, copies, slack) <= FEW:
+        return Sparse(slack)
+    smallest = min(steps, default=RESIDUE_LIMIT + 1)
+    if smallest <= RESIDUE_LIMIT and smallest * RESIDUE_GAIN <= slack:
+        return Residues(smallest, slack)
+    if slack < LARGE_WINDOW:
+        return Window(slack + 1)
+    return Residues(smallest, slack) if smallest <= RESIDUE_LIMIT else Sparse(slack)
+
+
+def _combinations(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> int:
+    """How many sums there are at most, counted until they are more than few."""
+    count = 1
+    for row, times in zip(rows, copies, strict=True):
+        members = row.bits.bit_count() + (slack // row.step + 1 if row.step else 0)
+        for _ in range(times):
+            count *= members
+            if count > FEW:
+                return count
+    return count
+
+
+def _unit(rows: Sequence[OffsetSet]) -> int:
+    """The largest number that divides every offset."""
+    unit = 0
+    for row in rows:
+        if unit == 1:
+            break
+        unit = math.gcd(unit, row.step)
+        for first, length in row.runs:
+            unit = math.gcd(unit, first, 1 if length > 1 else 0)
+    return max(unit, 1)
+
+
+def _divided(row: OffsetSet, unit: int) -> OffsetSet:
+    mask = 0
+    for place in positions(row.bits).tolist():
+        mask |= 1 << (place // unit)
+    last = None if row.last is None else row.last // unit
+    return replace(row, bits=mask, size=-(-row.size // unit), step=row.step // unit, last=last)
+
+
+def _fitting_in(
+    algebra: SetAlgebra[Any], held: Any, row: OffsetSet, slack: int, unit: int
+) -> SumSet:
+    """Sums of the row whose complement is held; what is held is in multiples of the unit."""
+    if isinstance(algebra, Window) and unit == 1 and algebra.width == slack + 1:
+        return _fitting(row, held, slack)
+    if isinstance(algebra, Residues):
+        return _in_order(_fitting_residues(algebra, held, row, slack, unit))
+    if isinstance(algebra, Window):
+        bits, limit = held
+        members = positions(bits | ((1 << algebra.width) - (1 << limit))).astype(object)
+    else:
+        members = np.array(sorted(held), dtype=object)
+    offsets = slack - members[::-1] * unit
+    offsets = offsets[offsets >= 0]
+    kept = offsets[row.members(offsets)] + row.start
+    return SumSet([(first, last, 1) for first, last in runs_in(kept)])
+
+
+def _in_order(parts: list[Progression]) -> SumSet:
+    """Sort residue classes out: a progression that all of them fill, then single sums.
+
+    The classes of one row begin one after the other and run on with the same stride; they end at
+    different places, so that above the first end only some go on.
+    """
+    classes = sorted(part for part in parts if part[2] > 1)
+    singles = [part for part in parts if part[2] == 1]
+    firsts = [first for first, _, _ in classes]
+    strides = {stride for _, _, stride in classes}
+    if len(classes) > 1 and len(strides) == 1:
+        stride = strides.pop()
+        step = firsts[1] - firsts[0]
+        if stride % step == 0 and firsts == list(range(firsts[0], firsts[0] + stride, step)):
+            end = min(last for _, last, _ in classes if last is not None)
+            rest = [
+                (first + (end - first) // stride * stride + stride, last, stride)
+                for first, last, _ in classes
+                if last is not None
+            ]
+            if sum((b - a) // stride + 1 for a, b, _ in rest if b >= a) <= SINGLES:
+                above = sorted(n for a, b, _ in rest for n in range(a, b + 1, stride))
+                runs = runs_in(np.array(above, dtype=object))
+                filled = (firsts[0], end - (end - firsts[0]) % step, step)
+                return SumSet([*singles, filled, *((a, b, 1) for a, b in runs)])
+    return SumSet(parts, mixed=True)
+
+
+def _fitting_residues(
+    algebra: Residues, held: Any, row: OffsetSet, slack: int, unit: int
+) -> list[Progression]:
+    found: list[Progression] = []
+    modulus = algebra.modulus * unit
+    for first, length in row.runs:
+        for offset in range(first, first + length):
+            rest = slack - offset
+            if rest >= 0 and rest % unit == 0 and algebra.holds(held, rest // unit):
+                found.append((row.start + offset, row.start + offset, 1))
+    if not row.step:
+        return found
+    begin = row.first_in_tail()
+    end = slack if row.last is None else min(slack, row.last)
+    period = modulus // math.gcd(modulus, row.step)
+    for turn in range(period):
+        first = begin + turn * row.step
+        rest = slack - first
+        if rest < 0 or first > end:
+            break
+        if rest % unit:
+            continue
+        # Within a residue class everything from its smallest sum on is held.
+        smallest = int(held[rest // unit % algebra.modulus]) * unit
+        last = min(slack - smallest, end)
+        if last >= first:
+            stride = row.step * period
+            last = first + (last - first) // stride * stride
+            found.append((row.start + first, row.start + last, stride))
+    return found

@@ -1,0 +1,238 @@
+"""Integer programs for what is left: CP-SAT works in 64-bit integers, so its proofs count."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cellbounds.errors import CellboundsError
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER
+from cellbounds.model.problem import Problem
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.isolation import Ended, Isolated
+
+__all__ = ["Found", "IntegerProgram", "fits_solver"]
+
+LARGEST = 2**59
+"""Sums of coefficients times bounds stay below this; the solver itself allows twice as much."""
+
+A_MOMENT = 0.05
+"""Effort of a quick search in the solver's own count of steps, which does not depend on the
+machine; about a tenth of a second."""
+
+STEADY = ((False, 0.5), (True, 4.0))
+"""The same for searches that find the same table every time: by one strategy, which is the best
+for most questions, then by all of them in turns; about 1 and 8 seconds."""
+
+MOST_ENTRIES = 3_000_000
+"""Models with more entries are not sent: they take longer to build than anybody waits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search says: a table if it found one, and whether its answer is final.
+
+    `bound` is what the search proved of the objective, if it got to the end.
+    """
+
+    cells: IntArray | None
+    final: bool
+    bound: int | None = None
+
+
+def fits_solver(problem: Problem) -> bool:
+    """Whether the problem may be sent to the solver."""
+    if (problem.upper == NO_UPPER).any() or len(problem.cells) > MOST_ENTRIES:
+        return False
+    if not len(problem.cells):
+        return True
+    sizes = np.abs(problem.coefficients.astype(float)) * problem.upper[problem.cells]
+    return float(np.add.reduceat(sizes, problem.starts[:-1]).max()) < LARGEST
+
+
+class IntegerProgram:
+    """A problem for CP-SAT, which may end its process and therefore works in another one.
+
+    A question whose process ended is not settled, like one that took too long.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._model = Isolated(_Model, problem)
+
+    def any_table(self, seconds: float | None) -> Found:
+        """Some table, or a proof that there is none."""
+        return self._asked("any_table", seconds)
+
+    def with_sum(
+        self,
+        cells: IntArray,
+        weights: IntArray,
+        low: int,
+        high: int,
+        hint: IntArray | None,
+        seconds: float | None,
+        residues: tuple[int, list[int]] | None = None,
+        *,
+        quick: bool = False,
+    ) -> Found:
+        """A table in which the weighted sum lies between `low` and `high`.
+
+        `residues` is a modulus and the residues that the sum may have. `quick` searches for a
+        moment only, without preparation: on small problems that takes a third of the time.
+        """
+        return self._asked("with_sum", seconds, cells, weights, low, high, hint, residues, quick)
+
+    def minimize(
+        self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
+    ) -> Found:
+        """The table with the least weighted sum."""
+        return self._asked("minimize", seconds, cells, weights, hint)
+
+    def _asked(self, name: str, seconds: float | None, *given: Any) -> Found:
+        try:
+            found: Found = self._model.ask(name, seconds, *given, seconds=seconds)
+        except Ended as ended:
+            if not ended.late:
+                warnings.warn(
+                    f"CP-SAT failed: {ended}; what it was asked is not settled",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            return Found(None, final=False)
+        return found
+
+
+class _Model:
+    """The same in the other process: a model, to which questions add an objective or a limit."""
+
+    def __init__(self, problem: Problem) -> None:
+        from ortools.sat.python import cp_model
+
+        self._cp = cp_model
+        self._model: Any = cp_model.CpModel()
+        self._cells = [
+            self._model.new_int_var(int(low), int(high), "")
+            for low, high in zip(problem.lower, problem.upper, strict=True)
+        ]
+        for row in range(len(problem.row_lower)):
+            inside = slice(problem.starts[row], problem.starts[row + 1])
+            low, high = int(problem.row_lower[row]), int(problem.row_upper[row])
+            self._model.add_linear_constraint(
+                self._weighted(problem.cells[inside], problem.coefficients[inside]),
+                -LARGEST * 2 if low == NO_LOWER else low,
+                LARGEST * 2 if high == NO_UPPER else high,
+            )
+        self._listed = bool(problem.lists)
+        for cells, values in problem.lists:
+            domain = cp_model.Domain.from_values(sorted(values))
+            total = self._weighted(cells, np.ones(len(cells), dtype=np.int64))
+            self._model.add_linear_expression_in_domain(total, domain)
+
+    def _weighted(self, cells: IntArray, weights: IntArray) -> Any:
+        return self._cp.LinearExpr.weighted_sum(
+            [self._cells[c] for c in cells.tolist()], weights.tolist()
+        )
+
+    def any_table(self, seconds: float | None) -> Found:
+        found = self._solve(self._model.clone(), None, seconds, quick=True)
+        if found.cells is not None or found.final:
+            return found
+        return self._solve(self._model.clone(), None, seconds)
+
+    def with_sum(
+        self,
+        seconds: float | None,
+        cells: IntArray,
+        weights: IntArray,
+        low: int,
+        high: int,
+        hint: IntArray | None,
+        residues: tuple[int, list[int]] | None,
+        quick: bool,
+    ) -> Found:
+        model = self._model.clone()
+        total = self._weighted_in(model, cells, weights)
+        model.add_linear_constraint(total, low, high)
+        if residues is not None:
+            modulus, allowed = residues
+            turns = model.new_int_var(low // modulus, high // modulus, "")
+            domain = self._cp.Domain.from_values(sorted(allowed))
+            rest = model.new_int_var_from_domain(domain, "")
+            model.add(total == modulus * turns + rest)
+        return self._solve(model, hint, seconds, quick)
+
+    def minimize(
+        self, seconds: float | None, cells: IntArray, weights: IntArray, hint: IntArray | None
+    ) -> Found:
+        model = self._model.clone()
+        model.minimize(self._weighted_in(model, cells, weights))
+        return self._solve(model, hint, seconds)
+
+    def _weighted_in(self, model: Any, cells: IntArray, weights: IntArray) -> Any:
+        found = [model.get_int_var_from_proto_index(c) for c in cells.tolist()]
+        return self._cp.LinearExpr.weighted_sum(found, weights.tolist())
+
+    def _solve(
+        self, model: Any, hint: IntArray | None, seconds: float | None, quick: bool = False
+    ) -> Found:
+        """Search steadily, and if that does not settle it, by all means.
+
+        Steady searches run in a single thread and count their steps instead of seconds. What is
+        too hard for them is left to threads that help each other: faster in the end, and right,
+        but which table they find is a matter of luck.
+        """
+        if hint is not None:
+            for k, value in enumerate(hint.tolist()):
+                model.add_hint(model.get_int_var_from_proto_index(k), value)
+        if quick:
+            return self._searched(model, seconds, most=A_MOMENT, quick=True)
+        end = None if seconds is None else time.monotonic() + seconds
+        best = Found(None, final=False)
+        for turns, most in (*STEADY, (False, None)):
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            found = self._searched(model, left, most=most, turns=turns)
+            if found.final:
+                return found
+            if found.cells is not None:
+                best = found
+        return best
+
+    def _searched(
+        self,
+        model: Any,
+        seconds: float | None,
+        *,
+        most: float | None,
+        turns: bool = False,
+        quick: bool = False,
+    ) -> Found:
+        solver = self._cp.CpSolver()
+        # The preparation of models with lists was seen to call a feasible one infeasible, where a
+        # list holds a value out of reach (ortools 9.15).
+        solver.parameters.cp_model_presolve = not quick and not self._listed
+        # One strategy alone stalls on large counts.
+        solver.parameters.num_workers = 2 if most is None else 1
+        solver.parameters.interleave_search = turns
+        if most is not None:
+            solver.parameters.max_deterministic_time = most
+        if seconds is not None:
+            solver.parameters.max_time_in_seconds = max(seconds, 0.001)
+        # Else Ctrl-C would stop it, which is the owner's to hear.
+        solver.parameters.catch_sigint_signal = False
+        status = solver.solve(model)
+        if status == self._cp.MODEL_INVALID:
+            raise CellboundsError("the integer solver refused a model; please report this")
+        if status in (self._cp.OPTIMAL, self._cp.FEASIBLE):
+            answer = solver.response_proto
+            cells = np.array(list(answer.solution), dtype=np.int64)[: len(self._cells)]
+            best = status == self._cp.OPTIMAL
+            # A search that was stopped may report the default 0 for what it proved.
+            proven = best and model.has_objective()
+            return Found(cells, best, int(answer.inner_objective_lower_bound) if proven else None)
+        return Found(None, final=status == self._cp.INFEASIBLE)

@@ -1,0 +1,400 @@
+"""Settling bounds: what is proven meets what is attained, by the cheapest means first."""
+
+from __future__ import annotations
+
+import time
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, TooMuchWork
+from cellbounds.model.constraints import NO_UPPER, compile_release
+from cellbounds.model.linear_programs import INTERIOR, LinearProgram
+from cellbounds.model.problem import (
+    TOO_WIDE,
+    WIDEST,
+    Problem,
+    make_problem,
+    reduced,
+)
+from cellbounds.model.targets import Asked, asked_about
+from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.solvers.general.backends import Solvers
+from cellbounds.solvers.general.cp_sat import IntegerProgram
+from cellbounds.solvers.general.duals import Duals
+from cellbounds.solvers.general.hypercube_moves import Guide, Walker, moves_of
+from cellbounds.solvers.general.nested_families import Nested
+from cellbounds.solvers.general.pool import Excerpt, Pool
+from cellbounds.solvers.general.unbounded_cells import exact_bound, exactly_feasible
+from cellbounds.statements import Release
+
+__all__ = ["Proof", "Search", "Standing"]
+
+ABOVE_ALL = 20_000
+"""Weight of one bound when all are pushed; the others have 1 to 97."""
+
+
+class Proof:
+    """What proved a bound, as small numbers for arrays."""
+
+    PROPAGATION, DUAL, SOLVER = 0, 1, 2
+    NAMES = ("propagation", "dual", "solver")
+
+
+class Keeping(Protocol):
+    """Writes down what a search has found."""
+
+    def write(self, search: Search, *, now: bool) -> None:
+        """Write what is new, at once or if the last time was long ago."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """What is proven of all sums, and what is attained, at some moment."""
+
+    low: IntArray
+    high: IntArray
+    endless: BoolArray
+    proofs: IntArray
+    least: IntArray
+    most: IntArray
+
+
+@dataclass(slots=True, eq=False)
+class Search:
+    """The state of work on one question about one release.
+
+    Attributes
+    ----------
+    low, high
+        What is proven of each sum asked for; NO_UPPER where nothing is.
+    endless
+        Sums that are proven to have no upper bound.
+    pool
+        What is attained.
+    history
+        The steps taken: name, seconds since the step before, bounds left open.
+    """
+
+    release: Release
+    over: tuple[str, ...]
+    cells: tuple[tuple[int, ...], ...] | None = None
+    full: Problem = field(init=False)
+    small: Problem = field(init=False)
+    numbers: IntArray = field(init=False)
+    asked: Asked = field(init=False)
+    pool: Pool = field(init=False)
+    walker: Walker = field(init=False)
+    low: IntArray = field(init=False)
+    high: IntArray = field(init=False)
+    endless: BoolArray = field(init=False)
+    proofs: IntArray = field(init=False)
+    history: list[tuple[str, float, int]] = field(init=False, default_factory=list)
+    kept: Keeping | None = field(init=False, default=None)
+    _solvers: Solvers = field(init=False)
+    _program: LinearProgram | None = field(init=False, default=None)
+    _rounds: int = field(init=False, default=0)
+    _numbered: int = field(init=False, default=0)
+    _clock: float = field(init=False, default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        domain = self.release.domain
+        self.full = make_problem(compile_release(self.release), domain.size)
+        self.small, self.numbers = reduced(self.full)
+        self._solvers = Solvers(self.full, self.small, self.numbers)
+        self.asked = asked_about(domain, self.over, self.cells)
+        self.pool = Pool(self.full, self.asked)
+        self.walker = Walker(self.full, self.asked, domain.shape, moves_of(self.release))
+        if float(self.full.lower.sum(dtype=float)) >= WIDEST:
+            raise TooMuchWork(TOO_WIDE)
+        self.low = self.asked.sums(self.full.lower).copy()
+        # A sum of limits that leaves 64 bits says nothing: what limits the sum is a row's to say.
+        open_top = self.asked.sums(self.full.upper.astype(float)) >= WIDEST
+        ends = np.where(self.full.upper == NO_UPPER, 0, self.full.upper)
+        self.high = np.where(open_top, NO_UPPER, self.asked.sums(ends))
+        self.endless = np.zeros(self.asked.size, dtype=bool)
+        self.proofs = np.zeros((2, self.asked.size), dtype=np.int8)
+
+    # Copies: for parts of the work that are done apart.
+
+    @property
+    def recipe(self) -> tuple[Release, tuple[str, ...], tuple[tuple[int, ...], ...] | None]:
+        """What the same search can be made from elsewhere."""
+        return self.release, self.over, self.cells
+
+    def standing(self) -> Standing:
+        """What is proven and attained now."""
+        pool = self.pool
+        return Standing(
+            self.low.copy(), self.high.copy(), self.endless.copy(), self.proofs.copy(),
+            pool.least.copy(), pool.most.copy(),
+        )  # fmt: skip
+
+    def apart(self, standing: Standing, excerpt: Excerpt, number: int) -> Search:
+        """A search of its own for a part of the work, from a given state of the whole.
+
+        What it does depends on the arguments alone: solvers are shared only if they do not
+        remember what they were asked. Walks are as different as the `number` is.
+        """
+        other = copy(self)
+        other.low, other.high = standing.low.copy(), standing.high.copy()
+        other.endless, other.proofs = standing.endless.copy(), standing.proofs.copy()
+        other.pool = self.pool.cut_down(standing.least, standing.most, excerpt)
+        other.walker = self.walker.branch(number)
+        other.kept, other.history = None, []
+        other._program, other._rounds = None, number
+        return other
+
+    def next_number(self) -> int:
+        """A number for the next part."""
+        self._numbered += 1
+        return self._numbered
+
+    def keep(self, *, now: bool = False) -> None:
+        """Have what was found written down where that is wanted; `now`, or if it is time."""
+        if self.kept is not None:
+            self.kept.write(self, now=now)
+
+    def note(self, step: str) -> None:
+        """Write a step into the history."""
+        now = time.monotonic()
+        left = sum(int(side.sum()) for side in self.open_bounds())
+        self.history.append((step, now - self._clock, left))
+        self._clock = now
+        self.keep()
+
+    # What is settled.
+
+    def settled(self, place: int, side: int) -> bool:
+        """Whether a table attains what is proven."""
+        if not len(self.pool):
+            return False
+        if side == 0:
+            return bool(self.pool.least[place] == self.low[place])
+        return bool(self.endless[place] or self.pool.most[place] == self.high[place])
+
+    def open_bounds(self) -> tuple[BoolArray, BoolArray]:
+        """Which lower and which upper bounds are not settled."""
+        if not len(self.pool):
+            return np.ones(self.asked.size, dtype=bool), np.ones(self.asked.size, dtype=bool)
+        return self.pool.least > self.low, (self.pool.most < self.high) & ~self.endless
+
+    def prove(self, place: int, side: int, value: int, proof: int) -> None:
+        """Note a bound that was proven, if it is better than what was known."""
+        if side == 0 and value > self.low[place]:
+            self.low[place], self.proofs[0, place] = value, proof
+        elif side == 1 and value < self.high[place]:
+            self.high[place], self.proofs[1, place] = value, proof
+        if self.low[place] > self.high[place]:
+            raise InconsistentRelease("the published figures contradict each other")
+        beyond = len(self.pool) and (
+            self.pool.least[place] < self.low[place] or self.pool.most[place] > self.high[place]
+        )
+        if beyond:
+            raise CellboundsError(
+                "a bound was proven that a table goes beyond; please report this with the release"
+            )
+
+    # Tables.
+
+    def expand(self, cells: IntArray) -> IntArray:
+        """A table from the cells that are left."""
+        counts = self.full.lower.copy()
+        counts[self.numbers] = cells
+        return counts
+
+    def start_from(self, counts: IntArray) -> None:
+        """Use a known table, such as the owner's, as the first one."""
+        if not self.full.holds(counts):
+            raise InvalidInput(
+                "the table to start from contradicts the release; give one that the release was "
+                "made from"
+            )
+        self.pool.add(counts)
+
+    def first_table(self, seconds: float | None) -> bool:
+        """Find some consistent table; says whether there is one in the pool.
+
+        Raises
+        ------
+        InconsistentRelease
+            If it is proven that there is none.
+        """
+        if len(self.pool):
+            return True
+        if not len(self.numbers):
+            self._add_if_consistent(self.full.lower.copy())
+            if not len(self.pool):
+                raise InconsistentRelease("no table fits all the published figures")
+            return True
+        began = time.monotonic()
+        proposal = self.program.minimize(np.array([0]), np.array([1]), seconds)
+        if proposal is not None and self._add_if_near(proposal.cells):
+            return True
+        if proposal is None and self.capped and not exactly_feasible(self.small):
+            raise InconsistentRelease("not even real numbers fit all the published figures")
+        if seconds is not None:
+            seconds = max(0.01, seconds - (time.monotonic() - began))
+        if not self.sendable:
+            return False
+        found = self.integers.any_table(seconds)
+        if found.cells is not None:
+            self.pool.add(self.expand(found.cells))
+        elif found.final and not (self.capped and self._limited_part_fits(seconds)):
+            raise InconsistentRelease("no table of counts fits all the published figures")
+        return bool(len(self.pool))
+
+    def _limited_part_fits(self, seconds: float | None) -> bool:
+        """Whether nothing speaks against a table of the cells that all have to do with limits."""
+        labels = self._solvers.components
+        endless = np.isin(labels, labels[self.small.upper == NO_UPPER])
+        if endless.all():
+            return True
+        found = IntegerProgram(self.small.restricted(~endless)).any_table(seconds)
+        return found.cells is not None or not found.final
+
+    def _add_if_near(self, cells: IntArray) -> bool:
+        """Keep a solver's table if it is one of whole numbers (checked exactly)."""
+        whole = np.rint(cells)
+        if np.abs(cells - whole).max(initial=0) > 1e-6:
+            return False
+        return self._add_if_consistent(self.expand(whole.astype(np.int64)))
+
+    def _add_if_consistent(self, counts: IntArray) -> bool:
+        if not self.full.holds(counts):
+            return False
+        self.pool.add(counts)
+        return True
+
+    # The steps, from cheap to dear; each may be asked for one bound.
+
+    def by_program(self, place: int, side: int, seconds: float | None) -> IntArray | None:
+        """A bound proven by a dual vector, perhaps a table; gives the table of real numbers."""
+        cells, constant = self.objective(place)
+        if not len(cells):
+            return None
+        sign = 1 if side == 0 else -1
+        proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
+        if proposal is None:
+            return None
+        weights = np.zeros(len(self.numbers), dtype=np.int64)
+        weights[cells] = sign
+        hoped = int(np.ceil(proposal.value - 1e-6))
+        proven = self.duals.least(weights, proposal.duals, hoped)
+        if proven is None and self.capped:
+            proven = exact_bound(self.small, weights)
+        if proven is not None:
+            self.prove(place, side, sign * proven + constant, Proof.DUAL)
+        if not self.program.interior:
+            self._add_if_near(proposal.cells)
+        real = self.full.lower.astype(float)
+        real[self.numbers] = proposal.cells
+        return real
+
+    def by_pushing(self, place: int | None = None, side: int = 0) -> int:
+        """A program that pushes every open bound at once, one of them above all; its table.
+
+        Says how many bounds it settled. The weights differ so that ties are broken and rounds
+        are not alike: of many optimal corners, some are tables of whole numbers.
+        """
+        low, high = self.open_bounds()
+        if not self.asked.plain or not (low.any() or high.any()):
+            return 0
+        self._rounds += 1
+        stir = (np.arange(len(low)) * 2654435761 * self._rounds >> 7) % 97 + 1
+        weights = (low.astype(np.int64) - high) * stir
+        if place is not None:
+            weights[place] = ABOVE_ALL if side == 0 else -ABOVE_ALL
+        left = weights[self.numbers]
+        cells = np.flatnonzero(left)
+        proposal = self.program.minimize(cells, left[cells])
+        if proposal is None or not self._add_if_near(proposal.cells):
+            return 0
+        before = int(low.sum() + high.sum())
+        return before - sum(int(side.sum()) for side in self.open_bounds())
+
+    def by_walking(self, place: int, side: int, proposals: int, guide: Guide | None = None) -> None:
+        """Walk from the best table so far towards the proven bound."""
+        if not self.walker.possible or not len(self.pool):
+            return
+        counts = self.pool.nearest(place, side)
+        goals = self.low, self.high
+        self.walker.push(self.pool, counts, (place, side), goals, proposals, guide)
+
+    def by_walking_on(self, bounds: list[tuple[int, int]], proposals: int) -> None:
+        """Blind walks towards several bounds, one after the other."""
+        if self.walker.possible and len(self.pool) and bounds:
+            counts, goals = self.pool.at(0), (self.low, self.high)
+            self.walker.push_each(self.pool, counts, bounds, goals, proposals)
+
+    @property
+    def reach(self) -> int:
+        """More than any sum that the integer solver looks at."""
+        return int(self._solvers.for_integers().upper.sum()) + int(self.full.lower.sum())
+
+    def objective(self, place: int) -> tuple[IntArray, int]:
+        """The cells left behind one sum, and what its fixed cells add."""
+        members = self.asked.members(place)
+        free = self.full.lower[members] < self.full.upper[members]
+        constant = int(self.full.lower[members[~free]].sum())
+        return np.searchsorted(self.numbers, members[free]), constant
+
+    @property
+    def nested(self) -> Nested:
+        """Which sums take every value between two that they take."""
+        return self._solvers.nested
+
+    # Solvers, made when first needed.
+
+    @property
+    def program(self) -> LinearProgram:
+        """The linear relaxation."""
+        if self._program is None:
+            self._program = self._solvers.program()
+        return self._program
+
+    @property
+    def duals(self) -> Duals:
+        """Evaluation of dual vectors."""
+        return self._solvers.duals
+
+    @property
+    def program_is_dear(self) -> bool:
+        """Whether a walk costs less than a linear program."""
+        return len(self.small.cells) >= INTERIOR
+
+    @property
+    def capped(self) -> bool:
+        """Whether some cell has no upper limit."""
+        return bool((self.small.upper == NO_UPPER).any())
+
+    def capped_for(self, place: int) -> bool:
+        """Whether a cell without upper limit has to do with one sum.
+
+        If not, what the integer solver proves of the sum holds, though it looks at a part only:
+        the cells that the sum has to do with are all there, and the others have a table.
+        """
+        if not self.capped:
+            return False
+        cut = self._solvers.for_integers().upper
+        within = len(self.pool) and bool((self.pool.at(0)[self.numbers] <= cut).all())
+        return not within or bool((self.small.upper[self.near(place)] == NO_UPPER).any())
+
+    def near(self, place: int) -> BoolArray:
+        """Which of the cells left have to do with one sum."""
+        labels = self._solvers.components
+        cells, _ = self.objective(place)
+        return np.isin(labels, labels[cells])
+
+    @property
+    def sendable(self) -> bool:
+        """Whether the integer solver can take the problem."""
+        return self._solvers.sendable
+
+    @property
+    def integers(self) -> IntegerProgram:
+        """The integer program."""
+        return self._solvers.integers

@@ -1,0 +1,175 @@
+"""Rounding rules: how a count becomes a published rate, and what the rate then says.
+
+======================  ==================================  ===========================
+rule                    how the owner rounds                 what the figure p stands for
+======================  ==================================  ===========================
+``nearest`` (default)   to the nearest, halves up            [p - u/2, p + u/2)
+``half-even``           to the nearest, halves to even       [p - u/2, p + u/2]
+``down``                to the unit below                    [p, p + u)
+``up``                  to the unit above                    (p - u, p]
+``consistent``          largest remainder: rows add to one   [p - u, p + u]
+======================  ==================================  ===========================
+
+where u is one unit of the last decimal. Counts are rounded to multiples of a base u by the first
+four rules or by
+
+======================  ==================================  ===========================
+``random``              to a multiple beside it, by chance   (p - u, p + u)
+======================  ==================================  ===========================
+
+A count that is a multiple already stays as it is, whatever the rule.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import IntArray, whole_array
+
+__all__ = [
+    "COUNT_ROUNDINGS",
+    "ROUNDINGS",
+    "Ends",
+    "check_count_rounding",
+    "count_ends",
+    "ends_of",
+    "round_counts",
+    "round_rows",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How far the interval reaches below and above the figure, in units of the last decimal."""
+
+    below: Fraction
+    above: Fraction
+    low_open: bool
+    high_open: bool
+
+
+_HALF, _ONE, _NONE = Fraction(1, 2), Fraction(1), Fraction(0)
+ROUNDINGS = {
+    "nearest": Ends(_HALF, _HALF, low_open=False, high_open=True),
+    "half-even": Ends(_HALF, _HALF, low_open=False, high_open=False),
+    "down": Ends(_NONE, _ONE, low_open=False, high_open=True),
+    "up": Ends(_ONE, _NONE, low_open=True, high_open=False),
+    "consistent": Ends(_ONE, _ONE, low_open=False, high_open=False),
+}
+
+COUNT_ROUNDINGS = {
+    **{name: ROUNDINGS[name] for name in ("nearest", "half-even", "down", "up")},
+    "random": Ends(_ONE, _ONE, low_open=True, high_open=True),
+}
+
+
+def ends_of(rounding: str) -> Ends:
+    """The ends that belong to a rounding rule."""
+    try:
+        return ROUNDINGS[rounding]
+    except (KeyError, TypeError):
+        raise InvalidInput(f"rounding {rounding!r}; choose one of {', '.join(ROUNDINGS)}") from None
+
+
+def round_rows(counts: IntArray, digits: int, rounding: str) -> IntArray:
+    """Rates of each row of counts, in units of the last decimal; rows must not be empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round_rows(np.array([[20, 10, 10, 15]]), 2, "consistent")
+    array([[37, 18, 18, 27]])
+    """
+    ends_of(rounding)
+    unit = 10**digits
+    rounded = []
+    for row in counts.tolist():
+        total = sum(row)
+        quotients = [divmod(count * unit, total) for count in row]
+        if rounding == "down":
+            figures = [whole for whole, _ in quotients]
+        elif rounding == "up":
+            figures = [whole + (rest > 0) for whole, rest in quotients]
+        elif rounding == "nearest":
+            figures = [whole + (2 * rest >= total) for whole, rest in quotients]
+        elif rounding == "half-even":
+            figures = [
+                whole + (2 * rest > total or (2 * rest == total and whole % 2 == 1))
+                for whole, rest in quotients
+            ]
+        else:
+            figures = [whole for whole, _ in quotients]
+            # Equal remainders: the first column wins, so that the result does not depend on luck.
+            by_remainder = sorted(range(len(row)), key=lambda j: (-quotients[j][1], j))
+            for column in by_remainder[: unit - sum(figures)]:
+                figures[column] += 1
+        rounded.extend(figures)
+    return whole_array(rounded, np.shape(counts))
+
+
+def check_count_rounding(rounding: object) -> str:
+    """Check the name of a rule for rounded counts."""
+    if not isinstance(rounding, str) or rounding not in COUNT_ROUNDINGS:
+        raise InvalidInput(
+            f"rounding {rounding!r} of counts; choose one of {', '.join(COUNT_ROUNDINGS)}"
+        )
+    return rounding
+
+
+def count_ends(figure: int, base: int, rounding: str) -> tuple[int, int]:
+    """The smallest and the largest count that a rounded count stands for.
+
+    Examples
+    --------
+    >>> count_ends(10, 4, "nearest"), count_ends(10, 4, "half-even"), count_ends(0, 3, "random")
+    ((8, 11), (8, 12), (0, 2))
+    """
+    ends = COUNT_ROUNDINGS[rounding]
+    low, high = figure - ends.below * base, figure + ends.above * base
+    lower = math.floor(low) + 1 if ends.low_open else math.ceil(low)
+    upper = math.ceil(high) - 1 if ends.high_open else math.floor(high)
+    return max(0, lower), upper
+
+
+def round_counts(
+    counts: IntArray, base: int, rounding: str, rng: np.random.Generator | None = None
+) -> IntArray:
+    """Counts rounded to multiples of a base; ``random`` goes up with probability rest / base.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round_counts(np.array([0, 4, 5, 15]), 10, "half-even")
+    array([ 0,  0,  0, 20])
+    """
+    check_count_rounding(rounding)
+    rounded = []
+    for count in counts.ravel().tolist():
+        whole, rest = divmod(count, base)
+        if rounding == "random":
+            if rng is None:
+                raise InvalidInput("random rounding needs rng=; give a seed or a numpy Generator")
+            whole += bool(rest) and _below(base, rng) < rest
+        elif rounding == "up":
+            whole += rest > 0
+        elif rounding == "nearest":
+            whole += 2 * rest >= base
+        elif rounding == "half-even":
+            whole += 2 * rest > base or (2 * rest == base and whole % 2 == 1)
+        rounded.append(whole * base)
+    return whole_array(rounded, counts.shape)
+
+
+def _below(limit: int, rng: np.random.Generator) -> int:
+    """A whole number from 0 up to below the limit, each as likely, however large the limit."""
+    size = (limit.bit_length() + 7) // 8
+    fair = 256**size // limit * limit
+    while True:
+        drawn = int.from_bytes(rng.bytes(size), "big")
+        if drawn < fair:
+            return drawn % limit

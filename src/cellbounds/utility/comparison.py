@@ -1,0 +1,279 @@
+"""How useful tables are, compared with the true one: everything side by side."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cellbounds.data.frames import frame_of
+from cellbounds.data.table import Table
+from cellbounds.errors import InvalidInput
+from cellbounds.utility.display import Section, Shown, json_float
+from cellbounds.utility.distances import hellinger, total_variation
+from cellbounds.utility.layout import matched, occupied
+from cellbounds.utility.loglinear import fit_loglinear
+from cellbounds.utility.loglinear_comparison import LoglinearComparison, compared
+from cellbounds.utility.models import Margins
+from cellbounds.utility.odds import checked_level
+from cellbounds.utility.pairs import PairComparison, compare_pair, mean_and_spread
+from cellbounds.utility.sections import comparison_sections
+
+__all__ = ["MOST_PAIRS", "UtilityComparison", "compare_utility"]
+
+MOST_PAIRS = 45
+"""Pairs of variables that are compared unless more are asked for: those of ten variables."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UtilityComparison(Shown):
+    """Copies of a table beside the true one; for its owner, since it tells about the true table.
+
+    Attributes
+    ----------
+    copies
+        The names of the tables that were compared with the true one.
+    level
+        The confidence level of all intervals.
+    hellinger, total_variation
+        The distance of each copy from the true table; total variation in exact fractions.
+    pairs
+        Odds ratios and tests of independence for pairs of variables.
+    loglinear
+        For each copy, the model fitted to it and to the true table; empty if none was named.
+    notes
+        What to know before reading the numbers.
+    """
+
+    copies: tuple[str, ...]
+    level: float
+    hellinger: tuple[float, ...]
+    total_variation: tuple[Fraction, ...]
+    pairs: tuple[PairComparison, ...]
+    loglinear: tuple[LoglinearComparison, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def overlap(self) -> tuple[float, ...]:
+        """For each copy, how much its intervals overlap with the true ones on average.
+
+        1 if every interval is the same, 0 if none touches; NaN if there is no interval.
+        """
+        blocks = [pair.overlaps for pair in self.pairs]
+        empty = np.zeros((len(self.copies), 0))
+        lines = np.concatenate([empty, *blocks], axis=1)
+        return tuple(mean_and_spread(line.tolist())[0] for line in lines)
+
+    @property
+    def measures(self) -> dict[str, tuple[float, ...]]:
+        """What is said of each copy as a whole, by name."""
+        found: dict[str, tuple[float, ...]] = {
+            "Hellinger": self.hellinger,
+            "total variation": tuple(map(float, self.total_variation)),
+        }
+        if self.pairs:
+            found["interval overlap"] = self.overlap
+        if self.loglinear:
+            found["fit Hellinger"] = tuple(one.hellinger for one in self.loglinear)
+            found["fit log ratio"] = tuple(one.largest_log_ratio for one in self.loglinear)
+            found["G difference"] = tuple(one.g_difference for one in self.loglinear)
+        return found
+
+    @property
+    def summary(self) -> dict[str, tuple[float, float]]:
+        """Mean and spread (standard deviation) of each measure over the copies, finite ones."""
+        return {name: mean_and_spread(values) for name, values in self.measures.items()}
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame: copy, measure, variables, levels, true, other, level."""
+        names = ("copy", "measure", "variables", "levels", "true", "other")
+        lines = self._lines()
+        columns = {name: [line[place] for line in lines] for place, name in enumerate(names)}
+        return frame_of({**columns, "level": [self.level] * len(lines)}, backend)
+
+    def _lines(self) -> list[tuple[str, str, str, str, float, float]]:
+        lines: list[tuple[str, str, str, str, float, float]] = []
+        for place, copy in enumerate(self.copies):
+            lines += [
+                (copy, name, "", "", math.nan, values[place])
+                for name, values in self.measures.items()
+            ]
+            for pair in self.pairs:
+                lines += [(copy, *line) for line in pair.lines(place)]
+        return lines
+
+    def entries(self) -> dict[str, Any]:
+        """Plain values: undefined numbers as None, infinite ones and fractions as text."""
+        return {
+            "level": self.level,
+            "copies": list(self.copies),
+            "distances": [
+                {"copy": copy, "hellinger": distance, "total_variation": str(moved)}
+                for copy, distance, moved in zip(
+                    self.copies, self.hellinger, self.total_variation, strict=True
+                )
+            ],
+            "summary": [
+                {"measure": name, "mean": json_float(mean), "spread": json_float(spread)}
+                for name, (mean, spread) in self.summary.items()
+            ],
+            "pairs": [pair.entries(self.copies) for pair in self.pairs],
+            "loglinear": [
+                {"copy": copy, **one.entries()}
+                for copy, one in zip(self.copies, self.loglinear, strict=bool(self.loglinear))
+            ],
+            "notes": list(self.notes),
+        }
+
+    def _sections(self) -> list[Section]:
+        return comparison_sections(
+            self.copies, self.level, self.measures, self.pairs, self.loglinear
+        )
+
+    def __repr__(self) -> str:
+        # Statistics of a confidential table are not printed by accident.
+        return f"<utility of {', '.join(self.copies[:3])}{', ...' * (len(self.copies) > 3)}>"
+
+
+def compare_utility(
+    true: Table,
+    others: Table | Sequence[Table] | Mapping[str, Table],
+    *,
+    pairs: Iterable[tuple[str, str]] | None = None,
+    margins: Margins | None = None,
+    level: object = "0.95",
+) -> UtilityComparison:
+    """Compare released or synthetic tables with the true one, as a statistician would use them.
+
+    Parameters
+    ----------
+    true
+        The owner's table.
+    others
+        One table, several (synthetic copies), or tables by name. Their variables and levels may
+        stand in another order.
+    pairs
+        Pairs of variables whose odds ratios and tests are compared; by default all pairs, as
+        long as there are not more than 45.
+    margins
+        A log-linear model to fit to all of them, such as ``"[A,B][B,C]"``; by default none.
+    level
+        The confidence level of the intervals.
+
+    Examples
+    --------
+    Document 002 compares an analgesic's trial with two tables that a reader would take for it:
+
+    >>> from cellbounds import Table, example_table
+    >>> from cellbounds.utility import compare_utility
+    >>> trial = example_table("analgesic").margin("treatment", "response")
+    >>> guesses = {
+    ...     "given rates": Table(trial.domain, [[19, 68], [38, 68]]),
+    ...     "given margins": Table(trial.domain, [[28, 69], [27, 69]]),
+    ... }
+    >>> found = compare_utility(trial, guesses, level="0.90")
+    >>> [round(share, 3) for share in found.overlap]
+    [0.993, 0.32]
+    >>> print(compare_utility(trial, guesses["given rates"], level="0.90"))
+    compared with the true table
+    copy   Hellinger  total variation  interval overlap
+    other    0.03678          0.05181            0.9929
+    <BLANKLINE>
+    odds ratios, relative to the first levels
+    variables            levels     true      90% interval  other     its interval  overlap
+    treatment, response  2, good  0.5039  (0.2947, 0.8615)    0.5  (0.291, 0.8593)   0.9929
+    <BLANKLINE>
+    tests of independence
+    variables            statistic    degrees   true        p  other    its p
+    treatment, response  chi-squared        1  4.488  0.03413  4.507  0.03377
+    treatment, response  G                  1   4.52  0.03351  4.583   0.0323
+    """
+    names, tables = _named(others)
+    occupied(true, "the true table")
+    same = [
+        occupied(matched(true, table, f"the table {name!r}"), f"the table {name!r}")
+        for name, table in zip(names, tables, strict=True)
+    ]
+    wanted, notes = _pairs(true, pairs)
+    for name, table in zip(names, same, strict=True):
+        if bool((true.structural & ~table.structural).any()):
+            notes.append(f"{name} has people in cells that cannot hold anybody in the true table")
+    fits = [] if margins is None else [fit_loglinear(table, margins) for table in (true, *same)]
+    found = tuple(compare_pair(true, same, *pair, level) for pair in wanted)
+    models = tuple(compared(fits[0], fit) for fit in fits[1:])
+    notes += _said_of_pairs(found)
+    notes += dict.fromkeys(note for one in models for note in one.notes)
+    return UtilityComparison(
+        names,
+        checked_level(level),
+        tuple(hellinger(true, table) for table in same),
+        tuple(total_variation(true, table) for table in same),
+        found,
+        models,
+        tuple(notes),
+    )
+
+
+def _named(
+    others: Table | Sequence[Table] | Mapping[str, Table],
+) -> tuple[tuple[str, ...], list[Table]]:
+    if isinstance(others, Table):
+        return ("other",), [others]
+    if isinstance(others, Mapping):
+        named = {str(name): table for name, table in others.items()}
+        if len(named) < len(others):
+            raise InvalidInput(f"two tables have the same name among {list(named)}; rename one")
+    elif isinstance(others, Iterable) and not isinstance(others, str):
+        named = {f"copy {place}": table for place, table in enumerate(others, start=1)}
+    else:
+        raise InvalidInput(
+            f"others is a {type(others).__name__}; give a Table, a list of them, or a mapping "
+            "from names to tables"
+        )
+    if not named:
+        raise InvalidInput("no table to compare with the true one; give at least one")
+    return tuple(named), list(named.values())
+
+
+def _pairs(
+    true: Table, pairs: Iterable[tuple[str, str]] | None
+) -> tuple[list[tuple[str, str]], list[str]]:
+    if pairs is None:
+        several = [name for name in true.domain.names if len(true.domain.levels(name)) > 1]
+        every = list(itertools.combinations(several, 2))
+        left = len(every) - MOST_PAIRS
+        note = f"the first {MOST_PAIRS} of {len(every)} pairs of variables; name others in pairs="
+        return every[:MOST_PAIRS], [note] if left > 0 else []
+    chosen = []
+    for pair in pairs:
+        names = (pair,) if isinstance(pair, str) else tuple(pair)
+        if len(names) != 2:
+            raise InvalidInput(f"pairs= has {pair!r}; give pairs of variables, such as ('A', 'B')")
+        first, second = true.domain.distinct(names)
+        chosen.append((first, second))
+    return chosen, []
+
+
+def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
+    endless = sum(int(np.isinf(one.upper).sum()) for pair in pairs for one in pair.every_odds)
+    notes = []
+    if endless:
+        notes.append(
+            f"{endless} odds ratios, over all tables, involve a count of zero or an impossible "
+            "cell and have the interval (0, inf): the overlap is one half if one of the two has, "
+            "undefined if both have"
+        )
+    fewer = sum(
+        test.degrees < pair.true_odds.ratios.size for pair in pairs for test in pair.every_test
+    )
+    if fewer:
+        notes.append(
+            f"{fewer} tests, over all tables, have fewer degrees of freedom than their variables "
+            "allow: levels that nobody has are left out, and cells that cannot hold anybody"
+        )
+    return notes

@@ -1,0 +1,354 @@
+"""What a release keeps: how close its reader comes to the rates that he wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.scaled_floats import FloatArray
+from cellbounds.statements import Conditional, Margin, Release
+from cellbounds.statements.notation import parse
+from cellbounds.statements.statements import check_rate_variables, names_text
+from cellbounds.text import aligned
+from cellbounds.utility.layout import as_floats
+
+__all__ = ["Kept", "KeptUse", "kept", "levels_behind", "shares_out"]
+
+EVEN = "an even guess"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptUse:
+    """One use of a release.
+
+    Attributes
+    ----------
+    notation
+        The rates that are wanted, or the margin.
+    distance
+        How far the reader's best guess is from them: the mean over people of the total variation
+        distance in their row, from 0 to 1.
+    even
+        The same for an even guess, which needs no release.
+    source
+        The statement that the best guess is read from; None for the even guess.
+    """
+
+    notation: str
+    distance: float
+    even: float
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a release keeps for some uses; it depends on the confidential counts.
+
+    Attributes
+    ----------
+    share
+        1: as good as the exact figures; 0: nothing better than an even guess.
+    parts
+        The uses, one by one.
+    """
+
+    share: float
+    parts: tuple[KeptUse, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "share": self.share,
+            "uses": [
+                {
+                    "use": one.notation,
+                    "distance": one.distance,
+                    "even": one.even,
+                    "source": one.source,
+                }
+                for one in self.parts
+            ],
+        }
+
+    def __str__(self) -> str:
+        header = ["use", "distance", "even guess", "read from"]
+        rows = [
+            [one.notation, f"{one.distance:.4f}", f"{one.even:.4f}", one.source or EVEN]
+            for one in self.parts
+        ]
+        return f"keeps {self.share:.1%}\n" + aligned(header, rows, {"distance", "even guess"})
+
+
+def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Kept:
+    """How much of what a reader wants to know a release tells him.
+
+    Parameters
+    ----------
+    table
+        The true table.
+    release
+        What would be published about it.
+    use
+        What the reader wants, in the notation without rounding: ``"[Y|A,B]"`` (rates) or
+        ``"[A,B]"`` (the shares of a margin). The statements of the release if not said.
+
+    Notes
+    -----
+    A use is a conditional of responses Y given G; a margin is that of all its variables given
+    nothing. The reader guesses p(y|g) from one statement at a time. He takes the middle of what
+    each figure stands for; a rate that is not shown gets its even part of what its row leaves, a
+    count without a limit its even part of what the total leaves. He sums over what he does not
+    need, shares what is told of merged levels or without some response out evenly over the levels
+    behind, and scales each row to one; a row of which nothing is told is guessed evenly. The
+    distance of a guess is ``D = sum over g of n_g / N * TV(p(.|g), guess(.|g))``, and the reader
+    has the statement with the smallest D, or the even guess. The share kept is 1 - (sum of D over
+    the uses) / (sum of the even guess's D), and 1 if the even guess is right.
+
+    Binary floating point is good enough here: nothing about safety is decided by it. The result
+    depends on the confidential counts, so that it is for their owner.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> from cellbounds.utility.retained import kept
+    >>> table = cb.example_table("delinquent")
+    >>> for text in ("[education|county]", "[education|county]@1", "[education|]@2"):
+    ...     release = cb.publish(table, text)
+    ...     print(text, round(kept(table, release, use=["[education|county]"]).share, 3))
+    [education|county] 1.0
+    [education|county]@1 0.891
+    [education|]@2 0.187
+    """
+    if not isinstance(table, Table):
+        raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
+    if table.domain != release.domain:
+        raise InvalidInput(
+            f"the release is over {release.domain!r}, the table over {table.domain!r}; give the "
+            "table that the release was made from"
+        )
+    domain = release.domain.with_groupings(table.domain.groupings)
+    known = table.with_domain(domain)
+    told = [_told(one, release) for one in release.statements if isinstance(one, Told)]
+    wanted = _stated(release) if use is None else _read(use, domain)
+    parts = tuple(_part(known, one, told) for one in wanted)
+    even = sum(one.even for one in parts)
+    lost = sum(one.distance for one in parts)
+    return Kept(1.0 if even == 0 else max(0.0, 1.0 - lost / even), parts)
+
+
+Told = Conditional | Margin
+"""Statements with figures that a reader can look up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Rates of responses among those who share the givens."""
+
+    responses: tuple[str, ...]
+    given: tuple[str, ...]
+    notation: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """Figures as a reader takes them: axes givens, then responses; 0 where nothing is told."""
+
+    given: tuple[str, ...]
+    responses: tuple[str, ...]
+    figures: FloatArray
+    notation: str
+
+
+def _stated(release: Release) -> list[_Wanted]:
+    """The statements of the release, exact, each once."""
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], _Wanted] = {}
+    for one in release.statements:
+        if isinstance(one, Margin):
+            wanted = _Wanted(one.variables, (), f"[{names_text(one.variables)}]")
+        elif isinstance(one, Conditional):
+            names = f"{names_text(one.responses)}|{names_text(one.given)}"
+            wanted = _Wanted(one.responses, one.given, f"[{names}]")
+        else:
+            continue
+        found.setdefault((wanted.responses, wanted.given), wanted)
+    return list(found.values())
+
+
+def _read(use: Iterable[str], domain: Domain) -> list[_Wanted]:
+    if isinstance(use, str):
+        raise InvalidInput(f"use={use!r} is one text; give a list, such as [{use!r}]")
+    wanted = []
+    for text in use:
+        spoken = parse(text)
+        rough = (spoken.digits, spoken.base, spoken.below) != (None, None, None)
+        if spoken.is_total or rough:
+            raise InvalidInput(
+                f"the use {text!r}: what a reader wants are exact rates or margins; write it "
+                "without a suffix, such as '[Y|A,B]' or '[A,B]'"
+            )
+        given = spoken.given or ()
+        domain.distinct((*given, *spoken.responses))
+        if spoken.given is not None:
+            check_rate_variables(domain, spoken.responses, given, text)
+        wanted.append(_Wanted(spoken.responses, given, text.strip()))
+    if not wanted:
+        raise InvalidInput("use is empty; name what a reader wants, such as ['[Y|A,B]']")
+    return wanted
+
+
+def _told(statement: Told, release: Release) -> _Read:
+    if isinstance(statement, Margin):
+        counts = _middle_counts(statement, _known_total(release))
+        return _Read((), statement.variables, counts, statement.notation)
+    rates = _middle_rates(statement).reshape(statement.shape)
+    return _Read(statement.given, statement.responses, rates, statement.notation)
+
+
+def _middle_rates(statement: Conditional) -> FloatArray:
+    """Rows by columns; a rate of which nothing is told gets its part of what the row leaves."""
+    ends = statement.intervals
+    scale = ends.scale[:, None]
+    silent = np.asarray((ends.low <= 0) & (ends.high >= scale), dtype=bool)
+    middle = np.asarray((ends.low + ends.high) / (2 * scale), dtype=np.float64)
+    middle = np.where(silent, 0.0, np.maximum(middle, 0.0))
+    rest = np.maximum(1.0 - middle.sum(axis=1), 0.0) / np.maximum(silent.sum(axis=1), 1)
+    middle = np.where(silent, rest[:, None], middle)
+    return np.asarray(np.where(ends.zero[:, None], 0.0, middle))
+
+
+def _middle_counts(statement: Margin, total: int | None) -> FloatArray:
+    """The middle of each entry; entries without a limit share what the total leaves."""
+    lower = np.asarray(statement.lower, dtype=np.float64)
+    endless = np.asarray(statement.upper == -1, dtype=bool)
+    middle = np.where(endless, lower, (lower + np.asarray(statement.upper, dtype=np.float64)) / 2)
+    if total is None or not endless.any():
+        return middle
+    rest = (total - middle[~endless].sum()) / endless.sum()
+    return np.where(endless, np.maximum(lower, rest), middle)
+
+
+def _known_total(release: Release) -> int | None:
+    """N as the release tells it, or the sum of a margin that shares out everybody."""
+    if release.total.exact is not None:
+        return release.total.exact
+    margins = (one for one in release.statements if isinstance(one, Margin) and one.exact)
+    for one in margins:
+        if all(shares_out(release.domain, name) for name in one.variables):
+            return int(one.counts.sum())
+    return None
+
+
+def _part(table: Table, wanted: _Wanted, told: Sequence[_Read]) -> KeptUse:
+    names = (*wanted.given, *wanted.responses)
+    counts = as_floats(table.margin(*names))
+    rows = int(np.prod(counts.shape[: len(wanted.given)], dtype=np.int64))
+    flat = counts.reshape(rows, -1)
+    even = _distance(flat, np.zeros(flat.shape))
+    best, source = even, None
+    for one in told:
+        guess = _guess(table.domain, wanted, one, counts.shape)
+        if guess is not None:
+            distance = _distance(flat, guess.reshape(rows, -1))
+            if distance < best:
+                best, source = distance, one.notation
+    return KeptUse(wanted.notation, best, even, source)
+
+
+def _distance(counts: FloatArray, guess: FloatArray) -> float:
+    """The mean over people of the distance in their row; a guess of zeros is an even one."""
+    sums, told = counts.sum(axis=1), guess.sum(axis=1)
+    held = sums > 0
+    if not held.any():
+        return 0.0
+    some = told[held, None] > 0
+    scaled = guess[held] / np.where(some, told[held, None], 1.0)
+    shares = np.where(some, scaled, 1.0 / counts.shape[1])
+    apart = np.abs(counts[held] / sums[held, None] - shares).sum(axis=1) / 2
+    return float((apart * sums[held]).sum() / sums.sum())
+
+
+def _guess(
+    domain: Domain, wanted: _Wanted, told: _Read, shape: tuple[int, ...]
+) -> FloatArray | None:
+    """What a statement tells, laid out as what is wanted; None if it tells nothing of it.
+
+    Each axis of the statement is summed over, or turned into the axis of the variable wanted that
+    speaks of the same levels.
+    """
+    names = (*wanted.given, *wanted.responses)
+    figures = told.figures
+    axes: list[int] = []
+    for number, name in enumerate((*told.given, *told.responses)):
+        conditioned = number < len(told.given)
+        summable = not conditioned and shares_out(domain, name)
+        place = _place(domain, name, names)
+        axis = len(axes)
+        if place is None or place in axes:
+            if not summable:
+                return None
+            figures = figures.sum(axis=axis)
+            continue
+        response = place >= len(wanted.given)
+        turned = _turned(domain, names[place], name, summable, response)
+        if turned is None or (conditioned and response):
+            return None
+        figures = np.moveaxis(np.tensordot(turned, figures, axes=(1, axis)), 0, axis)
+        axes.append(place)
+    if not any(place >= len(wanted.given) for place in axes):
+        return None
+    ordered = figures.transpose(np.argsort(axes))
+    apart = [size if place in axes else 1 for place, size in enumerate(shape)]
+    return np.asarray(np.broadcast_to(ordered.reshape(apart), shape))
+
+
+def _place(domain: Domain, told: str, wanted: Sequence[str]) -> int | None:
+    """Which of the variables wanted speaks of the same levels: itself, or one of the same base."""
+    if told in wanted:
+        return wanted.index(told)
+    bases = [levels_behind(domain, name)[0] for name in wanted]
+    base = levels_behind(domain, told)[0]
+    return bases.index(base) if base in bases else None
+
+
+def _turned(
+    domain: Domain, wanted: str, told: str, summable: bool, response: bool
+) -> FloatArray | None:
+    """Weights (levels wanted by levels told) that turn one axis into the other, if any do."""
+    ours, theirs = levels_behind(domain, wanted)[1], levels_behind(domain, told)[1]
+    if wanted == told:
+        return np.eye(len(ours))
+    if not shares_out(domain, told):
+        return None
+    inside = np.array([[a <= b for b in theirs] for a in ours], dtype=np.float64)
+    if (inside.sum(axis=1) == 1).all():
+        # Coarser than wanted: of a response, the levels behind a group share its figure.
+        return inside / np.maximum(inside.sum(axis=0), 1.0) if response else inside
+    if not summable:
+        return None
+    around = np.array([[b <= a for b in theirs] for a in ours], dtype=np.float64)
+    return around if (around.sum(axis=0) == 1).all() else None
+
+
+def levels_behind(domain: Domain, name: str) -> tuple[str, list[frozenset[int]]]:
+    """The variable behind a name, and the places of its levels behind each level of the name."""
+    found = domain.grouping(name)
+    if found is None:
+        return name, [frozenset((place,)) for place in range(len(domain.levels(name)))]
+    return found[0], [frozenset(members) for members in found[1]]
+
+
+def shares_out(domain: Domain, name: str) -> bool:
+    """Whether the levels of a variable hold everybody, each in one of them."""
+    found = domain.grouping(name)
+    if found is None:
+        return True
+    members = [place for group in found[1] for place in group]
+    return sorted(members) == list(range(len(domain.levels(found[0]))))

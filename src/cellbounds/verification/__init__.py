@@ -1,5 +1,0 @@
-"""Re-checking a certificate with code that shares nothing with the methods that made it."""
-
-from cellbounds.verification.verify import Verification, verify_certificate
-
-__all__ = ["Verification", "verify_certificate"]
