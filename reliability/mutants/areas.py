@@ -44,7 +44,7 @@ AREAS = {
     for area in [
         Area(
             "constraints",
-            _within("constraints"),
+            _within("model/constraints"),
             _tests(
                 unit="constraints linear_statements margins inconsistent shortcuts nested_sums "
                 "groupings conditional rounding contradictions bounds_answers",
@@ -55,10 +55,12 @@ AREAS = {
         ),
         Area(
             "rates",
-            _within(
-                "methods/conditional",
-                "admissible feasible cells continuous evaluate lists offsets parts problem shape "
-                "solution sums sumset",
+            (
+                *_within("model/rates"),
+                *_within(
+                    "solvers/conditional",
+                    "admissible feasible cells evaluate lists offsets parts solution sums sumset",
+                ),
             ),
             _tests(
                 unit="offsets_and_sums shortcuts grouped_rates_of_one_conditional conditional "
@@ -72,7 +74,7 @@ AREAS = {
         Area(
             "judging",
             # The wording of what was decided is no decision.
-            _within("risk/policies", without="words"),
+            _within("disclosure/policies", without="words"),
             _tests(
                 unit="judging judging_in_detail policies risk",
                 agreement="verdicts_against_bruteforce",
@@ -90,7 +92,7 @@ AREAS = {
         ),
         Area(
             "verification",
-            _within("verification"),
+            _within("certificates/verifying"),
             _tests(
                 unit="verification certificates", agreement="forged_certificates proofs_by_rows"
             ),

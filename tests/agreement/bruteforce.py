@@ -76,12 +76,12 @@ def summed_by_cell(release: Release, counts: np.ndarray, names: tuple[str, ...])
     domain = release.domain
     margin = np.zeros([len(domain.levels(name)) for name in names], dtype=counts.dtype)
     for value, labels in zip(counts.flat, domain.cells(), strict=True):
-        for index in places_of(release, labels, names):
+        for index in cell_index_of(release, labels, names):
             margin[index] += value
     return margin
 
 
-def places_of(release: Release, labels: tuple, names: tuple[str, ...]) -> Iterator[tuple]:
+def cell_index_of(release: Release, labels: tuple, names: tuple[str, ...]) -> Iterator[tuple]:
     """The cells of a margin that a cell of the domain belongs to."""
     domain, groupings = release.domain, release.domain.groupings
     person = dict(zip(domain.names, labels, strict=True))

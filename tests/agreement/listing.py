@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bruteforce import count_fits, looked_up, places_of, rate_fits, total_holds
+from bruteforce import cell_index_of, count_fits, looked_up, rate_fits, total_holds
 from cellbounds import Conditional, Linear, Margin, Prior, Release, Total
 
 
@@ -42,7 +42,7 @@ def belongs(release: Release, names: tuple[str, ...]) -> np.ndarray:
     shape = [len(domain.levels(name)) for name in names]
     inside = np.zeros((domain.size, math.prod(shape)), dtype=np.int64)
     for cell, labels in enumerate(domain.cells()):
-        for index in places_of(release, labels, names):
+        for index in cell_index_of(release, labels, names):
             inside[cell, np.ravel_multi_index(index, shape)] = 1
     return inside
 

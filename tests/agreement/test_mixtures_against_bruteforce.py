@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 
 import cellbounds as cb
 from cellbounds.model.structure import gather
-from cellbounds.results.solution import Question
+from cellbounds.results.solution import Query
 from cellbounds.solvers.solve import METHODS
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
@@ -102,7 +102,7 @@ def test_an_inconsistent_start_is_refused(case):
 def answers_of_each_method(case):
     """What every method that does not refuse answers, by its name; None: inconsistent."""
     facts = gather(case.release)
-    question = Question("sharp", case.over)
+    question = Query("sharp", case.over)
     domain = case.release.domain.project(case.over)
     found = {}
     for method in METHODS:

@@ -36,7 +36,7 @@ FEW_TABLES = 120
 
 
 @dataclass(frozen=True)
-class Asked:
+class Targets:
     """A table, what is out already, candidates, and a policy."""
 
     table: Table
@@ -115,10 +115,10 @@ def questions(draw, independent=False, margins_only=False, monotone=False):
         assume(math.comb(total + domain.size - 1, total) <= FEW_TABLES)
     if monotone:
         assume(not any(isinstance(rule, PosteriorChance) for rule in policy.rules))
-    return Asked(table, tuple(out), tuple(candidates), policy, independent)
+    return Targets(table, tuple(out), tuple(candidates), policy, independent)
 
 
-def found_for(case: Asked, **options):
+def found_for(case: Targets, **options):
     out = publish(case.table, *case.given) if case.given else None
     return safe_margins(
         case.table,
@@ -130,7 +130,7 @@ def found_for(case: Asked, **options):
     )
 
 
-def check(case: Asked) -> None:
+def check(case: Targets) -> None:
     unsafe = {one: case.unsafe(one) for one in case.subsets()}
     for chosen, broken in unsafe.items():
         # What follows from a set is no news: also for figures that are too small to be shown.
@@ -231,28 +231,28 @@ SQUARE = Domain({"a": [0, 1], "b": [0, 1]})
 TRIPLE = Domain({"a": [0, 1, 2]})
 
 BETTER = {
-    "posterior": Asked(
+    "posterior": Targets(
         Table(SQUARE, [[0, 0], [3, 3]]),
         (),
         ("[b]",),
         Policy("p", rules=[PosteriorChance(at_most=1, probability="1/2")]),
         False,
     ),
-    "small counts, without the true ones": Asked(
+    "small counts, without the true ones": Targets(
         Table(PAIR, [5, 5]),
         ("[a]~5",),
         ("[a]<5",),
         Policy("p", rules=[SmallCounts(at_most=3, values=6)]),
         True,
     ),
-    "respondents, without the true counts": Asked(
+    "respondents, without the true counts": Targets(
         Table(TRIPLE, [4, 0, 3]),
         ("[a]~5",),
         ("[a]~2",),
         Policy("p", rules=[ExactDisclosure(of="positive")], respondent=True, respondent_at_most=1),
         True,
     ),
-    "rows published as empty": Asked(
+    "rows published as empty": Targets(
         Table(SQUARE, [[0, 0], [0, 3]]),
         ("[a]",),
         ("[b|a]@0",),

@@ -28,7 +28,7 @@ LATE = {
     "cellbounds.synthetic": "another product",
     "cellbounds.data.formats": "formats of files: 0.01 s, for those who read or write one",
     "cellbounds.data.reading": "a release may be asked about without a table",
-    "cellbounds.certificates.verifying": "it shares nothing with the methods, and does not load with them",
+    "cellbounds.certificates.verifying": "it shares nothing with the solvers, nor loads with them",
     "cellbounds.results.charts": "drawing",
     "importlib.metadata": "0.01 s for a version that we know",
 }
@@ -101,7 +101,7 @@ def test_no_public_name_hides_a_room():
 
 def test_rooms_are_found_through_the_package():
     code = (
-        "import cellbounds as cb; print(cb.risk.policies.judge is cb.judge, "
+        "import cellbounds as cb; print(cb.disclosure.policies.judge is cb.judge, "
         "cb.ledger.Ledger is cb.Ledger, "
         "hasattr(cb, 'nothing'), hasattr(cb, '_nothing'))"
     )

@@ -268,13 +268,13 @@ def test_both_ways_to_draw_from_products_agree_with_the_products(way):
 def test_long_level_products_by_balls_are_those_summed_term_by_term():
     from cellbounds.inference.rows import products
     from cellbounds.inference.rows.product_kernel import multiply
-    from cellbounds.runtime.scaled_floats import Wide, widened
+    from cellbounds.runtime.scaled_floats import ScaledFloats, widened
 
     rng = np.random.default_rng(4)
     size = products.SHORT + 500
     left, right = (widened(rng.random(size), rng.integers(-100, 100, size)) for _ in range(2))
     by_balls = products.product(left, right)
-    summed = Wide(*multiply(*left, *right, np.arange(size)))
+    summed = ScaledFloats(*multiply(*left, *right, np.arange(size)))
     assert (by_balls.exponent == summed.exponent).mean() > 0.999
     ratio = by_balls.mantissa / summed.mantissa
     assert np.allclose(np.ldexp(ratio, by_balls.exponent - summed.exponent), 1, rtol=1e-14)

@@ -1,4 +1,4 @@
-"""Gluing: tables that keep both sides, closed forms, and what survives from the parts."""
+"""Decomposition: tables that keep both sides, closed forms, and what survives from the parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import cellbounds as cb
 from cellbounds.model.effort import Effort
 from cellbounds.model.structure import gather
 from cellbounds.reductions.decomposition.tables import Named, Target, glued, listed, spread, summed
-from cellbounds.results.solution import Question
+from cellbounds.results.solution import Query
 from cellbounds.solvers.general import GeneralSharp
 from cellbounds.solvers.general.search import Search
 
@@ -27,7 +27,7 @@ def domain_of(shape, names="abcdef"):
 def by_search(release, over=None):
     """The general method's answer about the release as a whole."""
     over = over or release.domain.names
-    return GeneralSharp().work(gather(release), Question("sharp", over, Effort()))
+    return GeneralSharp().work(gather(release), Query("sharp", over, Effort()))
 
 
 def same_as_search(release, over=None, values=True):
@@ -438,7 +438,7 @@ def test_one_part_without_exact_margins_beside_a_free_variable(over):
     answer = cb.bounds(release, over=over)
     assert answer.method == "integer search"
     assert answer.evidence is cb.Evidence.EXACT
-    searched = GeneralSharp().work(gather(release), Question("sharp", over, Effort()))
+    searched = GeneralSharp().work(gather(release), Query("sharp", over, Effort()))
     for ours, theirs in zip((answer.lower, answer.upper), searched.bounds(), strict=True):
         assert np.array_equal(ours, theirs)
     labels = answer.domain.labels((1,) * len(over))

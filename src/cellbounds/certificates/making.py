@@ -21,7 +21,7 @@ from cellbounds.model.linear_programs import LinearProgram
 from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.results import Unbounded
-from cellbounds.results.solution import Question, Worked
+from cellbounds.results.solution import Query, Solution
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements import Release
 from cellbounds.statements.restriction import named_variables
@@ -43,9 +43,9 @@ DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
 
 
 def certify(
-    worked: Worked,
+    worked: Solution,
     release: Release,
-    question: Question,
+    question: Query,
     method: str,
     from_table: bool,
     public: bool | None,
@@ -129,7 +129,7 @@ def _plain(label: object) -> Any:
 class _Tables:
     """Witness tables, each stored once."""
 
-    def __init__(self, worked: Worked) -> None:
+    def __init__(self, worked: Solution) -> None:
         self._worked = worked
         self._numbers: dict[bytes, int] = {}
         self.packed: list[list[list[int]]] = []
@@ -187,7 +187,7 @@ class _RowProvers:
 class _Provers:
     """Finds multipliers of the published inequalities."""
 
-    def __init__(self, release: Release, question: Question, effort: Effort) -> None:
+    def __init__(self, release: Release, question: Query, effort: Effort) -> None:
         self._release = release
         self._effort = effort
         self._places = question.places(release.domain)

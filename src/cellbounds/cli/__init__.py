@@ -59,7 +59,7 @@ def _run(interruption: Interruption) -> int:
         code = BAD_INPUT
     except OSError as problem:
         code = _unwritten("a file or standard output cannot be read or written", problem)
-    except Exception as problem:  # wide on purpose: no traceback may show confidential counts
+    except Exception as problem:  # noqa: BLE001 - no traceback may show confidential counts
         if interruption.raised:  # libraries make errors of their own of it
             say("interrupted")
             return INTERRUPTED

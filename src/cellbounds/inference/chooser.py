@@ -11,7 +11,7 @@ from numbers import Real
 import numpy as np
 
 from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork, UnsupportedRelease
-from cellbounds.inference.hypergeometric import Matching, matched_tables
+from cellbounds.inference.hypergeometric import Hypergeometric, matched_tables
 from cellbounds.inference.protocol import (
     DEFAULT_EFFORT,
     MOST_RECORDS,
@@ -39,7 +39,7 @@ class Chosen:
     """Sums over all tables, the name of the method that made them, and the best table."""
 
     name: str
-    sums: Weighed | Matching
+    sums: Weighed | Hypergeometric
     mode: Callable[[], IntArray]
 
 

@@ -25,7 +25,7 @@ from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray
 from cellbounds.statements import Margin, Release, Total
 
-__all__ = ["Matching", "matched_tables"]
+__all__ = ["Hypergeometric", "matched_tables"]
 
 LARGEST = 10**9
 """numpy draws hypergeometric counts from fewer records than this."""
@@ -33,7 +33,7 @@ LARGEST = 10**9
 
 def matched_tables(
     facts: Facts, weights: Weights, effort: float = DEFAULT_EFFORT
-) -> Matching | Refusal:
+) -> Hypergeometric | Refusal:
     """The hypergeometric law over the tables of a release, if it has this shape.
 
     Raises
@@ -66,7 +66,7 @@ def matched_tables(
             f"are {MOST_WEIGHTS:.0e} counts and {effort:.1e} steps",
             work,
         )
-    return Matching(release.domain, steps, float(factor))
+    return Hypergeometric(release.domain, steps, float(factor))
 
 
 def _cost(domain: Domain, steps: list[_Step]) -> tuple[float, float]:
@@ -182,7 +182,7 @@ def _agree(small: _Clique, large: _Clique) -> None:
         raise InconsistentRelease(f"two statements disagree about {about}; correct one of them")
 
 
-class Matching:
+class Hypergeometric:
     """Exact distributions and draws of the hypergeometric law."""
 
     name = "matching of records (hypergeometric law of a decomposable model)"

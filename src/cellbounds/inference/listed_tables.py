@@ -16,7 +16,7 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import (
     UNIT,
     FloatArray,
-    Wide,
+    ScaledFloats,
     log_of,
     probabilities,
     total_of,
@@ -61,7 +61,7 @@ class ListedFibre:
         return WeighedList(self._tables, *_masses(self._tables, weights))
 
 
-def _masses(tables: IntArray, weights: Weights) -> tuple[Wide, float]:
+def _masses(tables: IntArray, weights: Weights) -> tuple[ScaledFloats, float]:
     """The weights of all tables as multiples of one, and the logarithm of that.
 
     Few tables may hold counts of any size: only the weights of those that occur are made.
@@ -70,7 +70,7 @@ def _masses(tables: IntArray, weights: Weights) -> tuple[Wide, float]:
     for cell in range(tables.shape[1]):
         counts, places = np.unique(tables[:, cell], return_inverse=True)
         made = weights.scattered(weights.kinds[cell], counts.tolist())
-        one = Wide(made.mantissa[places], made.exponent[places])
+        one = ScaledFloats(made.mantissa[places], made.exponent[places])
         logs.append(weights.log_weight(cell, int(counts[0])) if made.mantissa[0] else 0.0)
         nothing = (found.mantissa == 0) | (one.mantissa == 0)
         exponent = np.where(nothing, 0, found.exponent + one.exponent)
@@ -81,7 +81,7 @@ def _masses(tables: IntArray, weights: Weights) -> tuple[Wide, float]:
 class WeighedList:
     """Sums of the weights of listed tables."""
 
-    def __init__(self, tables: IntArray, masses: Wide, log_unit: float) -> None:
+    def __init__(self, tables: IntArray, masses: ScaledFloats, log_unit: float) -> None:
         if not masses.mantissa.any():
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "

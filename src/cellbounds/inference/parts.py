@@ -16,7 +16,7 @@ import numpy as np
 from cellbounds.errors import TooMuchWork
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, Wide, probabilities, widened
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, probabilities, widened
 
 __all__ = ["best_split", "drawn_parts", "part_chances"]
 
@@ -28,7 +28,7 @@ def part_chances(weights: Weights, own: Kind, rest: Kind, count: int) -> FloatAr
     # Two exponents that stand for zero would add up to nonsense.
     nothing = (mine.mantissa == 0) | (others.mantissa[::-1] == 0)
     least = int(made.exponent[~nothing].min(initial=0))
-    return probabilities(Wide(made.mantissa, np.where(nothing, least, made.exponent)))
+    return probabilities(ScaledFloats(made.mantissa, np.where(nothing, least, made.exponent)))
 
 
 def drawn_parts(kinds: Sequence[Kind], counts: IntArray, rng: np.random.Generator) -> IntArray:

@@ -20,7 +20,7 @@ from cellbounds.model.priors import Kind, Weights
 from cellbounds.model.structure import spoken_of
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import UNIT, Wide, log_of, probabilities
+from cellbounds.runtime.scaled_floats import UNIT, ScaledFloats, log_of, probabilities
 from cellbounds.statements import Release, Total
 
 __all__ = ["SummedFibre", "TotalFibre", "WeighedSums", "summed_over", "summed_release"]
@@ -80,7 +80,7 @@ class WeighedTotal:
 
     error = 4 * UNIT
 
-    def __init__(self, values: IntArray, masses: Wide, log_first: float) -> None:
+    def __init__(self, values: IntArray, masses: ScaledFloats, log_first: float) -> None:
         if not masses.mantissa.any():
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "

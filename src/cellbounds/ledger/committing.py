@@ -23,14 +23,14 @@ from cellbounds.statements import Prior, Release
 from cellbounds.statements.combining import combined_release
 from cellbounds.statements.files import read_release
 
-__all__ = ["Judgement", "Question", "What", "ask", "commit", "refuse"]
+__all__ = ["Judgement", "Request", "What", "ask", "commit", "refuse"]
 
 What = Release | str | Sequence[str]
 """A release, or statements in the notation and release files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class Request:
     """What is to be released, about which version, the tables at hand, and who looks at it."""
 
     what: What
@@ -54,7 +54,7 @@ class Judgement:
     _effort: Effort
 
     @classmethod
-    def of(cls, book: Book, state: State, question: Question, effort: Effort) -> Judgement:
+    def of(cls, book: Book, state: State, question: Request, effort: Effort) -> Judgement:
         """Judge a question."""
         about, release, knowledge, found = _understood(book, state, question)
         whole = None if found is None else stacked(state, found)
@@ -66,18 +66,18 @@ class Judgement:
         return blamed(self.state, self.answer, self._table, self._effort)
 
 
-def ask(book: Book, question: Question, said: Said, effort: Effort) -> Answer:
+def ask(book: Book, question: Request, said: Said, effort: Effort) -> Answer:
     """Judge, and record the question and its verdict."""
     return _without_release(book, "asked", question, said, effort)[0]
 
 
-def refuse(book: Book, question: Question, said: Said, effort: Effort) -> Entry:
+def refuse(book: Book, question: Request, said: Said, effort: Effort) -> Entry:
     """Judge, and record the refusal."""
     return _without_release(book, "refused", question, said, effort)[1]
 
 
 def _without_release(
-    book: Book, kind: str, question: Question, said: Said, effort: Effort
+    book: Book, kind: str, question: Request, said: Said, effort: Effort
 ) -> tuple[Answer, Entry]:
     answers: list[Answer] = []
 
@@ -92,7 +92,7 @@ def _without_release(
 
 def commit(
     book: Book,
-    question: Question,
+    question: Request,
     said: Said,
     effort: Effort,
     *,
@@ -124,7 +124,7 @@ def commit(
 
 
 def _understood(
-    book: Book, state: State, question: Question
+    book: Book, state: State, question: Request
 ) -> tuple[int, Release, Release | None, list[Table] | None]:
     """The version, the release and what an intruder knows, and the tables at hand."""
     about = state.about(question.version)
@@ -139,7 +139,7 @@ def _understood(
     return about, release, Release(domain, question.knows), found
 
 
-def _earlier(book: Book, state: State, question: Question) -> Entry | None:
+def _earlier(book: Book, state: State, question: Request) -> Entry | None:
     """The entry with which this very release went out; what he knows was recorded by then too."""
     about, release, knowledge, _ = _understood(book, state, question)
     new = Piece.of(release, about, knowledge)

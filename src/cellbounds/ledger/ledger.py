@@ -25,7 +25,7 @@ from cellbounds.ledger.changing import (
     refine,
     revise,
 )
-from cellbounds.ledger.committing import Judgement, Question, What, ask, commit, refuse
+from cellbounds.ledger.committing import Judgement, Request, What, ask, commit, refuse
 from cellbounds.ledger.cumulative import Effort
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.reader import LedgerReading, Steps
@@ -182,7 +182,7 @@ class Ledger(LedgerReading):
         seconds, executor, progress
             As for :func:`cellbounds.judge`.
         """
-        question = Question(what, table, version, total, knows)
+        question = Request(what, table, version, total, knows)
         effort = Effort(seconds, executor, progress)
         if record:
             return ask(self.book, question, (who, why), effort)
@@ -232,7 +232,7 @@ class Ledger(LedgerReading):
         """
         return commit(
             self.book,
-            Question(what, table, version, total, knows),
+            Request(what, table, version, total, knows),
             (who, _checked_reason(why)),
             Effort(seconds, executor, progress),
             already_out=already_out,
@@ -254,7 +254,7 @@ class Ledger(LedgerReading):
         progress: Steps | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        question = Question(what, table, version, total, knows)
+        question = Request(what, table, version, total, knows)
         said = who, _checked_reason(why)
         return refuse(self.book, question, said, Effort(seconds, executor, progress))
 

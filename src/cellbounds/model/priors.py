@@ -23,7 +23,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, Wide, wide_of, widened
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, wide_of, widened
 from cellbounds.statements.numbers import exact_number
 
 __all__ = [
@@ -64,18 +64,18 @@ class Weights:
 
     kinds: tuple[Kind, ...]
     needs_total: bool = False
-    _made: dict[tuple[Kind, int, int], Wide] = field(default_factory=dict, repr=False)
+    _made: dict[tuple[Kind, int, int], ScaledFloats] = field(default_factory=dict, repr=False)
 
     @property
     def uniform(self) -> bool:
         """Whether every table has the same weight."""
         return all(shape == 1 and factor == 1 for shape, factor in self.kinds)
 
-    def sequence(self, cell: int, most: int, effort: float = math.inf) -> Wide:
+    def sequence(self, cell: int, most: int, effort: float = math.inf) -> ScaledFloats:
         """The weights of the counts 0 to `most` of one cell, each to one rounding."""
         return self.sequence_of(self.kinds[cell], most, effort)
 
-    def sequence_of(self, kind: Kind, most: int, effort: float = math.inf) -> Wide:
+    def sequence_of(self, kind: Kind, most: int, effort: float = math.inf) -> ScaledFloats:
         """The weights of the counts 0 to `most` of a kind of cell.
 
         Raises
@@ -85,7 +85,7 @@ class Weights:
         """
         return self.between(kind, 0, most, effort)
 
-    def between(self, kind: Kind, low: int, high: int, effort: float = math.inf) -> Wide:
+    def between(self, kind: Kind, low: int, high: int, effort: float = math.inf) -> ScaledFloats:
         """The weights of the counts from `low` to `high`, as multiples of the weight of `low`.
 
         All are zero if that is zero. Raises as `sequence_of` does.
@@ -100,7 +100,7 @@ class Weights:
             found = self._made[key] = _sequence(kind, low, high)
         return found
 
-    def scattered(self, kind: Kind, counts: Sequence[int]) -> Wide:
+    def scattered(self, kind: Kind, counts: Sequence[int]) -> ScaledFloats:
         """The weights of some counts of any size, as multiples of the weight of the first."""
         from flint import ctx
 
@@ -206,7 +206,7 @@ def _logarithm(kind: Kind, count: int) -> Any:
     return found + (start + count).lgamma() - start.lgamma()
 
 
-def _sequence(kind: Kind, low: int, high: int) -> Wide:
+def _sequence(kind: Kind, low: int, high: int) -> ScaledFloats:
     shape, factor = kind
     if shape == 1 and factor == 1:
         return widened(np.ones(high - low + 1))
@@ -226,7 +226,7 @@ def _sequence(kind: Kind, low: int, high: int) -> Wide:
                 made.append(made[-1] * step / (n + 1))
             last = made.pop()
             pieces.append(wide_of(made))
-        return Wide(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
+        return ScaledFloats(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     finally:
         ctx.prec = before
 

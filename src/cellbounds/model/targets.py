@@ -10,11 +10,11 @@ from cellbounds.data.domain import Domain
 from cellbounds.model.constraints import Behind, cells_behind
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Asked", "asked_about"]
+__all__ = ["Targets", "asked_about"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class Targets:
     """Sums over the cells behind each cell of the margin asked for, or behind some of them.
 
     `of` is the sum that each cell of the domain belongs to, or None if some belong to several or
@@ -43,7 +43,7 @@ class Asked:
 
 def asked_about(
     domain: Domain, over: tuple[str, ...], cells: tuple[tuple[int, ...], ...] | None = None
-) -> Asked:
+) -> Targets:
     """Lay out the sums over a margin, or over some of its cells (given by their positions)."""
     behind = cells_behind(domain, over)
     size = domain.size
@@ -58,7 +58,7 @@ def asked_about(
         of[behind.cells] = np.repeat(np.arange(behind.size), np.diff(behind.starts))
     single = once and bool((np.diff(behind.starts) == 1).all())
     plain = single and bool((behind.cells == np.arange(size)).all())
-    return Asked(behind, of, plain)
+    return Targets(behind, of, plain)
 
 
 def _some(behind: Behind, chosen: IntArray) -> Behind:

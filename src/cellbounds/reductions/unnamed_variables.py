@@ -16,7 +16,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.results.cell_index import ChosenCells, Position
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.solution import Arrays, Question, Worked
+from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.results.witnesses import checked
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -34,17 +34,17 @@ class Narrowed:
     """
 
     whole: Release
-    asked: Question
+    asked: Query
     release: Release
-    question: Question
+    question: Query
     axes: tuple[int, ...]
 
-    def widened(self, worked: Worked) -> Worked:
+    def widened(self, worked: Solution) -> Solution:
         """The answer to the whole question."""
-        return worked if self.release is self.whole else WideWork(self, worked)
+        return worked if self.release is self.whole else ExpandedSolution(self, worked)
 
 
-def narrowed_question(release: Release, question: Question) -> Narrowed:
+def narrowed_question(release: Release, question: Query) -> Narrowed:
     """Leave out what no statement is about; if that is nothing, all stays as it is."""
     domain = release.domain
     named = set(named_variables(release))
@@ -76,10 +76,10 @@ def base_of(domain: Domain, name: str) -> str:
     return base
 
 
-class WideWork:
+class ExpandedSolution:
     """The work on a narrowed question, for those who asked the whole one."""
 
-    def __init__(self, narrowed: Narrowed, worked: Worked) -> None:
+    def __init__(self, narrowed: Narrowed, worked: Solution) -> None:
         self._narrowed, self._worked = narrowed, worked
         domain, asked = narrowed.whole.domain, narrowed.asked
         self._places = asked.places(domain)

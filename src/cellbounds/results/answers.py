@@ -14,7 +14,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, Unsettled
-from cellbounds.results.cell_index import ChosenCells, Places, Position, WholeMargin
+from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, WholeMargin
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.explanation import Explanation
 from cellbounds.results.plain import (
@@ -116,7 +116,7 @@ class Answer:
 class CellAnswer(Answer):
     """An answer about all cells of a margin (`domain`), or about those that were chosen."""
 
-    _places: Places = field(repr=False)
+    _places: CellIndex = field(repr=False)
 
     @property
     def size(self) -> int:

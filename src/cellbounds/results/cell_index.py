@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["ChosenCells", "Places", "Position", "WholeMargin", "places_of"]
+__all__ = ["CellIndex", "ChosenCells", "Position", "WholeMargin", "cell_index_of"]
 
 Position = tuple[int, ...]
 
@@ -111,9 +111,9 @@ class ChosenCells:
         return margin[tuple(self.columns())]
 
 
-Places = WholeMargin | ChosenCells
+CellIndex = WholeMargin | ChosenCells
 
 
-def places_of(shape: tuple[int, ...], cells: tuple[Position, ...] | None) -> Places:
+def cell_index_of(shape: tuple[int, ...], cells: tuple[Position, ...] | None) -> CellIndex:
     """All cells of a margin of this shape, or those that are chosen."""
     return WholeMargin(shape) if cells is None else ChosenCells(cells)

@@ -13,16 +13,16 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
 from cellbounds.model.structure import Facts
-from cellbounds.results.cell_index import Places, Position, places_of
+from cellbounds.results.cell_index import CellIndex, Position, cell_index_of
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import ValueSet
 from cellbounds.statements import Release
 
-__all__ = ["Arrays", "Ask", "ExactWork", "Method", "Question", "RelaxedWork", "Worked"]
+__all__ = ["Arrays", "Ask", "ExactSolution", "Method", "Query", "RelaxedSolution", "Solution"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Query:
     """What is asked about a release: which kind of bounds, over which variables.
 
     `cells` are the positions of some cells of that margin; None if all are asked about.
@@ -33,15 +33,15 @@ class Question:
     effort: Effort = field(default_factory=Effort)
     cells: tuple[Position, ...] | None = None
 
-    def places(self, domain: Domain) -> Places:
+    def places(self, domain: Domain) -> CellIndex:
         """The cells asked about."""
-        return places_of(tuple(len(domain.levels(name)) for name in self.over), self.cells)
+        return cell_index_of(tuple(len(domain.levels(name)) for name in self.over), self.cells)
 
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
-class Worked(Protocol):
+class Solution(Protocol):
     """A method at work on one release and question.
 
     Bounds are arrays with a spot for each cell asked about; single cells are named by their
@@ -99,13 +99,13 @@ class Worked(Protocol):
         ...
 
 
-class ExactWork:
+class ExactSolution:
     """What methods share that settle every bound at once."""
 
     evidence = Evidence.EXACT
     _proof = "closed form"
     _found: Arrays | None = None
-    _places: Places
+    _places: CellIndex
 
     def settle(self) -> None:
         """It was done at once."""
@@ -138,7 +138,7 @@ class ExactWork:
         return self._proof
 
 
-class RelaxedWork(ExactWork):
+class RelaxedSolution(ExactSolution):
     """What methods share whose bounds are not of whole numbers: OUTER for tables of counts."""
 
     evidence = Evidence.OUTER
@@ -154,7 +154,7 @@ class RelaxedWork(ExactWork):
 
 NO_TABLES = "these bounds need not be attained by tables of counts; ask for kind='sharp'"
 
-Ask = Callable[[Release, Question], Worked]
+Ask = Callable[[Release, Query], Solution]
 """Answers a question about a part of a release, by whichever method fits."""
 
 
@@ -163,10 +163,10 @@ class Method(Protocol):
 
     name: str
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Why the method does not apply, or None if it does."""
         ...
 
-    def work(self, facts: Facts, question: Question) -> Worked:
+    def work(self, facts: Facts, question: Query) -> Solution:
         """Set to work on a question that was not refused."""
         ...

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["UNIT", "FloatArray", "Wide", "log_of", "probabilities", "wide_of", "widened"]
+__all__ = ["UNIT", "FloatArray", "ScaledFloats", "log_of", "probabilities", "wide_of", "widened"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,21 +31,21 @@ SMALLEST = 1e-290
 """Doubles above this have their full precision."""
 
 
-class Wide(NamedTuple):
+class ScaledFloats(NamedTuple):
     """Numbers ``mantissa * 2**exponent``, mantissa 0 or in [0.5, 1)."""
 
     mantissa: FloatArray
     exponent: IntArray
 
 
-def widened(values: npt.ArrayLike, exponent: npt.ArrayLike = 0) -> Wide:
+def widened(values: npt.ArrayLike, exponent: npt.ArrayLike = 0) -> ScaledFloats:
     """Numbers ``values * 2**exponent`` with their mantissas brought into range."""
     mantissa, shift = np.frexp(np.asarray(values, dtype=np.float64))
     moved = shift.astype(np.int64) + np.asarray(exponent, dtype=np.int64)
-    return Wide(mantissa, np.where(mantissa == 0, NOTHING, moved))
+    return ScaledFloats(mantissa, np.where(mantissa == 0, NOTHING, moved))
 
 
-def wide_of(numbers: Iterable[Any]) -> Wide:
+def wide_of(numbers: Iterable[Any]) -> ScaledFloats:
     """The midpoints of flint's real balls (``arb``), or exact Python integers."""
     numbers = list(numbers)
     if not any(isinstance(number, int) for number in numbers):
@@ -65,7 +65,7 @@ def wide_of(numbers: Iterable[Any]) -> Wide:
         mantissa, shift = math.frexp(float(whole >> surplus))
         mantissas.append(mantissa)
         exponents.append(shift + exponent + surplus if mantissa else NOTHING)
-    return Wide(np.array(mantissas, dtype=np.float64), np.array(exponents, dtype=np.int64))
+    return ScaledFloats(np.array(mantissas, dtype=np.float64), np.array(exponents, dtype=np.int64))
 
 
 def log_of(mantissa: float, exponent: int) -> float:
@@ -73,7 +73,7 @@ def log_of(mantissa: float, exponent: int) -> float:
     return math.log(mantissa) + exponent * math.log(2) if mantissa else -math.inf
 
 
-def probabilities(masses: Wide) -> FloatArray:
+def probabilities(masses: ScaledFloats) -> FloatArray:
     """Masses divided by their sum; those below 2**-1000 of the largest become zero."""
     mantissa, exponent = masses
     top = int(exponent.max(initial=NOTHING))
@@ -82,7 +82,7 @@ def probabilities(masses: Wide) -> FloatArray:
     return np.asarray(scaled / scaled.sum())
 
 
-def total_of(masses: Sequence[Wide]) -> Wide:
+def total_of(masses: Sequence[ScaledFloats]) -> ScaledFloats:
     """The sum of all the numbers."""
     mantissa = np.concatenate([np.atleast_1d(one.mantissa) for one in masses])
     exponent = np.concatenate([np.atleast_1d(one.exponent) for one in masses])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.structure import Facts
-from cellbounds.results.solution import Arrays, ExactWork, Question
+from cellbounds.results.solution import Arrays, ExactSolution, Query
 from cellbounds.results.values import ValueSet
 from cellbounds.statements import Margin, Release, Total
 
@@ -28,7 +28,7 @@ class TwoCubed:
 
     name = "2x2x2 with all two-way margins"
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Needs exactly the three margins, exact, and a question about the cells."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
@@ -45,15 +45,15 @@ class TwoCubed:
             return "the release is not just the three exact two-way margins"
         return None
 
-    def work(self, facts: Facts, question: Question) -> CubeAnswers:
+    def work(self, facts: Facts, question: Query) -> CubeAnswers:
         """Find the range of the one free number."""
         return CubeAnswers(facts.release, question)
 
 
-class CubeAnswers(ExactWork):
+class CubeAnswers(ExactSolution):
     """Cells as a constant plus or minus one free number."""
 
-    def __init__(self, release: Release, question: Question) -> None:
+    def __init__(self, release: Release, question: Query) -> None:
         self._release = release
         domain = release.domain
         self._places = question.places(domain)

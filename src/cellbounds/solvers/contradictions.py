@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cellbounds.errors import CellboundsError, InconsistentRelease
-from cellbounds.results.solution import Worked
+from cellbounds.results.solution import Solution
 from cellbounds.statements import Margin, Release, Statement, Total
 from cellbounds.statements.statements import names_text
 
@@ -17,7 +17,7 @@ __all__ = ["contradiction"]
 MOST_TRIALS = 400
 """Sets of statements that are tried; beyond, the set is irreducible but perhaps not smallest."""
 
-Solver = Callable[[Release, tuple[str, ...]], Worked]
+Solver = Callable[[Release, tuple[str, ...]], Solution]
 
 
 def contradiction(

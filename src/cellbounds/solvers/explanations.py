@@ -11,7 +11,7 @@ import numpy as np
 from cellbounds.data.domain import Label
 from cellbounds.errors import Unsettled, UnsupportedRelease
 from cellbounds.results import Blame, Evidence, Explanation, Unbounded
-from cellbounds.results.solution import Worked
+from cellbounds.results.solution import Solution
 from cellbounds.statements import Conditional, Margin, Release, Statement
 
 __all__ = ["explain_bounds"]
@@ -22,12 +22,12 @@ MOST_STATEMENTS = 12
 MOST_WORK = 200_000
 """Figures times trials: a larger statement gets fewer trials, and the answer says so."""
 
-Solver = Callable[[Release, tuple[str, ...]], Worked]
+Solver = Callable[[Release, tuple[str, ...]], Solution]
 
 
 def explain_bounds(
     solver: Solver,
-    worked: Worked,
+    worked: Solution,
     release: Release,
     over: tuple[str, ...],
     method: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cellbounds.reductions.decomposition import Gluing
+from cellbounds.reductions.decomposition import DecompositionSolver
 from cellbounds.results.solution import Ask, Method
 from cellbounds.solvers.closed_forms import TwoCubed
 from cellbounds.solvers.conditional import (
@@ -20,7 +20,7 @@ def ordered_methods(ask: Ask) -> tuple[Method, ...]:
     return (
         SharpConditional(),
         TwoCubed(),
-        Gluing(ask),
+        DecompositionSolver(ask),
         GeneralSharp(),
         LinearConditional(),
         GeneralLinear(),

@@ -19,7 +19,7 @@ from cellbounds.model.structure import gather
 from cellbounds.reductions.unnamed_variables import narrowed_question
 from cellbounds.results import Attainable, Bounds, Explanation
 from cellbounds.results.cell_index import Position
-from cellbounds.results.solution import Method, Question, Worked
+from cellbounds.results.solution import Method, Query, Solution
 from cellbounds.results.targets import asked_positions, check_listable
 from cellbounds.runtime.checkpoints import Checkpoint
 from cellbounds.solvers.contradictions import contradiction
@@ -176,7 +176,7 @@ def _question(
     cells: Iterable[Sequence[Label]] | None,
     effort: Effort,
     state: str | Path | Checkpoint | None,
-) -> Question:
+) -> Query:
     asked = _margin(release, over)
     margin = release.domain.project(asked)
     chosen = None if cells is None else asked_positions(margin, cells)
@@ -197,10 +197,10 @@ def _question(
                 "release was made from"
             )
     kept = opened(state, release, kind, asked, chosen, start=start is not None)
-    return Question(kind, asked, replace(effort, state=kept), chosen)
+    return Query(kind, asked, replace(effort, state=kept), chosen)
 
 
-def _answered(release: Release, question: Question) -> tuple[Method, Worked]:
+def _answered(release: Release, question: Query) -> tuple[Method, Solution]:
     """Method and answer; a contradiction is named by the statements that make it."""
     try:
         method, worked = _set_to_work(release, question)
@@ -214,9 +214,9 @@ def _answered(release: Release, question: Question) -> tuple[Method, Worked]:
 
 
 def _explained(
-    worked: Worked, release: Release, question: Question, method: str, labels: tuple[Label, ...]
+    worked: Solution, release: Release, question: Query, method: str, labels: tuple[Label, ...]
 ) -> Explanation:
-    solver: Callable[[Release, tuple[str, ...]], Worked] = _solved
+    solver: Callable[[Release, tuple[str, ...]], Solution] = _solved
     if question.cells is not None:
         # Nor does the explanation ask about all cells of a margin that may be huge.
         index = release.domain.project(question.over).index(labels)
@@ -226,8 +226,8 @@ def _explained(
 
 def _solved(
     release: Release, over: tuple[str, ...], cells: tuple[Position, ...] | None = None
-) -> Worked:
-    return _set_to_work(release, Question("sharp", over, cells=cells))[1]
+) -> Solution:
+    return _set_to_work(release, Query("sharp", over, cells=cells))[1]
 
 
 def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
@@ -239,14 +239,14 @@ def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
     return asked
 
 
-def _ask(release: Release, question: Question) -> Worked:
+def _ask(release: Release, question: Query) -> Solution:
     return _set_to_work(release, question)[1]
 
 
 METHODS = ordered_methods(_ask)
 
 
-def _set_to_work(release: Release, question: Question) -> tuple[Method, Worked]:
+def _set_to_work(release: Release, question: Query) -> tuple[Method, Solution]:
     narrowed = narrowed_question(release, question)
     facts = gather(narrowed.release)
     refusals = []

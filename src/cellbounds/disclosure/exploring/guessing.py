@@ -9,7 +9,7 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Policy, PosteriorChance, SmallCounts
-from cellbounds.disclosure.policies.attainable_cache import Reach
+from cellbounds.disclosure.policies.attainable_cache import AttainableCache
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.model.effort import Effort
@@ -52,7 +52,7 @@ def guessing(
     policy: Policy,
     independent: bool,
     seconds: float | None,
-    known: Reach | None = None,
+    known: AttainableCache | None = None,
 ) -> Guessing:
     """Look at the attainable counts of a margin; structural zeros and empty rows are left out.
 
@@ -67,10 +67,10 @@ def guessing(
         found = _looked_at(known, spoken, small)
         if found.settled:
             return found
-    return _looked_at(Reach(release, over, Effort.of(seconds)), spoken, small)
+    return _looked_at(AttainableCache(release, over, Effort.of(seconds)), spoken, small)
 
 
-def _looked_at(reach: Reach, spoken: BoolArray, small: BoolArray) -> Guessing:
+def _looked_at(reach: AttainableCache, spoken: BoolArray, small: BoolArray) -> Guessing:
     number = int(small.sum())
     try:
         ends = reach.ends

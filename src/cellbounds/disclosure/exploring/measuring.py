@@ -14,7 +14,7 @@ from cellbounds.disclosure.exploring.designs import Design
 from cellbounds.disclosure.exploring.guessing import Guessing, guessing
 from cellbounds.disclosure.exploring.judged_design import Judged
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge
-from cellbounds.disclosure.policies.attainable_cache import Reach
+from cellbounds.disclosure.policies.attainable_cache import AttainableCache
 from cellbounds.disclosure.policies.cases import case_of
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.errors import InvalidInput
@@ -114,7 +114,7 @@ def _judged(design: Design, release: Release, table: Table, settings: Settings) 
 
 def _verdict(
     design: Design, release: Release, table: Table, settings: Settings
-) -> tuple[Verdict, Reach | None]:
+) -> tuple[Verdict, AttainableCache | None]:
     """The worse verdict: of the published table, or of all cells of the table behind it.
 
     With it comes what was worked out about the published table.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.disclosure.policies.attainable_cache import Reach, Swapped
+from cellbounds.disclosure.policies.attainable_cache import AttainableCache, Swapped
 from cellbounds.disclosure.policies.chances import Chances
 from cellbounds.disclosure.policies.deciding import (
     all_true,
@@ -42,7 +42,7 @@ from cellbounds.results import ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Release
 
-__all__ = ["Scene", "asked_rows", "found_in"]
+__all__ = ["Attacker", "asked_rows", "found_in"]
 
 EVERYTHING = ValueSet((), unknown=[(0, None, 1)])
 """A true count of which nothing is known."""
@@ -57,7 +57,7 @@ Said = TypeVar("Said")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scene:
+class Attacker:
     """What an intruder knows, and what may be true.
 
     Attributes
@@ -86,7 +86,7 @@ class Scene:
     truths: Truths
     structural: BoolArray
     exempt: BoolArray
-    reach: Reach | Swapped
+    reach: AttainableCache | Swapped
     effort: Effort
     respondent: tuple[Label, ...] | None = None
     possible: bool | None = True
@@ -131,7 +131,7 @@ class Scene:
         )
 
 
-def found_in(scene: Scene, rule: Rule, cells: Cells | None = None) -> Iterator[Finding]:
+def found_in(scene: Attacker, rule: Rule, cells: Cells | None = None) -> Iterator[Finding]:
     """What a rule finds, cell by cell or row by row: everywhere, or about some cells only."""
     asked = np.ndindex(scene.domain.shape) if cells is None else iter(cells)
     match rule:
@@ -148,7 +148,7 @@ def found_in(scene: Scene, rule: Rule, cells: Cells | None = None) -> Iterator[F
 
 
 def _spoken_of(
-    scene: Scene, rule: SmallCounts | PosteriorChance, asked: Cells
+    scene: Attacker, rule: SmallCounts | PosteriorChance, asked: Cells
 ) -> Iterator[tuple[int, ...]]:
     """The cells that a rule for small counts speaks of; all of them without the true counts."""
     for index in asked:
@@ -172,7 +172,7 @@ class _Once(Generic[Said]):
         return self._said[id(values)][1]
 
 
-def _small(scene: Scene, rule: SmallCounts, asked: Cells) -> Iterator[Finding]:
+def _small(scene: Attacker, rule: SmallCounts, asked: Cells) -> Iterator[Finding]:
     # Many cells may share a set, as those do that a release cannot tell apart.
     kept = _Once(lambda values: broken_small(rule, values, EVERYTHING) is False)
     words = _Once(sets_words)
@@ -189,7 +189,7 @@ def _small(scene: Scene, rule: SmallCounts, asked: Cells) -> Iterator[Finding]:
         yield scene.cell(rule, index, broken, words(values), change, values)
 
 
-def _exact(scene: Scene, rule: ExactDisclosure, asked: Cells) -> Iterator[Finding]:
+def _exact(scene: Attacker, rule: ExactDisclosure, asked: Cells) -> Iterator[Finding]:
     for index in asked:
         if scene.exempt[index]:
             continue
@@ -198,7 +198,7 @@ def _exact(scene: Scene, rule: ExactDisclosure, asked: Cells) -> Iterator[Findin
         yield scene.cell(rule, index, broken, sets_words(values), change, values)
 
 
-def _chances(scene: Scene, rule: PosteriorChance, asked: Cells) -> Iterator[Finding]:
+def _chances(scene: Attacker, rule: PosteriorChance, asked: Cells) -> Iterator[Finding]:
     chances = Chances(scene.known, scene.over, rule, scene.effort)
     assert rule.probability is not None  # checked when the rule was made
     for index in _spoken_of(scene, rule, asked):
@@ -229,7 +229,7 @@ def asked_rows(rule: GroupDisclosure, names: tuple[str, ...]) -> list[tuple[str,
     ]
 
 
-def _groups(scene: Scene, rule: GroupDisclosure, cells: Cells | None) -> Iterator[Finding]:
+def _groups(scene: Attacker, rule: GroupDisclosure, cells: Cells | None) -> Iterator[Finding]:
     domain = scene.domain
     asked = None if cells is None else list(cells)
     numbers = np.arange(domain.size).reshape(domain.shape)
@@ -276,7 +276,7 @@ def _rows_of(domain: Domain, given: tuple[str, ...], cells: list[tuple[int, ...]
     return sorted(found)
 
 
-def _held(scene: Scene, given: tuple[str, ...], place: int, row: list[int]) -> bool | None:
+def _held(scene: Attacker, given: tuple[str, ...], place: int, row: list[int]) -> bool | None:
     """Whether a row holds somebody in every table: from its cells if they tell, else asked for.
 
     If a single cell is not empty for certain, the row is that cell.
@@ -293,7 +293,7 @@ def _held(scene: Scene, given: tuple[str, ...], place: int, row: list[int]) -> b
     return answer
 
 
-def _sizes(scene: Scene, names: list[str]) -> list[int]:
+def _sizes(scene: Attacker, names: list[str]) -> list[int]:
     return [len(scene.domain.levels(name)) for name in names]
 
 

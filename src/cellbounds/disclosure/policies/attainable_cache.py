@@ -18,15 +18,15 @@ from cellbounds.results.solution import Arrays
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Release
 
-__all__ = ["Reach", "Swapped"]
+__all__ = ["AttainableCache", "Swapped"]
 
 SHARE = 0.6
 """The part of a budget for whether rows hold somebody."""
 
-Question = Callable[[ValueSet], bool | None]
+Decision = Callable[[ValueSet], bool | None]
 
 
-class Reach:
+class AttainableCache:
     """Attainable counts within a budget: bounds first, every value only where they do not decide.
 
     `over` are the variables of the margin whose cells are asked about. Bounds are enough for most
@@ -71,7 +71,7 @@ class Reach:
         """Whether the attainable counts were asked for, and all their bounds are attained."""
         return self._answer is not None and self._answer.evidence is Evidence.EXACT
 
-    def decided(self, index: tuple[int, ...], question: Question) -> tuple[bool | None, ValueSet]:
+    def decided(self, index: tuple[int, ...], question: Decision) -> tuple[bool | None, ValueSet]:
         """The answer of a question about one cell, and the counts that it rests on."""
         if not self.sets_first:
             values = self._rough(index)
@@ -165,10 +165,10 @@ class Swapped:
 
     def __init__(
         self,
-        like: Reach | Swapped,
+        like: AttainableCache | Swapped,
         there: tuple[int, ...],
         here: tuple[int, ...],
-        own: Reach,
+        own: AttainableCache,
     ) -> None:
         self.like, self.own = like, own
         self._swaps = {here: there, there: here}
@@ -178,7 +178,7 @@ class Swapped:
         """What was refused."""
         return [*self.like.notes, *self.own.notes]
 
-    def decided(self, index: tuple[int, ...], question: Question) -> tuple[bool | None, ValueSet]:
+    def decided(self, index: tuple[int, ...], question: Decision) -> tuple[bool | None, ValueSet]:
         """The answer of a question about one cell, and the counts that it rests on."""
         return self.like.decided(self._swaps.get(index, index), question)
 

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.attacker import Scene, found_in
-from cellbounds.disclosure.policies.attainable_cache import Reach
+from cellbounds.disclosure.policies.attacker import Attacker, found_in
+from cellbounds.disclosure.policies.attainable_cache import AttainableCache
 from cellbounds.disclosure.policies.blaming import blamed
 from cellbounds.disclosure.policies.cases import Case, case_of
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
@@ -93,7 +93,9 @@ def judge(
     return judged(case, Effort.of(seconds, executor, start, progress))[0]
 
 
-def judged(case: Case, effort: Effort, *, sets_first: bool = False) -> tuple[Verdict, Reach]:
+def judged(
+    case: Case, effort: Effort, *, sets_first: bool = False
+) -> tuple[Verdict, AttainableCache]:
     """The verdict, and what it was found out with.
 
     `sets_first` works with every attainable count, for those who want them anyway.
@@ -105,7 +107,7 @@ def judged(case: Case, effort: Effort, *, sets_first: bool = False) -> tuple[Ver
         part = replace(effort, deadline=time.monotonic() + FIRST_SHARE * effort.left)
     # Under a budget the bounds come first: they may show that there are too few values.
     all_values = sets_first or (effort.deadline is None and policy.many_values)
-    reach = Reach(case.known, case.over, part, sets_first=all_values)
+    reach = AttainableCache(case.known, case.over, part, sets_first=all_values)
     scene = _first_scene(case, reach, part)
     findings: list[Finding] = []
     for rule in policy.rules:
@@ -133,7 +135,7 @@ def judged(case: Case, effort: Effort, *, sets_first: bool = False) -> tuple[Ver
     return verdict, reach
 
 
-def _first_scene(case: Case, reach: Reach, effort: Effort) -> Scene:
+def _first_scene(case: Case, reach: AttainableCache, effort: Effort) -> Attacker:
     """The intruder who is not in the table himself."""
     counts = None if case.independent else case.margin.counts
 
@@ -141,7 +143,7 @@ def _first_scene(case: Case, reach: Reach, effort: Effort) -> Scene:
         return values if counts is None else ValueSet.from_values([int(counts[index])])
 
     structural = case.margin.structural
-    return Scene(
+    return Attacker(
         case.known,
         case.over,
         case.margin.domain,

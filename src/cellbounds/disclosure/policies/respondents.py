@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Label
-from cellbounds.disclosure.policies.attacker import Scene, found_in
-from cellbounds.disclosure.policies.attainable_cache import Reach, Swapped
+from cellbounds.disclosure.policies.attacker import Attacker, found_in
+from cellbounds.disclosure.policies.attainable_cache import AttainableCache, Swapped
 from cellbounds.disclosure.policies.deciding import certainly_held, largest_within
 from cellbounds.disclosure.policies.indistinguishable import alike_cells
 from cellbounds.disclosure.policies.policy import Policy
@@ -31,7 +31,7 @@ _Place = tuple[str | None, tuple[str, ...], tuple[Label, ...]]
 """Response, variables and labels of a finding."""
 
 
-def respondents(scene: Scene, policy: Policy, effort: Effort) -> Iterator[Finding]:
+def respondents(scene: Attacker, policy: Policy, effort: Effort) -> Iterator[Finding]:
     """The findings of somebody who is in a cell himself, for each cell that may be small.
 
     Of cells that the release cannot tell apart one is worked out. For the others only the two
@@ -65,7 +65,7 @@ def respondents(scene: Scene, policy: Policy, effort: Effort) -> Iterator[Findin
             yield from _summed_up(view, rule)
 
 
-def _not_tried(scene: Scene, policy: Policy, index: tuple[int, ...]) -> Iterator[Finding]:
+def _not_tried(scene: Attacker, policy: Policy, index: tuple[int, ...]) -> Iterator[Finding]:
     """What is left open of one cell when the budget is spent."""
     labels = scene.domain.labels(index)
     for rule in policy.rules:
@@ -81,7 +81,7 @@ def _not_tried(scene: Scene, policy: Policy, index: tuple[int, ...]) -> Iterator
             )
 
 
-def _small_cells(scene: Scene, most: int) -> Iterator[tuple[tuple[int, ...], bool | None]]:
+def _small_cells(scene: Attacker, most: int) -> Iterator[tuple[tuple[int, ...], bool | None]]:
     """Cells that hold somebody and are small, if being there is news; and whether they may be.
 
     Somebody who is in a cell that holds a person for certain knows nothing new.
@@ -100,7 +100,7 @@ def _small_cells(scene: Scene, most: int) -> Iterator[tuple[tuple[int, ...], boo
             yield index, possible
 
 
-def _surely_held(scene: Scene, index: tuple[int, ...]) -> bool:
+def _surely_held(scene: Attacker, index: tuple[int, ...]) -> bool:
     return scene.reach.decided(index, certainly_held)[0] is True
 
 
@@ -115,8 +115,8 @@ class _View:
     """What each rule finds from within one cell, by place; and what that was worked out with."""
 
     index: tuple[int, ...]
-    scene: Scene
-    beside: Reach | Swapped
+    scene: Attacker
+    beside: AttainableCache | Swapped
     found: dict[str, _Found]
 
 
@@ -161,7 +161,7 @@ class _Found:
 
 
 def _view(
-    outside: Scene,
+    outside: Attacker,
     policy: Policy,
     index: tuple[int, ...],
     effort: Effort,
@@ -173,10 +173,10 @@ def _view(
     known = as_respondent(outside.known, over, labels)
     small = as_small(outside.known, over, labels, policy.small)
     sets_first = effort.deadline is None and policy.many_values
-    reach: Reach | Swapped
-    beside: Reach | Swapped
-    reach = own = Reach(known, over, effort, sets_first=sets_first)
-    beside = own_beside = Reach(small, over, effort, sets_first=True)
+    reach: AttainableCache | Swapped
+    beside: AttainableCache | Swapped
+    reach = own = AttainableCache(known, over, effort, sets_first=sets_first)
+    beside = own_beside = AttainableCache(small, over, effort, sets_first=True)
     zeros: dict[str, npt.NDArray[np.object_]] = {}
     if like is not None:
         reach = Swapped(like.scene.reach, like.index, index, own)
@@ -203,7 +203,7 @@ def _view(
     )
 
 
-def _found(scene: Scene, rule: Rule, index: tuple[int, ...], like: _View | None) -> _Found:
+def _found(scene: Attacker, rule: Rule, index: tuple[int, ...], like: _View | None) -> _Found:
     if like is None:
         return _Found.of(found_in(scene, rule))
     return like.found[rule.name].but(found_in(scene, rule, (like.index, index)))

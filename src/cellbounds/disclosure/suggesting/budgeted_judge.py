@@ -14,7 +14,7 @@ from cellbounds.runtime.workers import Until
 from cellbounds.statements import Prior, Release
 from cellbounds.utility.retained import levels_behind
 
-__all__ = ["Court"]
+__all__ = ["BudgetedJudge"]
 
 SHARE = 0.25
 """The part of the time left that one release may take at most."""
@@ -30,7 +30,7 @@ MOST_TRIED = 600
 
 
 @dataclass(slots=True)
-class Court:
+class BudgetedJudge:
     """Judges releases within the budget, and counts them."""
 
     table: Table
@@ -58,7 +58,7 @@ class Court:
         """Whether time or the number of tries has run out."""
         return self.left == 0 or self.tried >= MOST_TRIED
 
-    def elsewhere(self, until: Until) -> Court:
+    def elsewhere(self, until: Until) -> BudgetedJudge:
         """The same for another process, which begins to count anew."""
         return replace(
             self,

@@ -13,7 +13,7 @@ from pathlib import Path
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict
 from cellbounds.disclosure.policies.reading import policy_of
-from cellbounds.disclosure.suggesting.budgeted_judge import Court
+from cellbounds.disclosure.suggesting.budgeted_judge import BudgetedJudge
 from cellbounds.disclosure.suggesting.changes import Change, Planable
 from cellbounds.disclosure.suggesting.planning import Drafts, Plan
 from cellbounds.disclosure.suggesting.proposing import proposals
@@ -94,7 +94,7 @@ def suggest(
     _check(release, table, most, changes, seconds)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
-    court = Court(
+    court = BudgetedJudge(
         original=release,
         table=table,
         policy=chosen,
@@ -171,7 +171,7 @@ class _Tried:
     judged: int
 
 
-def _try_out(court: Court, candidate: _Candidate) -> _Tried:
+def _try_out(court: BudgetedJudge, candidate: _Candidate) -> _Tried:
     """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
     before = court.tried
     if not candidate.scope:
@@ -180,7 +180,7 @@ def _try_out(court: Court, candidate: _Candidate) -> _Tried:
     return _Tried(None, hidden, court.tried - before)
 
 
-def _tried_elsewhere(court: Court, candidate: _Candidate, until: Until) -> _Tried:
+def _tried_elsewhere(court: BudgetedJudge, candidate: _Candidate, until: Until) -> _Tried:
     """Run by a worker, which counts for itself."""
     return _try_out(court.elsewhere(until), candidate)
 
@@ -190,7 +190,7 @@ class _Search:
     """Sets of changes by size, the most useful first."""
 
     drafts: Drafts
-    court: Court
+    court: BudgetedJudge
     most: int
     singles: list[Planable] = field(init=False)
     use: list[str] = field(init=False)

@@ -17,7 +17,14 @@ from cellbounds.inference.decision_diagram.finished_layers import Floor
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import UNIT, FloatArray, Wide, log_of, probabilities, widened
+from cellbounds.runtime.scaled_floats import (
+    UNIT,
+    FloatArray,
+    ScaledFloats,
+    log_of,
+    probabilities,
+    widened,
+)
 
 __all__ = ["Diagram", "WeighedDiagram"]
 
@@ -94,7 +101,7 @@ class _Pairs:
         return cls(np.zeros(size), np.zeros(size, dtype=np.int32))
 
     @classmethod
-    def of(cls, numbers: Wide) -> _Pairs:
+    def of(cls, numbers: ScaledFloats) -> _Pairs:
         from cellbounds.inference.decision_diagram.path_kernel import RANGE
 
         exponent = np.where(numbers.mantissa == 0, 0, numbers.exponent)
@@ -102,7 +109,7 @@ class _Pairs:
         mantissa = np.ldexp(numbers.mantissa, exponent - RANGE * power)
         return cls(mantissa, power.astype(np.int32))
 
-    def wide(self) -> Wide:
+    def wide(self) -> ScaledFloats:
         from cellbounds.inference.decision_diagram.path_kernel import RANGE
 
         return widened(self.mantissa, RANGE * self.exponent.astype(np.int64))
@@ -169,7 +176,7 @@ class WeighedDiagram:
             made = self._source.between(self._kinds[cell], low, low + span - 1)
             mantissas.append(made.mantissa)
             exponents.append(made.exponent)
-        pairs = _Pairs.of(Wide(np.concatenate(mantissas), np.concatenate(exponents)))
+        pairs = _Pairs.of(ScaledFloats(np.concatenate(mantissas), np.concatenate(exponents)))
         starts = np.concatenate([[0], np.cumsum(floor.spans)[:-1]])
         return _Weights(starts, pairs.mantissa, pairs.exponent)
 
@@ -344,7 +351,7 @@ class WeighedDiagram:
                 stack.append((depth + 1, goal, 0, reached))
 
 
-def _logs(numbers: Wide) -> FloatArray:
+def _logs(numbers: ScaledFloats) -> FloatArray:
     with np.errstate(divide="ignore"):
         logs: FloatArray = np.log(numbers.mantissa) + numbers.exponent * math.log(2)
     return np.where(numbers.mantissa == 0, -np.inf, logs)

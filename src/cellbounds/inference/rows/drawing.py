@@ -11,7 +11,7 @@ from cellbounds.inference.rows.selecting import selected
 from cellbounds.inference.rows.splitting import SummedCell
 from cellbounds.inference.rows.vectors import WeighedRow
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import Wide
+from cellbounds.runtime.scaled_floats import ScaledFloats
 
 __all__ = ["draw_tables"]
 
@@ -19,8 +19,8 @@ __all__ = ["draw_tables"]
 def draw_tables(
     ground: Ground,
     rows: Sequence[WeighedRow],
-    tilted: Sequence[Wide],
-    suffixes: Sequence[Wide],
+    tilted: Sequence[ScaledFloats],
+    suffixes: Sequence[ScaledFloats],
     size: int,
     rng: np.random.Generator,
 ) -> IntArray:
@@ -42,8 +42,8 @@ def draw_tables(
 def _draw_sums(
     ground: Ground,
     rows: Sequence[WeighedRow],
-    tilted: Sequence[Wide],
-    suffixes: Sequence[Wide],
+    tilted: Sequence[ScaledFloats],
+    suffixes: Sequence[ScaledFloats],
     size: int,
     rng: np.random.Generator,
 ) -> list[IntArray]:

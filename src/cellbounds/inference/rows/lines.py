@@ -15,7 +15,7 @@ import numpy as np
 
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.conditional.layout import Layout
-from cellbounds.solvers.conditional.solution import Solution, solve_rows
+from cellbounds.solvers.conditional.solution import FeasibleRows, solve_rows
 
 __all__ = ["Ground", "Line", "PartRange", "make_ground"]
 
@@ -56,7 +56,7 @@ class Line:
     (None: nothing).
     """
 
-    solution: Solution
+    solution: FeasibleRows
     kind: int
     part_counts: tuple[int, ...]
     parts: tuple[tuple[PartRange, ...] | None, ...]
@@ -121,7 +121,7 @@ class Ground:
     """
 
     layout: Layout
-    solution: Solution
+    solution: FeasibleRows
     lines: tuple[Line, ...]
     line_of: IntArray
     size: int

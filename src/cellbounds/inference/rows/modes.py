@@ -20,7 +20,7 @@ from cellbounds.inference.rows.splitting import SummedCell
 from cellbounds.inference.rows.vectors import WeighedRow
 from cellbounds.inference.rows.work import check_work
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, Wide
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats
 
 __all__ = ["likeliest_table"]
 
@@ -45,7 +45,7 @@ def likeliest_table(ground: Ground, rows: Sequence[WeighedRow], effort: float) -
 
 
 def _best_sums(
-    ground: Ground, rows: Sequence[WeighedRow], weights: Sequence[Wide], effort: float
+    ground: Ground, rows: Sequence[WeighedRow], weights: Sequence[ScaledFloats], effort: float
 ) -> list[int]:
     """For each row the place of its sum in a best table."""
     if not rows:
@@ -97,7 +97,7 @@ def _price(ground: Ground, rows: Sequence[WeighedRow], logs: Sequence[FloatArray
 def _among(
     ground: Ground,
     rows: Sequence[WeighedRow],
-    weights: Sequence[Wide],
+    weights: Sequence[ScaledFloats],
     kept: Sequence[IntArray],
     loose: BoolArray,
 ) -> list[int] | None:
@@ -109,13 +109,13 @@ def _among(
     mantissa, exponent = np.zeros(size), np.full(size, EMPTY)
     open_end = np.flatnonzero(loose)
     mantissa[open_end], exponent[open_end] = 0.5, 1
-    after = [Wide(mantissa, exponent)]
+    after = [ScaledFloats(mantissa, exponent)]
     few = [
         (row.offsets[at], one.mantissa[at], one.exponent[at])
         for row, one, at in zip(rows, weights, kept, strict=True)
     ]
     for one in reversed(few):
-        after.append(Wide(*best_pairs(*one, *after[-1])))
+        after.append(ScaledFloats(*best_pairs(*one, *after[-1])))
     after.reverse()
     left, chosen = ground.spare, []
     if after[0].mantissa[left] == 0:

@@ -13,7 +13,7 @@ import numpy as np
 
 from cellbounds.inference.rows.magnitudes import kernel_ready
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import Wide, wide_of
+from cellbounds.runtime.scaled_floats import ScaledFloats, wide_of
 
 __all__ = ["ROUNDINGS", "coefficient", "dense", "product", "product_steps"]
 
@@ -39,7 +39,7 @@ def product_steps(size: int) -> float:
     return min(size**2 / 2, TRANSFORM * size * math.log2(size + 1))
 
 
-def dense(offsets: IntArray, numbers: Wide, size: int) -> Wide:
+def dense(offsets: IntArray, numbers: ScaledFloats, size: int) -> ScaledFloats:
     """All coefficients below `size` of a polynomial given by those that are not zero."""
     from cellbounds.inference.rows.sum_kernel import EMPTY
 
@@ -47,19 +47,19 @@ def dense(offsets: IntArray, numbers: Wide, size: int) -> Wide:
     mantissa, exponent = np.zeros(size), np.full(size, EMPTY)
     mantissa[offsets[inside]] = numbers.mantissa[inside]
     exponent[offsets[inside]] = numbers.exponent[inside]
-    return Wide(mantissa, exponent)
+    return ScaledFloats(mantissa, exponent)
 
 
-def product(left: Wide, right: Wide) -> Wide:
+def product(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
     """The coefficients of a product, as many as the factors have."""
     if len(left.mantissa) > SHORT and _steepness(left) + _steepness(right) < STEEP:
         return _by_balls(left, right)
     from cellbounds.inference.rows.product_kernel import multiply
 
-    return Wide(*multiply(*left, *right, np.arange(len(left.mantissa))))
+    return ScaledFloats(*multiply(*left, *right, np.arange(len(left.mantissa))))
 
 
-def coefficient(left: Wide, right: Wide, place: int) -> tuple[float, int]:
+def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> tuple[float, int]:
     """One coefficient of a product: mantissa and exponent."""
     from cellbounds.inference.rows.product_kernel import multiply
 
@@ -67,13 +67,13 @@ def coefficient(left: Wide, right: Wide, place: int) -> tuple[float, int]:
     return float(mantissa[0]), int(exponent[0])
 
 
-def _steepness(numbers: Wide) -> int:
+def _steepness(numbers: ScaledFloats) -> int:
     """The binary orders of magnitude between the largest and the smallest coefficient."""
     exponents = numbers.exponent[numbers.mantissa > 0]
     return int(exponents.max() - exponents.min()) if len(exponents) else 0
 
 
-def _by_balls(left: Wide, right: Wide) -> Wide:
+def _by_balls(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
     from flint import ctx
 
     size = len(left.mantissa)
@@ -91,7 +91,7 @@ def _by_balls(left: Wide, right: Wide) -> Wide:
     return dense(np.arange(len(found)), kernel_ready(wide_of(found)), size)
 
 
-def _polynomial(numbers: Wide) -> Any:
+def _polynomial(numbers: ScaledFloats) -> Any:
     from flint import arb, arb_poly
 
     whole = np.ldexp(numbers.mantissa, 53).astype(np.int64).tolist()

@@ -11,7 +11,7 @@ import numpy as np
 
 from cellbounds.inference.rows.work import check_work
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, Wide
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats
 
 __all__ = ["selected"]
 
@@ -25,9 +25,9 @@ LOWEST = -1000
 def selected(
     left: IntArray,
     offsets: IntArray,
-    weights: Wide,
-    after: Wide,
-    whole: Wide | None,
+    weights: ScaledFloats,
+    after: ScaledFloats,
+    whole: ScaledFloats | None,
     rng: np.random.Generator,
     effort: float,
 ) -> IntArray:
@@ -56,7 +56,11 @@ def selected(
 
 
 def _through_all(
-    left: IntArray, offsets: IntArray, weights: Wide, after: Wide, rng: np.random.Generator
+    left: IntArray,
+    offsets: IntArray,
+    weights: ScaledFloats,
+    after: ScaledFloats,
+    rng: np.random.Generator,
 ) -> IntArray:
     from cellbounds.inference.rows.choice_kernel import draw_pairs
 
@@ -70,7 +74,7 @@ def _through_all(
 class _Proposals:
     """Places in the ratio of the weights alone, kept in the ratio of what comes after."""
 
-    def __init__(self, offsets: IntArray, weights: Wide, after: Wide) -> None:
+    def __init__(self, offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> None:
         self._offsets, self._after = offsets, after
         self._top = int(weights.exponent.max())
         scaled = np.ldexp(weights.mantissa, np.maximum(weights.exponent - self._top, LOWEST))
@@ -78,7 +82,7 @@ class _Proposals:
         # A power of two that nothing after, for what is left or less, exceeds.
         self._bounds = np.maximum.accumulate(after.exponent)
 
-    def tries(self, left: IntArray, whole: Wide | None) -> FloatArray:
+    def tries(self, left: IntArray, whole: ScaledFloats | None) -> FloatArray:
         """How many proposals a draw takes on average."""
         if whole is None:
             return np.full(len(left), np.inf)

@@ -12,7 +12,7 @@ from cellbounds.inference.rows.magnitudes import kernel_ready, masked, one_alone
 from cellbounds.inference.rows.products import ROUNDINGS, product, product_steps
 from cellbounds.inference.rows.work import check_work
 from cellbounds.model.priors import MOST_WEIGHTS, Kind, Weights
-from cellbounds.runtime.scaled_floats import Wide
+from cellbounds.runtime.scaled_floats import ScaledFloats
 
 __all__ = ["SummedCell"]
 
@@ -28,7 +28,7 @@ class SummedCell:
     cells: tuple[int, ...]
     ranges: tuple[PartRange, ...] | None
     effort: float
-    _made: dict[object, Wide] = field(default_factory=dict)
+    _made: dict[object, ScaledFloats] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[tuple[Kind, ...], tuple[PartRange, ...] | None]:
@@ -57,27 +57,27 @@ class SummedCell:
         """The kind of the sum of some parts, if it is of one kind and nothing limits them."""
         return None if self.ranges is not None or not cells else self.weights.merged(cells)
 
-    def _closed(self, kind: Kind, most: int) -> Wide:
+    def _closed(self, kind: Kind, most: int) -> ScaledFloats:
         """The weights of one kind; rounding lengths up makes cells share their sequences."""
         found = self.weights.sequence_of(kind, _rounded_up(most))
-        return kernel_ready(Wide(found.mantissa[: most + 1], found.exponent[: most + 1]))
+        return kernel_ready(ScaledFloats(found.mantissa[: most + 1], found.exponent[: most + 1]))
 
-    def sequence(self, most: int) -> Wide:
+    def sequence(self, most: int) -> ScaledFloats:
         """The weights of the summed cell."""
         return self.after(-1, most)
 
-    def part(self, place: int, most: int) -> Wide:
+    def part(self, place: int, most: int) -> ScaledFloats:
         """The weights of one part."""
         found = self._closed(self.weights.kinds[self.cells[place]], most)
         if self.ranges is None:
             return found
         return masked(found, self.ranges[place].mask(most))
 
-    def after(self, place: int, most: int) -> Wide:
+    def after(self, place: int, most: int) -> ScaledFloats:
         """The weights of the sum of all parts after one."""
         return self._combined("after", place, most)
 
-    def rest(self, place: int, most: int) -> Wide:
+    def rest(self, place: int, most: int) -> ScaledFloats:
         """The weights of the sum of all parts but one."""
         kind = self._kind(self.cells[:place] + self.cells[place + 1 :])
         if kind is not None:
@@ -86,11 +86,11 @@ class SummedCell:
             self._combined("before", place, most), self.after(place, most), self.effort
         )
 
-    def best_after(self, place: int, most: int) -> Wide:
+    def best_after(self, place: int, most: int) -> ScaledFloats:
         """The largest weight of all parts after one, for every sum of theirs."""
         return self._combined("best", place, most)
 
-    def _combined(self, how: str, place: int, most: int) -> Wide:
+    def _combined(self, how: str, place: int, most: int) -> ScaledFloats:
         """Sums (or the largest) over the parts before or after one, one part more at a time."""
         chosen = self.cells[:place] if how == "before" else self.cells[place + 1 :]
         kind = None if how == "best" else self._kind(chosen)
@@ -115,14 +115,14 @@ def _rounded_up(most: int) -> int:
     return max(most, min((1 << most.bit_length()) - 1, MOST_WEIGHTS - 1))
 
 
-def _convolved(left: Wide, right: Wide, effort: float) -> Wide:
+def _convolved(left: ScaledFloats, right: ScaledFloats, effort: float) -> ScaledFloats:
     check_work(product_steps(len(left.mantissa)), effort, "summing over the parts of a cell")
     return product(left, right)
 
 
-def _largest(left: Wide, right: Wide, effort: float) -> Wide:
+def _largest(left: ScaledFloats, right: ScaledFloats, effort: float) -> ScaledFloats:
     from cellbounds.inference.rows.choice_kernel import best_pairs
 
     size = len(left.mantissa)
     check_work(size**2 / 2, effort, "splitting a cell in the most likely way")
-    return Wide(*best_pairs(np.arange(size), *left, *right))
+    return ScaledFloats(*best_pairs(np.arange(size), *left, *right))

@@ -14,7 +14,7 @@ from cellbounds.inference.rows.magnitudes import kernel_ready, masked
 from cellbounds.inference.rows.splitting import SummedCell
 from cellbounds.model.priors import DIGITS
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, Wide, wide_of
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, wide_of
 
 __all__ = ["Vectors", "WeighedRow"]
 
@@ -31,12 +31,14 @@ class Vectors:
     lower: IntArray
     upper: IntArray
     starts: IntArray
-    weights: Wide
+    weights: ScaledFloats
     span: int
     steps: float
 
     @classmethod
-    def of(cls, line: Line, sequences: Sequence[Wide], lower: IntArray, upper: IntArray) -> Vectors:
+    def of(
+        cls, line: Line, sequences: Sequence[ScaledFloats], lower: IntArray, upper: IntArray
+    ) -> Vectors:
         """Lay a row out; ranges have the columns first."""
         pieces = []
         for column, sequence in enumerate(sequences):
@@ -50,7 +52,7 @@ class Vectors:
             np.ascontiguousarray(lower.T),
             np.ascontiguousarray(upper.T),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            Wide(
+            ScaledFloats(
                 np.concatenate([one.mantissa for one in pieces]),
                 np.concatenate([one.exponent for one in pieces]),
             ),
@@ -58,14 +60,14 @@ class Vectors:
             float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum()),
         )
 
-    def totals(self, *, largest: bool = False) -> Wide:
+    def totals(self, *, largest: bool = False) -> ScaledFloats:
         """The sum (or the largest) of the weights of all vectors, for each row sum."""
         from cellbounds.inference.rows.sum_kernel import totals
 
         ground = (self.sums, self.lower, self.upper, self.starts, *self.weights, self.span)
-        return Wide(*totals(*ground, largest))
+        return ScaledFloats(*totals(*ground, largest))
 
-    def masses(self, outer: Wide, chosen: IntArray) -> list[Wide]:
+    def masses(self, outer: ScaledFloats, chosen: IntArray) -> list[ScaledFloats]:
         """For each column the weights of all vectors by its count; `outer` weighs the row sums.
 
         Only the sums at the chosen places are looked at.
@@ -78,7 +80,7 @@ class Vectors:
         weighed = outer.mantissa[chosen], outer.exponent[chosen]
         ground = (*ranges, self.starts, *self.weights, *turned)
         mantissa, exponent = masses(*ground, *weighed, self.span)
-        return [Wide(mantissa[a:b], exponent[a:b]) for a, b in ends]
+        return [ScaledFloats(mantissa[a:b], exponent[a:b]) for a, b in ends]
 
     @property
     def _ends(self) -> list[tuple[int, int]]:
@@ -173,7 +175,7 @@ class WeighedRow:
         return self.line.plain and all(cell.uniform for cell in self.cells)
 
     @cached_property
-    def totals(self) -> Wide:
+    def totals(self) -> ScaledFloats:
         """The weights of all vectors, for each feasible sum."""
         if self._counted:
             return kernel_ready(wide_of(row_counts(self.line, self.effort)))

@@ -22,7 +22,7 @@ from cellbounds.inference.rows.work import check_room, check_work
 from cellbounds.model.priors import Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import UNIT, Wide, log_of, probabilities
+from cellbounds.runtime.scaled_floats import UNIT, ScaledFloats, log_of, probabilities
 
 __all__ = ["RowsWeighed", "weigh"]
 
@@ -91,7 +91,7 @@ class RowsWeighed:
         self._suffixes = self._multiplied()
         self.error = self._error()
         self.log_mass = self._log_mass()
-        self._row_masses: dict[int, list[Wide]] = {}
+        self._row_masses: dict[int, list[ScaledFloats]] = {}
         self._places = {
             cell: (place, column, part)
             for place, row in enumerate(rows)
@@ -99,13 +99,13 @@ class RowsWeighed:
             for part, cell in enumerate(ground.numbers(place, column).tolist())
         }
 
-    def _at(self, row: WeighedRow) -> Wide:
-        return Wide(self._powers.mantissa[row.offsets], self._powers.exponent[row.offsets])
+    def _at(self, row: WeighedRow) -> ScaledFloats:
+        return ScaledFloats(self._powers.mantissa[row.offsets], self._powers.exponent[row.offsets])
 
-    def _polynomial(self, row: WeighedRow) -> Wide:
+    def _polynomial(self, row: WeighedRow) -> ScaledFloats:
         return dense(row.offsets, self._tilted[id(row)], self._size)
 
-    def _multiplied(self) -> list[Wide]:
+    def _multiplied(self) -> list[ScaledFloats]:
         """Products of the polynomials after each row, last the totals that N leaves open."""
         found = [_first(self._powers, self._ground.give)]
         for row in reversed(self._rows[1:]):
@@ -132,7 +132,7 @@ class RowsWeighed:
         return log_of(mantissa, exponent) - at * math.log(self._tilt)
 
     @cached_property
-    def _prefixes(self) -> list[Wide]:
+    def _prefixes(self) -> list[ScaledFloats]:
         """Products of the polynomials of the rows before each."""
         found = [_first(self._powers, 0)]
         for row in self._rows[:-1]:
@@ -150,10 +150,10 @@ class RowsWeighed:
             masses = self._part_masses(row.cells[column], part, masses)
         values = np.flatnonzero(masses.mantissa > 0)
         return Distribution(
-            values, probabilities(Wide(masses.mantissa[values], masses.exponent[values]))
+            values, probabilities(ScaledFloats(masses.mantissa[values], masses.exponent[values]))
         )
 
-    def _masses(self, place: int) -> list[Wide]:
+    def _masses(self, place: int) -> list[ScaledFloats]:
         """The weights of all tables by the count of each column of a row."""
         row = self._rows[place]
         found = self._row_masses.get(id(row))
@@ -162,11 +162,11 @@ class RowsWeighed:
             check_work(steps, self._effort, "the distribution of a cell")
             others = product(self._prefixes[place], self._suffixes[place])
             at = self._ground.spare - row.offsets
-            outer = times(Wide(others.mantissa[at], others.exponent[at]), self._at(row))
+            outer = times(ScaledFloats(others.mantissa[at], others.exponent[at]), self._at(row))
             found = self._row_masses[id(row)] = self._by_count(row, outer)
         return found
 
-    def _by_count(self, row: WeighedRow, outer: Wide) -> list[Wide]:
+    def _by_count(self, row: WeighedRow, outer: ScaledFloats) -> list[ScaledFloats]:
         """The same from what the other rows weigh for each sum of this one.
 
         Sums that are next to impossible are passed over; counts that need them stay possible.
@@ -186,14 +186,16 @@ class RowsWeighed:
             for masses, possible in zip(found, vectors.possible(), strict=True)
         ]
 
-    def _part_masses(self, cell: SummedCell, part: int, masses: Wide) -> Wide:
+    def _part_masses(self, cell: SummedCell, part: int, masses: ScaledFloats) -> ScaledFloats:
         """The same for one part: what remains of each sum is shared out among the others."""
         from cellbounds.inference.rows.product_kernel import correlate
 
         most = len(masses.mantissa) - 1
         check_work(most**2 / 2, self._effort, "the distribution of a part of a cell")
         share = divided(masses, cell.sequence(most))
-        return times(cell.part(part, most), Wide(*correlate(*share, *cell.rest(part, most))))
+        return times(
+            cell.part(part, most), ScaledFloats(*correlate(*share, *cell.rest(part, most)))
+        )
 
     def mode(self) -> IntArray:
         """The first table of largest weight (flat)."""
@@ -209,16 +211,18 @@ class RowsWeighed:
         return draw_tables(self._ground, self._rows, tilted, self._suffixes, size, rng)
 
 
-def _first(powers: Wide, last: int) -> Wide:
+def _first(powers: ScaledFloats, last: int) -> ScaledFloats:
     """The powers up to the last, then zeros."""
     return masked(powers, np.arange(len(powers.mantissa)) <= last)
 
 
-def _with_possible(masses: Wide, possible: BoolArray) -> Wide:
+def _with_possible(masses: ScaledFloats, possible: BoolArray) -> ScaledFloats:
     """Give counts that are possible, but have no mass, one that no probability shows."""
     least = int(masses.exponent.max()) - 2 * FAR
     missing = possible & (masses.mantissa == 0)
-    return Wide(np.where(missing, 0.5, masses.mantissa), np.where(missing, least, masses.exponent))
+    return ScaledFloats(
+        np.where(missing, 0.5, masses.mantissa), np.where(missing, least, masses.exponent)
+    )
 
 
 def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:

@@ -17,11 +17,11 @@ from cellbounds.data.domain import Domain
 from cellbounds.statements import Margin, Release, Total
 from cellbounds.statements.restriction import spoken_of
 
-__all__ = ["Border", "Leaf", "Split", "Tree", "split_release"]
+__all__ = ["Leaf", "Separator", "Split", "Tree", "split_release"]
 
 
 @dataclass(frozen=True, slots=True)
-class Border:
+class Separator:
     """Variables whose counts are known: they lie inside the exact margin (or total) at `place`."""
 
     variables: frozenset[str]
@@ -38,8 +38,8 @@ class Leaf:
 
     variables: frozenset[str]
     statements: tuple[int, ...]
-    known: Border | None
-    borders: tuple[Border, ...] = ()
+    known: Separator | None
+    borders: tuple[Separator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Split:
 
     left: Tree
     right: Tree
-    border: Border
+    border: Separator
 
     @property
     def variables(self) -> frozenset[str]:
@@ -66,12 +66,12 @@ def split_release(release: Release) -> Tree:
         for place, statement in enumerate(release.statements)
         if not isinstance(statement, Total)
     }
-    known: list[Border] = []
+    known: list[Separator] = []
     for place, statement in enumerate(release.statements):
         if isinstance(statement, Total) and statement.exact is not None:
-            known.append(Border(frozenset(), place))
+            known.append(Separator(frozenset(), place))
         elif isinstance(statement, Margin) and _plain_exact(statement, release.domain):
-            known.append(Border(about[place], place))
+            known.append(Separator(about[place], place))
     # Larger margins first: they leave the smallest components.
     known.sort(key=lambda one: (-len(one.variables), one.place))
     variables: frozenset[str] = frozenset().union(*about.values())
@@ -85,8 +85,8 @@ def _plain_exact(margin: Margin, domain: Domain) -> bool:
 def _split(
     variables: frozenset[str],
     about: dict[int, frozenset[str]],
-    known: tuple[Border, ...],
-    borders: tuple[Border, ...],
+    known: tuple[Separator, ...],
+    borders: tuple[Separator, ...],
 ) -> Tree:
     about = {place: edge for place, edge in about.items() if edge <= variables}
     known = tuple(one for one in known if one.variables <= variables)
@@ -101,7 +101,7 @@ def _split(
             separator = one.variables & frozenset().union(*near)
             if component | separator == variables:
                 continue
-            border = Border(separator, one.place)
+            border = Separator(separator, one.place)
             return Split(
                 _split(variables - component, about, known, borders),
                 _split(component | separator, about, (border, *known), (border, *borders)),

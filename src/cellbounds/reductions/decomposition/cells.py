@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.reductions.decomposition.tables import Named, spread
-from cellbounds.results.cell_index import ChosenCells, Places, Position
+from cellbounds.results.cell_index import CellIndex, ChosenCells, Position
 
 __all__ = ["AtCells", "Everywhere", "Where", "where_of"]
 
@@ -67,7 +67,7 @@ class AtCells:
 Where = Everywhere | AtCells
 
 
-def where_of(over: tuple[str, ...], places: Places) -> Where:
+def where_of(over: tuple[str, ...], places: CellIndex) -> Where:
     """Where a question looks."""
     if isinstance(places, ChosenCells):
         return AtCells(dict(zip(over, places.columns(), strict=True)))

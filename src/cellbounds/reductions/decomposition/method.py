@@ -9,22 +9,22 @@ import numpy as np
 from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import violations
-from cellbounds.model.structure import Border, Facts, Leaf, Split, Tree
+from cellbounds.model.structure import Facts, Leaf, Separator, Split, Tree
 from cellbounds.reductions.decomposition.cells import Where, where_of
 from cellbounds.reductions.decomposition.parts import Answered, Both, KnownPart, OneSide, Part
 from cellbounds.reductions.decomposition.tables import Named, Target, summed
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.solution import Arrays, Ask, Question
+from cellbounds.results.solution import Arrays, Ask, Query
 from cellbounds.results.values import ValueSet
 from cellbounds.results.witnesses import checked
 from cellbounds.runtime.arrays import whole_array
 from cellbounds.statements import Margin, Release, Statement, Total
 from cellbounds.statements.restriction import part_of_domain
 
-__all__ = ["Gluing"]
+__all__ = ["DecompositionSolver"]
 
 
-class Gluing:
+class DecompositionSolver:
     """Fréchet bounds, decomposable and reducible sets of margins, mixtures with a known border.
 
     With every part published the bounds are closed forms: the smallest of the margins above, and
@@ -37,7 +37,7 @@ class Gluing:
         """Take what answers the parts."""
         self._ask = ask
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Needs a release that can be split and names every variable."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
@@ -52,9 +52,9 @@ class Gluing:
             return "the question sums over variables that the parts share"
         return None
 
-    def work(self, facts: Facts, question: Question) -> GluedAnswers:
+    def work(self, facts: Facts, question: Query) -> DecomposedSolution:
         """Answer the leaves, then combine."""
-        return GluedAnswers(facts, question, _Builder(facts.release, question, self._ask))
+        return DecomposedSolution(facts, question, _Builder(facts.release, question, self._ask))
 
 
 def _hides_border(tree: Tree, asked: frozenset[str]) -> bool:
@@ -76,7 +76,7 @@ def _hides_border(tree: Tree, asked: frozenset[str]) -> bool:
 class _Builder:
     """Makes the parts of one release for one question."""
 
-    def __init__(self, release: Release, question: Question, ask: Ask) -> None:
+    def __init__(self, release: Release, question: Query, ask: Ask) -> None:
         self._release, self._question, self._ask = release, question, ask
         self._order = release.domain.names
 
@@ -106,7 +106,7 @@ class _Builder:
             assert release is not None
             cells = None if where is None else where.cells(names)
             effort = _for_part(self._question.effort, variables)
-            question = Question("sharp", names, effort, cells)
+            question = Query("sharp", names, effort, cells)
             worked = self._ask(release, question)
             return Answered(worked, names, variables, question.places(release.domain))
         counts = self._counts(leaf.known)
@@ -137,13 +137,13 @@ class _Builder:
             statements = [s for s in statements if not isinstance(s, Total)] + [agreed]
         return Release(part_of_domain(self._release.domain, variables), statements)
 
-    def _border(self, border: Border) -> Margin | Total:
+    def _border(self, border: Separator) -> Margin | Total:
         counts = self._counts(border)
         if not counts.names:
             return Total(int(counts.array))
         return Margin(counts.names, counts.array)
 
-    def _counts(self, border: Border) -> Named:
+    def _counts(self, border: Separator) -> Named:
         """The published counts over some variables, in the order of the domain."""
         statement = self._release.statements[border.place]
         if isinstance(statement, Total):
@@ -172,10 +172,10 @@ def _agreed(totals: list[Total]) -> Total:
     return Total(lower=lower, upper=upper)
 
 
-class GluedAnswers:
+class DecomposedSolution:
     """Answers from glued parts."""
 
-    def __init__(self, facts: Facts, question: Question, builder: _Builder) -> None:
+    def __init__(self, facts: Facts, question: Query, builder: _Builder) -> None:
         self._release = facts.release
         self._over = question.over
         self._places = question.places(facts.release.domain)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from cellbounds.errors import CellboundsError
 from cellbounds.reductions.decomposition.cells import Where
 from cellbounds.reductions.decomposition.tables import Listed, Named, Target, glued, listed, summed
-from cellbounds.results.cell_index import Places
-from cellbounds.results.solution import Arrays, Worked
+from cellbounds.results.cell_index import CellIndex
+from cellbounds.results.solution import Arrays, Solution
 from cellbounds.results.values import Unbounded, ValueSet
 
 __all__ = ["Answered", "Both", "KnownPart", "OneSide", "Part"]
@@ -103,7 +103,11 @@ class Answered:
     """Variables that another method answered for: all cells of their margin, or some."""
 
     def __init__(
-        self, worked: Worked, names: tuple[str, ...], variables: tuple[str, ...], places: Places
+        self,
+        worked: Solution,
+        names: tuple[str, ...],
+        variables: tuple[str, ...],
+        places: CellIndex,
     ) -> None:
         self._worked = worked
         self.names, self.variables = names, variables

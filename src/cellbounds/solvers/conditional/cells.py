@@ -13,7 +13,7 @@ from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.solvers.conditional.lists import ListedRow
 from cellbounds.solvers.conditional.offsets import runs_of
-from cellbounds.solvers.conditional.solution import Solution
+from cellbounds.solvers.conditional.solution import FeasibleRows
 from cellbounds.solvers.conditional.sumset import SumSet
 
 __all__ = ["CellCounts"]
@@ -28,7 +28,7 @@ _SHORT = 64
 class CellCounts:
     """Extreme and attainable counts of every cell of the distinct rows of a solution."""
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: FeasibleRows) -> None:
         self._solution = solution
         self._listed = {row for row, _ in solution.problem.cell_values}
         self._values: dict[int, list[ValueSet]] = {}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.structure import Facts
-from cellbounds.results.solution import Question, RelaxedWork
+from cellbounds.results.solution import Query, RelaxedSolution
 from cellbounds.solvers.conditional.layout import (
     About,
     Layout,
@@ -29,7 +29,7 @@ class ImprovedConditional:
 
     name = "improved closed form of document 000"
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Needs exact rates, an exact N, no priors, and a question about cells."""
         if question.kind not in ("improved", "improved-verbal"):
             return "gives improved bounds only"
@@ -47,17 +47,17 @@ class ImprovedConditional:
             return "the improved bounds are for cells, not for row sums"
         return None
 
-    def work(self, facts: Facts, question: Question) -> ImprovedAnswers:
+    def work(self, facts: Facts, question: Query) -> ImprovedAnswers:
         """Set up the rows."""
         return ImprovedAnswers(
             layout_of(facts, question), question, verbal=question.kind == "improved-verbal"
         )
 
 
-class ImprovedAnswers(RelaxedWork):
+class ImprovedAnswers(RelaxedSolution):
     """Bounds rounded inward to whole numbers."""
 
-    def __init__(self, layout: Layout, question: Question, *, verbal: bool) -> None:
+    def __init__(self, layout: Layout, question: Query, *, verbal: bool) -> None:
         self._layout, self._verbal = layout, verbal
         self._places = question.places(layout.facts.domain)
 

@@ -16,7 +16,7 @@ from cellbounds.errors import UnsupportedRelease
 from cellbounds.model.constraints import Behind, cells_behind, group_of_levels
 from cellbounds.model.rates.problem import RowProblem, build_problem
 from cellbounds.model.structure import ConditionalFacts, Facts
-from cellbounds.results.solution import Question
+from cellbounds.results.solution import Query
 from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.solvers.conditional.parts import Parts
@@ -125,7 +125,7 @@ def refusal_of(facts: Facts, over: tuple[str, ...]) -> str | None:
     return None
 
 
-def layout_of(facts: Facts, question: Question) -> Layout:
+def layout_of(facts: Facts, question: Query) -> Layout:
     """Lay out a release that was not refused."""
     assert facts.conditional is not None
     return make_layout(facts.conditional, question.over, relaxed=question.kind == "linear")

@@ -19,7 +19,7 @@ from cellbounds.errors import InconsistentRelease
 from cellbounds.model.rates.continuous import RealRow, real_row
 from cellbounds.model.rates.shape import row_shapes
 from cellbounds.model.structure import Facts
-from cellbounds.results.solution import Question, RelaxedWork
+from cellbounds.results.solution import Query, RelaxedSolution
 from cellbounds.results.values import UNBOUNDED
 from cellbounds.solvers.conditional.layout import About, Layout, layout_of, refusal_of
 
@@ -31,21 +31,21 @@ class LinearConditional:
 
     name = "linear relaxation of one conditional"
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Needs one conditional; margins and priors over its rows or cells only."""
         if question.kind != "linear":
             return "gives linear bounds only"
         return refusal_of(facts, question.over)
 
-    def work(self, facts: Facts, question: Question) -> LinearAnswers:
+    def work(self, facts: Facts, question: Query) -> LinearAnswers:
         """Set up the rows of the relaxation."""
         return LinearAnswers(layout_of(facts, question), question)
 
 
-class LinearAnswers(RelaxedWork):
+class LinearAnswers(RelaxedSolution):
     """Bounds of the relaxation."""
 
-    def __init__(self, layout: Layout, question: Question) -> None:
+    def __init__(self, layout: Layout, question: Query) -> None:
         self._layout = layout
         self._places = question.places(layout.facts.domain)
 

@@ -13,7 +13,7 @@ from cellbounds.errors import CellboundsError
 from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.structure import Facts
 from cellbounds.results.cell_index import WholeMargin
-from cellbounds.results.solution import ExactWork, Question
+from cellbounds.results.solution import ExactSolution, Query
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.results.witnesses import checked
 from cellbounds.solvers.conditional.cells import CellCounts
@@ -38,7 +38,7 @@ class SharpConditional:
 
     name = "rows of one conditional"
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Needs one conditional; margins and priors over its rows or cells only."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
@@ -47,17 +47,17 @@ class SharpConditional:
             return "knowledge about parts of summed cells needs an upper limit of N here"
         return refusal_of(facts, question.over)
 
-    def work(self, facts: Facts, question: Question) -> SharpAnswers:
+    def work(self, facts: Facts, question: Query) -> SharpAnswers:
         """Find the feasible row sums; the rest follows when asked for."""
         return SharpAnswers(facts.release, layout_of(facts, question), question)
 
 
-class SharpAnswers(ExactWork):
+class SharpAnswers(ExactSolution):
     """Answers from the feasible row sums of one conditional."""
 
     _proof = "feasible row sums"
 
-    def __init__(self, release: Release, layout: Layout, question: Question) -> None:
+    def __init__(self, release: Release, layout: Layout, question: Query) -> None:
         self._release = release
         self._layout = layout
         self._places = question.places(release.domain)

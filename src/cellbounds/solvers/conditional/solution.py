@@ -18,11 +18,11 @@ from cellbounds.solvers.conditional.feasible import feasible_sums
 from cellbounds.solvers.conditional.offsets import OffsetSet
 from cellbounds.solvers.conditional.sumset import SumSet
 
-__all__ = ["Solution", "solve_rows"]
+__all__ = ["FeasibleRows", "solve_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class FeasibleRows:
     """Feasible row sums of the distinct rows of a problem.
 
     Rows with equal rates and priors share everything: `kind` maps each row of the problem to its
@@ -39,7 +39,7 @@ class Solution:
     slack: int | None
 
 
-def solve_rows(whole: RowProblem) -> Solution:
+def solve_rows(whole: RowProblem) -> FeasibleRows:
     """Phases 1 and 2: admissible sums of every row, then those that N allows together.
 
     Raises
@@ -67,7 +67,7 @@ def solve_rows(whole: RowProblem) -> Solution:
                 f"{problem.facts.conditional.notation} need: at least {needed}"
             )
         feasible = _with_total(problem, sums.sets, copies, slack)
-    return Solution(problem, shapes, evaluator, sums, feasible, kind, copies, slack)
+    return FeasibleRows(problem, shapes, evaluator, sums, feasible, kind, copies, slack)
 
 
 def _with_total(

@@ -12,12 +12,12 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.conditional.feasible import sum_algebra
 from cellbounds.solvers.conditional.lists import ListedRow
 from cellbounds.solvers.conditional.offsets import OffsetSet
-from cellbounds.solvers.conditional.solution import Solution, range_row
+from cellbounds.solvers.conditional.solution import FeasibleRows, range_row
 
 __all__ = ["between", "row_sum_for", "table_with"]
 
 
-def row_sum_for(solution: Solution, row: int, column: int, value: int) -> int:
+def row_sum_for(solution: FeasibleRows, row: int, column: int, value: int) -> int:
     """A feasible sum of a distinct row under which the cell can hold `value`."""
     problem, shapes = solution.problem, solution.shapes
     sums = solution.feasible[row].values
@@ -65,7 +65,11 @@ def _batches(sums: ValueSet) -> Iterator[list[int]]:
 
 
 def table_with(
-    solution: Solution, place: int | None, total: int | None, column: int | None, value: int | None
+    solution: FeasibleRows,
+    place: int | None,
+    total: int | None,
+    column: int | None,
+    value: int | None,
 ) -> IntArray:
     """Counts of all rows of the problem, row `place` having this sum and cell.
 
@@ -86,7 +90,7 @@ def table_with(
     return table
 
 
-def _complete_sums(solution: Solution, kinds: list[int], chosen: dict[int, int]) -> list[int]:
+def _complete_sums(solution: FeasibleRows, kinds: list[int], chosen: dict[int, int]) -> list[int]:
     """Sums for the rows that have none yet, so that all add to an allowed N."""
     sets = solution.sums.sets
     problem = solution.problem
@@ -140,7 +144,7 @@ def _parts_of(rows: list[OffsetSet], rest: int) -> list[int]:
 
 
 def _fill(
-    solution: Solution, row: int, total: int, column: int | None, value: int | None
+    solution: FeasibleRows, row: int, total: int, column: int | None, value: int | None
 ) -> list[int]:
     """Counts of one row by the construction in Theorem 2.1 of document 004."""
     problem, evaluator = solution.problem, solution.evaluator

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.errors import CellboundsError
-from cellbounds.model.targets import Asked
+from cellbounds.model.targets import Targets
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.checkpoints import Checkpoint, damaged
@@ -28,7 +28,7 @@ EVERY = 1.0
 """Seconds between two lines, unless there is a reason to write at once."""
 
 
-def part_of(release: Release, asked: Asked, kind: str) -> str:
+def part_of(release: Release, asked: Targets, kind: str) -> str:
     """A name for one question about one release, which parts of a larger one have too."""
     known = hashlib.sha256(json.dumps([kind, release.digest]).encode())
     for one in (asked.behind.starts, asked.behind.cells):
@@ -112,7 +112,7 @@ class Kept:
 class KeptFractions:
     """The lines of a checkpoint that are about exact linear bounds."""
 
-    def __init__(self, checkpoint: Checkpoint, release: Release, asked: Asked) -> None:
+    def __init__(self, checkpoint: Checkpoint, release: Release, asked: Targets) -> None:
         """Read what there is: the ends of each sum, None for one without end."""
         self._checkpoint = checkpoint
         self._part = part_of(release, asked, "linear")

@@ -11,7 +11,7 @@ import numpy as np
 
 from cellbounds.model.problem import Problem
 from cellbounds.model.structure import spoken_of
-from cellbounds.model.targets import Asked
+from cellbounds.model.targets import Targets
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.pool import Pool
 from cellbounds.statements import Prior, Release, Total
@@ -90,7 +90,7 @@ class Walker:
     """Walks from table to table of one problem, feeding a pool."""
 
     problem: Problem
-    asked: Asked
+    asked: Targets
     shape: tuple[int, ...]
     moves: tuple[tuple[int, ...], ...]
     seed: int = 1

@@ -17,7 +17,7 @@ from cellbounds.model.problem import make_problem, reduced
 from cellbounds.model.structure import Facts
 from cellbounds.model.targets import asked_about
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.solution import Arrays, Question, RelaxedWork
+from cellbounds.results.solution import Arrays, Query, RelaxedSolution
 from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.results.witnesses import checked
 from cellbounds.runtime.arrays import IntArray
@@ -46,13 +46,13 @@ class GeneralSharp:
 
     name = "integer search"
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Takes every release that fits into memory."""
         if question.kind != "sharp":
             return "gives sharp bounds only"
         return _too_large(facts)
 
-    def work(self, facts: Facts, question: Question) -> GeneralAnswers:
+    def work(self, facts: Facts, question: Query) -> GeneralAnswers:
         """Compile and propagate; the rest follows when asked for."""
         return GeneralAnswers(facts.release, question)
 
@@ -60,7 +60,7 @@ class GeneralSharp:
 class GeneralAnswers:
     """Answers of a search that goes on as more is asked for."""
 
-    def __init__(self, release: Release, question: Question) -> None:
+    def __init__(self, release: Release, question: Query) -> None:
         self._release = release
         self._question = question
         self._places = question.places(release.domain)
@@ -209,21 +209,21 @@ class GeneralLinear:
 
     name = "exact linear programs"
 
-    def refusal(self, facts: Facts, question: Question) -> str | None:
+    def refusal(self, facts: Facts, question: Query) -> str | None:
         """Takes every release that fits into memory."""
         if question.kind != "linear":
             return "gives linear bounds only"
         return _too_large(facts)
 
-    def work(self, facts: Facts, question: Question) -> LinearAnswers:
+    def work(self, facts: Facts, question: Query) -> LinearAnswers:
         """Set up the relaxation."""
         return LinearAnswers(facts.release, question)
 
 
-class LinearAnswers(RelaxedWork):
+class LinearAnswers(RelaxedSolution):
     """Exact optima of the relaxation, as far as the effort goes."""
 
-    def __init__(self, release: Release, question: Question) -> None:
+    def __init__(self, release: Release, question: Query) -> None:
         self._places = question.places(release.domain)
         self._asked = asked_about(release.domain, question.over, question.cells)
         self._effort = question.effort

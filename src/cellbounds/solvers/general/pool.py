@@ -9,7 +9,7 @@ import numpy as np
 
 from cellbounds.errors import CellboundsError, TooMuchWork
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem
-from cellbounds.model.targets import Asked
+from cellbounds.model.targets import Targets
 from cellbounds.runtime.arrays import IntArray
 
 __all__ = ["Excerpt", "Pool"]
@@ -37,7 +37,7 @@ class Pool:
     A table is kept if it goes further than the others in some sum. Sparse tables are packed.
     """
 
-    def __init__(self, problem: Problem, asked: Asked) -> None:
+    def __init__(self, problem: Problem, asked: Targets) -> None:
         self._problem = problem
         self._asked = asked
         self._packed: list[Packed] = []

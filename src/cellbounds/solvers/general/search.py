@@ -19,7 +19,7 @@ from cellbounds.model.problem import (
     make_problem,
     reduced,
 )
-from cellbounds.model.targets import Asked, asked_about
+from cellbounds.model.targets import Targets, asked_about
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.general.backends import Solvers
 from cellbounds.solvers.general.cp_sat import IntegerProgram
@@ -85,7 +85,7 @@ class Search:
     full: Problem = field(init=False)
     small: Problem = field(init=False)
     numbers: IntArray = field(init=False)
-    asked: Asked = field(init=False)
+    asked: Targets = field(init=False)
     pool: Pool = field(init=False)
     walker: Walker = field(init=False)
     low: IntArray = field(init=False)
