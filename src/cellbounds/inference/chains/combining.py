@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.parts import drawn_parts
 from cellbounds.inference.protocol import Fibre
-from cellbounds.model.constraints import cells_behind, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.model.problem import make_problem
-from cellbounds.model.structure import spoken_of
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release
@@ -116,7 +116,7 @@ def summed_sets(
     """
     names = release.domain.distinct(variables)
     for statement in release.statements:
-        beyond = spoken_of(statement, release.domain) - set(names)
+        beyond = statement.base_variables(release.domain) - set(names)
         if beyond:
             raise UnsupportedRelease(
                 f"{statement.notation} is about {', '.join(sorted(beyond))} too; sets of summed "

@@ -21,11 +21,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import UnsupportedRelease
 from cellbounds.inference.chains.lattice import kernel_basis
 from cellbounds.inference.chains.moves import KEEPS, VARIES, Connection, Connectivity, Moves
 from cellbounds.inference.chains.row_rates import RateRows
-from cellbounds.model.constraints import cells_behind
 from cellbounds.model.structure import ConditionalFacts, gather
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements import Release

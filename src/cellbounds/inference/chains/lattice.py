@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.chains.moves import (
     Connection,
@@ -16,9 +17,9 @@ from cellbounds.inference.chains.moves import (
     distinct,
     families_of,
 )
-from cellbounds.model.constraints import cells_behind, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.problem import Problem, make_problem
-from cellbounds.model.structure import gather, spoken_of
+from cellbounds.model.structure import gather
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release
 
@@ -143,7 +144,7 @@ def summed_cells(release: Release) -> IntArray | None:
     if facts is not None:
         named = facts.conditional.variables
     else:
-        spoken = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
+        spoken = frozenset(release.named_variables)
         named = tuple(name for name in domain.names if name in spoken)
         if len(named) in (0, len(domain.names)):
             return None

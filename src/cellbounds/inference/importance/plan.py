@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.importance.sums import Row, rows_of, with_sums
-from cellbounds.model.constraints import NO_UPPER, System, cells_behind, compile_release
+from cellbounds.model.constraints import NO_UPPER, System, compile_release
 from cellbounds.model.problem import Problem, make_problem, reduced
 from cellbounds.results.values import UNBOUNDED
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray

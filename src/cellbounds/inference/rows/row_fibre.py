@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease
 from cellbounds.inference.protocol import MOST_RECORDS, Refusal, too_many_records
 from cellbounds.inference.rows.counting import count_of
 from cellbounds.inference.rows.lines import Ground, make_ground
 from cellbounds.inference.rows.listing import tables_of
 from cellbounds.inference.rows.weighing import RowsWeighed, weigh
-from cellbounds.model.constraints import cells_behind
 from cellbounds.model.priors import Weights
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.conditional.layout import make_layout
 from cellbounds.statements import Total
-from cellbounds.statements.knowledge import laid_out
+from cellbounds.statements.margin_bounds import combined_bounds
 
 __all__ = ["RowsFibre", "rows_fibre"]
 
@@ -88,7 +88,7 @@ def _most_records(facts: ConditionalFacts) -> int | None:
         said.append((facts.on_parts, domain.names, parts))
     found = []
     for statements, names, held in said:
-        upper = laid_out(statements, domain, names).upper.ravel()[held]
+        upper = combined_bounds(statements, domain, names).upper.ravel()[held]
         if not np.any(upper < 0):
             found.append(int(upper.sum(dtype=object)))
     return min(found, default=None)
