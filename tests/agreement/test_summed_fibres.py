@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import compositions
-from cellbounds.inference.parts import best_split, drawn_parts, part_chances
+from cellbounds.inference.unnamed_variables import best_split, drawn_parts, part_chances
 from cellbounds.model.priors import Weights
 
 DOMAIN = cb.Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
