@@ -29,7 +29,7 @@ PRIORS = [
 
 def brute(release, total, prior):
     """Count, cell distributions and largest weight, table by table."""
-    weights = cb.beliefs.belief_of(prior).weights(release.domain)
+    weights = cellbounds.model.priors.belief_of(prior).weights(release.domain)
     size = release.domain.size
     found = {}
     for cells in compositions(total, size):
