@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md says what is so: its picture is the imports', and the places it names are there."""
+"""ARCHITECTURE.md is true: its picture is the imports, and the places it names are there."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def rooms_imported() -> dict[str, set[str]]:
         importer.removeprefix("cellbounds."): {
             imported.removeprefix("cellbounds.")
             for imported in names - {importer}
-            if graph.direct_import_exists(
-                importer=importer, imported=imported, as_packages=True
-            )
+            if graph.direct_import_exists(importer=importer, imported=imported, as_packages=True)
         }
         for importer in names
     }
