@@ -103,10 +103,10 @@ def _try_all(
         if done % 500 == 0:
             print(f"{done} inputs, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     for number in () if options.untimed else late:
-        violation = _still_late(options.seed, number, corpus)
-        if violation is not None:
-            _note(options.seed, number, violation)
-            tally.broken[violation].append(number)
+        lateness_again = _still_late(options.seed, number, corpus)
+        if lateness_again is not None:
+            _note(options.seed, number, lateness_again)
+            tally.broken[lateness_again].append(number)
 
 
 def _note(seed: int, number: int, violation: Violation) -> None:
