@@ -273,16 +273,7 @@ class Conditional(Tabulated):
             raise InvalidInput("a row that holds nobody has no single figure to withhold")
         weaker = copy.copy(self)
         weaker._figures = replace(self._figures, missing=self._figures.missing | hidden)
-        low, high = ends.low.copy(), ends.high.copy()
-        low[hidden] = 0
-        high[hidden] = np.broadcast_to(ends.scale[:, None], high.shape)[hidden]
-        weaker.intervals = replace(
-            ends,
-            low=low,
-            high=high,
-            low_open=ends.low_open & ~hidden,
-            high_open=ends.high_open & ~hidden,
-        )
+        weaker.intervals = ends.withheld(hidden)
         return weaker
 
     def suppressed(self, hidden: BoolArray) -> Self | None:
@@ -302,7 +293,7 @@ class Conditional(Tabulated):
             rates=objects(rates, self.shape),
             digits=self.digits,
             rounding=self.rounding,
-            eps=None if self.eps is None else _shaped_eps(self.eps, self.shape),
+            eps=None if self.eps is None else self._laid_eps(),
             strict=self.strict,
             missing="suppressed",
         )
@@ -372,18 +363,13 @@ class Conditional(Tabulated):
 
     def _check_tolerance(self, counts: IntArray) -> None:
         """An announced tolerance must cover what rounding does to the true rates."""
-        for row, (values, total) in enumerate(
-            zip(counts.tolist(), counts.sum(axis=1), strict=True)
-        ):
-            for column, value in enumerate(values):
-                low, high, low_open, high_open = self.intervals.interval(row, column)
-                below = value < low * int(total) or (low_open and value == low * int(total))
-                above = value > high * int(total) or (high_open and value == high * int(total))
-                if total and (below or above):
-                    raise InvalidInput(
-                        f"{self.notation}: the rounded rate in row {row + 1}, column {column + 1} "
-                        "is not within eps of the true one; give a larger eps or more decimals"
-                    )
+        missed = self.intervals.missed(counts)
+        if missed is not None:
+            raise InvalidInput(
+                f"{self.notation}: the rounded rate in row {missed[0] + 1}, column "
+                f"{missed[1] + 1} is not within eps of the true one; give a larger eps or more "
+                "decimals"
+            )
 
     def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
         """Each row holds somebody, or nobody; each rate lies between its ends."""
@@ -403,21 +389,9 @@ class Conditional(Tabulated):
     def meaning(self, domain: Domain) -> dict[str, Any]:
         """What the figures stand for, however they were written: both ends of each interval."""
         del domain
-        ends = self.intervals
-        rows = [
-            [
-                f"{'(' if low_open else '['}{low},{high}{')' if high_open else ']'}"
-                for low, high, low_open, high_open in (
-                    ends.interval(row, column) for column in range(ends.low.shape[1])
-                )
-            ]
-            for row in range(ends.low.shape[0])
-        ]
         return {
             "rates": [list(self.responses), list(self.given)],
-            "intervals": [
-                None if empty else row for row, empty in zip(rows, ends.zero, strict=True)
-            ],
+            "intervals": self.intervals.texts(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -441,6 +415,10 @@ class Conditional(Tabulated):
                 "missing": self.missing,
             }
         }
+
+    def _laid_eps(self) -> npt.NDArray[np.object_]:
+        """One tolerance for all, or one for each rate."""
+        return objects(self.eps or (), self.shape if len(self.eps or ()) > 1 else ())
 
     def _eps_text(self) -> str | list[str] | None:
         if self.eps is None:
@@ -470,11 +448,7 @@ class Conditional(Tabulated):
         if self.rounding is not None:
             entry |= {"digits": self.digits, "rounding": self.rounding}
         elif self.eps is not None:
-            texts = self._eps_text()
-            several = isinstance(texts, list)
-            entry["eps"] = (
-                np.reshape(np.array(texts, dtype=object), self.shape).tolist() if several else texts
-            )
+            entry["eps"] = np.vectorize(str, otypes=[object])(self._laid_eps()).tolist()
             entry["strict"] = self.strict
         if self.missing is not None:
             entry["missing"] = self.missing
@@ -622,7 +596,3 @@ class Conditional(Tabulated):
             missing=figures.missing,
             zero=zero,
         )
-
-
-def _shaped_eps(eps: tuple[Fraction, ...], shape: tuple[int, ...]) -> object:
-    return eps[0] if len(eps) == 1 else objects(eps, shape)

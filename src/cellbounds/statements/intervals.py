@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -70,6 +70,40 @@ class RateIntervals:
             bool(self.low_open[row, column]),
             bool(self.high_open[row, column]),
         )
+
+    def texts(self) -> list[list[str] | None]:
+        """Each interval in the usual brackets, rows of them; None for a row that holds nobody."""
+        rows: list[list[str] | None] = []
+        for row, nobody in enumerate(self.zero):
+            ends = [self.interval(row, column) for column in range(self.low.shape[1])]
+            texts = [
+                f"{'(' if low_open else '['}{low},{high}{')' if high_open else ']'}"
+                for low, high, low_open, high_open in ends
+            ]
+            rows.append(None if nobody else texts)
+        return rows
+
+    def withheld(self, hidden: BoolArray) -> RateIntervals:
+        """The same with some rates unknown."""
+        return replace(
+            self,
+            low=np.where(hidden, 0, self.low),
+            high=np.where(hidden, self.scale[:, None], self.high),
+            low_open=self.low_open & ~hidden,
+            high_open=self.high_open & ~hidden,
+        )
+
+    def missed(self, counts: IntArray) -> tuple[int, int] | None:
+        """Row and column of the first true rate outside of its interval; rows of counts."""
+        for row, values in enumerate(counts.tolist()):
+            total = sum(values)
+            for column, value in enumerate(values):
+                low, high, low_open, high_open = self.interval(row, column)
+                below = value < low * total or (low_open and value == low * total)
+                above = value > high * total or (high_open and value == high * total)
+                if total and (below or above):
+                    return row, column
+        return None
 
 
 def _lcm(left: IntArray, right: IntArray) -> IntArray:
