@@ -10,7 +10,7 @@ from cellbounds.disclosure.policies.rules import SmallCounts
 from cellbounds.disclosure.policies.verdict import Outcome
 from cellbounds.results import Unbounded, ValueSet
 from cellbounds.results.plain import shown
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Release
 
 __all__ = [
     "chance_change",
@@ -29,7 +29,7 @@ OPEN = "more seconds, so that what is open can be settled"
 
 def remedy_of(release: Release) -> str:
     """What could be said less precisely, or not at all."""
-    said = [one.notation for one in release.statements if not isinstance(one, Prior)]
+    said = [one.notation for one in release.statements if one.published]
     if not said:
         return "less knowledge beforehand"
     return f"coarser figures in, or withholding, {_listed(said)}"

@@ -237,10 +237,10 @@ class Withhold:
 
     def applied(self, plan: Plan) -> Plan | None:
         """The plan with this change; None if it changes nothing there or leaves nothing."""
-        if plan.statements[self.place] is None and self.place not in plan.linear:
+        if plan.statements[self.place] is None and self.place not in plan.whole:
             return None
-        linear = tuple(place for place in plan.linear if place != self.place)
-        changed = replace(plan.with_statement(self.place, None), linear=linear)
+        whole = tuple(place for place in plan.whole if place != self.place)
+        changed = replace(plan.with_statement(self.place, None), whole=whole)
         return None if changed.empty else _consistent(changed)
 
     def to_dict(self) -> dict[str, Any]:

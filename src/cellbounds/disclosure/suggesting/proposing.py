@@ -54,7 +54,7 @@ def proposals(drafts: Drafts, policy: Policy) -> list[Planable]:
         assert planned is not None  # notations has the planned ones only
         found += [DropVariable(place, variable, notation) for variable in planned.names]
     statements = drafts.release.statements
-    figureless = {place: statements[place].notation for place in plan.linear}
+    figureless = {place: statements[place].notation for place in plan.whole}
     found += [Withhold(place, said) for place, said in (notations | figureless).items()]
     possible = [change for change in found if change.applied(plan) is not None]
     # N comes last: it matters once no exact margin tells it.

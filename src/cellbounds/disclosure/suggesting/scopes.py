@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cellbounds.data.domain import Domain
-from cellbounds.statements import Conditional, Margin, Release
+from cellbounds.statements import Release, Tabulated
 from cellbounds.utility.retained import levels_behind
 
 __all__ = ["Scope", "scopes_of"]
@@ -45,11 +45,11 @@ def scopes_of(release: Release, original: Release, over: Scope) -> list[Scope]:
     return found
 
 
-def _figures(release: Release) -> list[Margin | Conditional]:
-    return [one for one in release.statements if isinstance(one, Margin | Conditional)]
+def _figures(release: Release) -> list[Tabulated]:
+    return [one.tabulated for one in release.statements if one.tabulated is not None]
 
 
-def _named(domain: Domain, statements: Sequence[Margin | Conditional]) -> tuple[str, ...]:
+def _named(domain: Domain, statements: Sequence[Tabulated]) -> tuple[str, ...]:
     """The variables that are named, one for each variable behind them.
 
     Where a variable and groups of it, or several groupings of it, are named, it stands for all.
