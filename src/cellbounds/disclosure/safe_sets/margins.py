@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy
-from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, policy_of
 from cellbounds.disclosure.safe_sets.candidates import Candidates, margin_texts, spoken_candidates
 from cellbounds.disclosure.safe_sets.monotone import why_not_monotone
 from cellbounds.disclosure.safe_sets.result import SafeSets, StatementSet

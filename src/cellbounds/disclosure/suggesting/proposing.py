@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cellbounds.data.domain import Domain
-from cellbounds.disclosure.policies import MinimumCount, Policy
+from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.suggesting.changes import (
     CoarserCounts,
     DropVariable,
@@ -63,8 +63,7 @@ def proposals(drafts: Drafts, policy: Policy) -> list[Planable]:
 
 def _least_shown(policy: Policy) -> int:
     """The smallest count that no rule of the policy protects."""
-    limits = [rule.at_least for rule in policy.rules if isinstance(rule, MinimumCount)]
-    return max(2, policy.small + 1, *limits)
+    return max(2, policy.small + 1, *(rule.least_shown for rule in policy.rules))
 
 
 def _together(plan: Plan, *, rates: bool) -> list[tuple[int, ...]]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict
-from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.suggesting.budgeted_judge import BudgetedJudge
 from cellbounds.disclosure.suggesting.changes import Change, Planable
 from cellbounds.disclosure.suggesting.planning import Drafts, Plan

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.data.domain import Domain
-from cellbounds.disclosure.policies import Finding, MinimumCount, Outcome, Verdict
+from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.disclosure.suggesting.changes import Suppress
 from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
 from cellbounds.runtime.arrays import BoolArray
@@ -148,7 +148,7 @@ class _Sheet:
         """The figures that speak of a place."""
         names = self.statement.variables
         nothing = np.zeros(self.hidden.shape, dtype=bool)
-        if finding.rule == MinimumCount.name and finding.variables != names:
+        if finding.figure and finding.variables != names:
             return nothing
         if not finding.variables:
             return nothing
