@@ -146,10 +146,11 @@ def audit(
     start = None if independent else table
     checkpoint = opened(state, case.known, "sharp", case.over, None, start=start is not None)
     effort = Effort.of(seconds, executor, start, progress, state=checkpoint)
+    left = first_share(case.policy, effort).left
     answer = attainable(
         case.known,
         over=case.over,
-        seconds=first_share(case.policy, effort).left or seconds,
+        seconds=left or seconds,
         executor=executor,
         start=start,
         progress=progress,
@@ -157,7 +158,8 @@ def audit(
     )
     if seconds is None:
         answer.gather()
-    verdict, _ = judged(case, effort, answer)
+    # A budget that is spent before anything was asked decides nothing.
+    verdict, _ = judged(case, effort, None if left == 0 else answer)
     answer.gather()
     margin = margin_of(release, table, case.over)
     cells = tuple(_cells(margin, case, verdict, answer, effort))
