@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import explore
-from cellbounds.disclosure.exploring import measuring
+from cellbounds.disclosure.exploring import explore, measuring
 from cellbounds.disclosure.exploring.measuring import guessing_risk
 from cellbounds.disclosure.policies import Outcome, attacker, worst
 from cellbounds.disclosure.policies.attacker import Attacker
