@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -27,6 +27,8 @@ Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 @dataclass(frozen=True, slots=True, eq=False)
 class Attainable(CellAnswer):
     """Every attainable count of each cell; look cells up by their labels."""
+
+    _certify: Callable[[bool | None, float | None], dict[str, Any]] = field(repr=False)
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
         """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
@@ -72,6 +74,15 @@ class Attainable(CellAnswer):
             raise InvalidInput(f"{value} is {how} in the cell {labels}; see attainable(release)")
         assert self._source is not None
         return self._source.witness(index, value)
+
+    def certificate(
+        self, *, public: bool | None = None, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """The bounds behind these counts with witnesses and proofs, as :meth:`Bounds.certificate`.
+
+        Nothing is solved again.
+        """
+        return self._certify(public, seconds)
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, lower, upper, the number of values, and the values as text."""

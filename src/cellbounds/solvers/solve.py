@@ -166,7 +166,16 @@ def attainable(
     method, worked = _answered(release, question)
     took = time.perf_counter() - begun
     places = question.places(release.domain)
-    return Attainable(release, question.over, method.name, worked.evidence, took, worked, places)
+    return Attainable(
+        release,
+        question.over,
+        method.name,
+        worked.evidence,
+        took,
+        worked,
+        places,
+        partial(certify, worked, release, question, method.name, start is not None),
+    )
 
 
 def _question(
