@@ -35,7 +35,7 @@ from cellbounds.disclosure.policies import (
     judge,
     respondents,
 )
-from cellbounds.disclosure.policies.posterior_chance import Chances
+from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.disclosure.policies.respondents import alike_cells
 from cellbounds.disclosure.policies.rule import certainly_zero
 from cellbounds.disclosure.policies.scenarios import informed
@@ -497,7 +497,7 @@ def test_probabilities_of_margins(over, prior, total, data):
         probability="1/2",
         prior=prior,
     )
-    chances = Chances(release, over, rule, Effort())
+    chances = PosteriorChances(release, over, rule, Effort())
     for cell in range(view.seen.shape[1]):
         true, found = small_chance(rule, view, cell), chances.of(cell)
         assert found.low <= true <= found.high

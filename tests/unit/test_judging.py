@@ -21,7 +21,7 @@ from cellbounds.disclosure.policies import (
     judge,
     profile_names,
 )
-from cellbounds.disclosure.policies.posterior_chance import Chances
+from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.model.effort import Effort
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
@@ -217,7 +217,9 @@ class Drawn:
 def test_estimates_decide_at_the_stated_confidence_only(drawn, confidence, exceeds):
     rule = PosteriorChance(at_most=3, probability="0.9", confidence=confidence)
     release = cb.Release(DOMAIN, [cb.Total(3)])
-    chances = Chances(release, DOMAIN.names, rule, Effort(), posterior_of=lambda *_, **__: drawn)
+    chances = PosteriorChances(
+        release, DOMAIN.names, rule, Effort(), posterior_of=lambda *_, **__: drawn
+    )
     assert chances.of(0).exceeds(rule.probability) is exceeds
 
 

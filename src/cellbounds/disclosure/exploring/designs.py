@@ -18,7 +18,7 @@ from cellbounds.statements.numbers import checked_digits, exact_number
 from cellbounds.statements.rounding import ends_of
 from cellbounds.statements.statements import names_text
 
-__all__ = ["ADJACENT", "Design", "Merge", "Way", "designs_of", "merges_of", "ways_of"]
+__all__ = ["ADJACENT", "Design", "Way", "designs_of", "merges_of", "ways_of"]
 
 ADJACENT = "adjacent"
 """Every pair of neighbouring levels of each variable with more than two."""

@@ -24,7 +24,7 @@ from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.retained import kept
 
-__all__ = ["GuessingRisk", "Measures", "Utility", "guessing_risk", "measured"]
+__all__ = ["Measures", "Utility", "guessing_risk", "measured"]
 
 Utility = Callable[[Table, Release], float]
 """What a release about a table is good for."""

@@ -29,7 +29,7 @@ from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements.statements import names_text
 from cellbounds.version import __version__
 
-__all__ = ["SearchState", "explore", "header_of"]
+__all__ = ["SearchState", "explore"]
 
 SEARCH = Purpose(
     "a search",

@@ -46,7 +46,7 @@ from cellbounds.statements.restriction import base_variables, part_of_domain
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
 
-__all__ = ["Chance", "Chances", "PosteriorChance", "projected"]
+__all__ = ["PosteriorChance", "PosteriorChances", "projected"]
 
 MOST_LISTED = 20_000
 """Tables that are listed to get a probability in fractions, where doubles do not decide."""
@@ -129,7 +129,7 @@ class PosteriorChance(ThresholdRule):
 
     def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
         """One finding for each cell that may be small."""
-        chances = Chances(attacker.known, attacker.over, self, attacker.effort)
+        chances = PosteriorChances(attacker.known, attacker.over, self, attacker.effort)
         assert self.probability is not None  # checked when the rule was made
         for index in self.spoken_of(attacker, cells):
             chance = chances.of(int(np.ravel_multi_index(index, attacker.domain.shape)))
@@ -163,7 +163,7 @@ class Chance:
         return False if self.high <= limit else None
 
 
-class Chances:
+class PosteriorChances:
     """The posterior that one rule asks about, made when the first cell needs it.
 
     `over` are the variables of the margin whose cells are asked about. A margin that is no table

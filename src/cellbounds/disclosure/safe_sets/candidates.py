@@ -19,14 +19,7 @@ from cellbounds.statements.notation import parse
 from cellbounds.statements.release import Statement
 from cellbounds.statements.statements import names_text
 
-__all__ = [
-    "MOST_CANDIDATES",
-    "Candidate",
-    "Candidates",
-    "margin_texts",
-    "members",
-    "spoken_candidates",
-]
+__all__ = ["Candidates", "margin_texts", "members", "spoken_candidates"]
 
 MOST_CANDIDATES = 300
 """Candidates that one search takes."""

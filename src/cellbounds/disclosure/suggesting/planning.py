@@ -19,7 +19,7 @@ from cellbounds.statements.release import Statement
 from cellbounds.statements.statements import names_text
 from cellbounds.utility.retained import levels_behind
 
-__all__ = ["Drafts", "Merge", "Plan", "Planned", "merged_name"]
+__all__ = ["Drafts", "Plan"]
 
 Merge = tuple[str, tuple[tuple[int, ...], ...]]
 """A variable, and the places of its levels in groups that share them out."""
