@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.errors import InvalidInput
-from cellbounds.results.montecarlo import MonteCarlo
+from cellbounds.results.distribution import MonteCarlo
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.model.rates.shape import row_shapes
+from cellbounds.model.rates.layout import make_layout
+from cellbounds.model.rates.row_problem import row_shapes
 from cellbounds.model.structure import ConditionalFacts
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.solvers.conditional.layout import make_layout
 
 __all__ = ["RateRows"]
 

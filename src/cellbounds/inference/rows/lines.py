@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from cellbounds.model.rates.layout import Layout
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.layout import Layout
-from cellbounds.solvers.conditional.solution import FeasibleRows, solve_rows
+from cellbounds.solvers.conditional.feasible import FeasibleRows, solve_rows
 
 __all__ = ["Ground", "Line", "PartRange", "make_ground"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.enumeration import Options, adding_to, odometer
 from cellbounds.inference.rows.lines import Ground, Line
+from cellbounds.model.rates.offset_sets import Bits, Window
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.solvers.conditional.solution import range_row
-from cellbounds.solvers.conditional.sums import Bits, Window
+from cellbounds.solvers.conditional.feasible import range_row
 
 __all__ = ["tables_of"]
 

@@ -15,9 +15,9 @@ from cellbounds.inference.rows.listing import tables_of
 from cellbounds.inference.rows.weighing import RowsWeighed, weigh
 from cellbounds.model.constraints import cells_behind
 from cellbounds.model.priors import Weights
+from cellbounds.model.rates.layout import make_layout
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.solvers.conditional.layout import make_layout
 from cellbounds.statements import Total
 from cellbounds.statements.knowledge import laid_out
 
