@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -331,6 +333,43 @@ def test_audits_write_certificates(run, table, tmp_path):
     assert made["over"] == ["a", "b", "c"]
     code, out, _ = run("verify", path)
     assert (code, out.splitlines()[0]) == (0, "verified")
+
+
+@contextlib.contextmanager
+def solves():
+    """The questions that solvers are asked meanwhile, seen by Python's own profiler."""
+    asked = []
+    codes = {one.__code__: one.__name__ for one in (cb.bounds, cb.attainable)}
+
+    def see(frame, event, _):
+        if event == "call" and frame.f_code in codes:
+            asked.append(codes[frame.f_code])
+
+    sys.setprofile(see)
+    try:
+        yield asked
+    finally:
+        sys.setprofile(None)
+
+
+def test_the_certificate_comes_from_the_answer_that_there_is(run, table, tmp_path):
+    release, path = tmp_path / "r.toml", tmp_path / "certificate.json"
+    cb.write_release(cb.publish(cb.read_table(table), *SAID), release)
+    for command in (["audit", table, *SAID], ["attack", release, "--over", "c,a"]):
+        with solves() as without:
+            run(*command)
+        with solves() as asked:
+            run(*command, "--certificate", path)
+        assert asked == without == ["attainable"]
+        assert cb.verify_certificate(path).settled
+    # What may be handed on cannot lean on the owner's table: that is another question.
+    with solves() as asked:
+        run("audit", table, *SAID, "--certificate", path, "--public")
+    assert asked == ["attainable", "bounds"]
+    with solves() as asked:
+        run("audit", table, *SAID, "--certificate", path, "--public", "--independent")
+    assert asked == ["attainable"]
+    assert json.loads(path.read_text())["public"] is True
 
 
 def test_public_certificates_do_not_depend_on_the_table(run, table, tmp_path):

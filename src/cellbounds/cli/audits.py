@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,6 +33,9 @@ from cellbounds.cli.working import (
 )
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import read_bytes
+
+if TYPE_CHECKING:
+    from cellbounds.results import Attainable, Bounds
 
 __all__ = ["attack", "audit"]
 
@@ -98,6 +99,7 @@ def audit(
     from cellbounds.disclosure.policies import read_policy
     from cellbounds.report.audits import render
     from cellbounds.runtime.progress import Progress
+    from cellbounds.solvers.solve import bounds
 
     asked = names_of(over, "--over")
     check_outputs([*reports, certificate, output, state], [table, *release, *knows, key, policy])
@@ -123,8 +125,20 @@ def audit(
             )
             if certificate is not None:
                 progress.say("certifying")
-                start = None if public or independent else owned
-                _certify(made, asked, certificate, seconds, executor, start, progress.step)
+                leaning = not (public or independent)
+                answer: Attainable | Bounds = found.answer
+                if answer.digest != made.digest or found.start_used != leaning:
+                    # It says what follows from the release alone, and tables that were found with
+                    # the help of the owner's lean towards it: such a question was not asked yet.
+                    answer = bounds(
+                        made,
+                        over=asked,
+                        seconds=seconds,
+                        executor=executor,
+                        start=owned if leaning else None,
+                        progress=progress.step,
+                    )
+                _write_certificate(answer, certificate, seconds, private=leaning)
         if reports or style == "html":
             from cellbounds.report.filing import build_report
 
@@ -168,34 +182,13 @@ def _checked_secret(
     return secret
 
 
-def _certify(
-    release: Any,
-    over: list[str] | None,
-    path: str,
-    seconds: float,
-    executor: Executor | None,
-    start: Any,
-    progress: Callable[[int, int], None],
-    cells: list[Any] | None = None,
-    state: str | None = None,
+def _write_certificate(
+    answer: Attainable | Bounds, path: str, seconds: float, *, private: bool
 ) -> None:
     import json
 
-    from cellbounds.solvers.solve import bounds
-
-    answer = bounds(
-        release,
-        over=over,
-        cells=cells,
-        seconds=seconds,
-        executor=executor,
-        start=start,
-        progress=progress,
-        state=state,
-    )
     text = json.dumps(answer.certificate(seconds=seconds), ensure_ascii=False) + "\n"
-    # Tables that were found with the help of the owner's lean towards it.
-    write_text(text, path, "json", private=start is not None)
+    write_text(text, path, "json", private=private)
 
 
 @click.command(epilog=EPILOG)
@@ -252,8 +245,6 @@ def attack(
             text = render(answer, style, everything=everything)
         if certificate is not None:
             progress.say("certifying")
-            _certify(
-                said, names, certificate, seconds, executor, None, progress.step, chosen, state
-            )
+            _write_certificate(answer, certificate, seconds, private=False)
     write_text(text, output, style)
     return SAFE

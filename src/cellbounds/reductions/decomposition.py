@@ -35,7 +35,6 @@ from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.runtime.arrays import whole_array
 from cellbounds.statements import Margin, Release, Statement, Total
-from cellbounds.statements.restriction import part_of_domain
 
 __all__ = ["Decomposition"]
 
@@ -171,7 +170,7 @@ class Decomposed:
         totals = [s for s in statements if isinstance(s, Total)]
         if len(totals) > 1:
             statements = [s for s in statements if not isinstance(s, Total)] + [_agreed(totals)]
-        return Release(part_of_domain(self.release.domain, leaf.variables), statements)
+        return Release(self.release.domain.part(leaf.variables), statements)
 
     def _statement(self, separator: Separator) -> Margin | Total:
         counts = self._counts(separator)

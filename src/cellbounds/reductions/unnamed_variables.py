@@ -22,7 +22,6 @@ from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Release
-from cellbounds.statements.restriction import base_variables, named_variables, reduced_release
 
 __all__ = ["UnnamedVariables"]
 
@@ -41,8 +40,8 @@ class UnnamedVariables:
         """The same statements and query over the variables that are named."""
         release, domain = facts.release, facts.release.domain
         kept = _kept(release, query)
-        axes = tuple(k for k, name in enumerate(query.over) if _base(domain, name) in kept)
-        smaller = reduced_release(release, kept)
+        axes = tuple(k for k, name in enumerate(query.over) if domain.base(name) in kept)
+        smaller = release.restricted(kept)
         cells = query.cells
         if cells is not None:
             shorter = dict.fromkeys(tuple(cell[k] for k in axes) for cell in cells)
@@ -59,14 +58,9 @@ class UnnamedVariables:
 def _kept(release: Release, query: Query) -> set[str]:
     """The variables that matter: a derived variable may overlap itself, so its base stays."""
     domain = release.domain
-    derived = base_variables(domain, [name for name in query.over if domain.grouping(name)])
+    derived = {domain.base(name) for name in query.over if name not in domain}
     # A domain has at least one variable.
-    return {*named_variables(release), *derived} or {query.over[0]}
-
-
-def _base(domain: Domain, name: str) -> str:
-    (base,) = base_variables(domain, [name])
-    return base
+    return {*release.named_variables, *derived} or {query.over[0]}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -435,6 +435,8 @@ Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 class Attainable(CellAnswer):
     """Every attainable count of each cell; look cells up by their labels."""
 
+    _certify: Callable[[bool | None, float | None], dict[str, Any]] = field(repr=False)
+
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
         """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
         return self._values(self._index(labels if isinstance(labels, tuple) else (labels,)))
@@ -469,6 +471,15 @@ class Attainable(CellAnswer):
         gather = getattr(self._source, "gather", None)
         if gather is not None:
             gather(self._places)
+
+    def certificate(
+        self, *, public: bool | None = None, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """The bounds behind these counts with witnesses and proofs, as :meth:`Bounds.certificate`.
+
+        Nothing is solved again.
+        """
+        return self._certify(public, seconds)
 
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""

@@ -172,9 +172,15 @@ def attainable(
     with _contradictions_named(release, query):
         solution = solve(release, query)
         solution.settle()
-    took, evidence = time.perf_counter() - begun, solution.evidence
     return Attainable(
-        release, query.over, solution.method, evidence, took, solution, solution.places
+        release=release,
+        over=query.over,
+        method=solution.method,
+        evidence=solution.evidence,
+        seconds=time.perf_counter() - begun,
+        _source=solution,
+        _places=solution.places,
+        _certify=partial(certify, solution, release, query, solution.method, start is not None),
     )
 
 

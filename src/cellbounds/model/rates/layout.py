@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cellbounds.data.cell_groups import CellGroups, cells_behind, group_of_levels
 from cellbounds.data.domain import Domain
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
-from cellbounds.model.constraints import Behind, cells_behind, group_of_levels
 from cellbounds.model.rates.offset_sets import Window
 from cellbounds.model.rates.row_problem import RowProblem, build_problem
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.statements.knowledge import NO_LIMIT, agreed, laid_out, within
-from cellbounds.statements.statements import Known
+from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds, combined_bounds
 
 __all__ = [
     "PARTS_EFFORT",
@@ -72,7 +71,7 @@ class Layout:
         return int(self.facts.conditional.intervals.low.shape[1])
 
     @cached_property
-    def behind(self) -> Behind:
+    def behind(self) -> CellGroups:
         """The parts of each cell of the statement."""
         if self.parts is not None:
             return self.parts.behind
@@ -191,21 +190,21 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool
     conditional = facts.conditional
     what = about(facts, over)
     ground = _ground(facts.domain, over) if what is About.PARTS else facts.domain
-    cells = laid_out(facts.on_cells, facts.domain, conditional.variables)
-    rows = laid_out(facts.on_rows, facts.domain, conditional.given)
+    cells = combined_bounds(facts.on_cells, facts.domain, conditional.variables)
+    rows = combined_bounds(facts.on_rows, facts.domain, conditional.given)
     if cells.values or rows.values:
-        cells, rows = (within(one, facts.total.upper) for one in (cells, rows))
+        cells, rows = (bounds.within(facts.total.upper) for bounds in (cells, rows))
     parts = None
     if facts.on_parts:
-        known = laid_out(facts.on_parts, facts.domain, ground.names)
+        known = combined_bounds(facts.on_parts, facts.domain, ground.names)
         behind = cells_behind(ground, conditional.variables)
-        parts = Parts.from_known(within(known, facts.total.upper), behind)
+        parts = Parts.from_known(known.within(facts.total.upper), behind)
         cells = _both(cells, parts.summed(lists=not relaxed))
     problem = build_problem(facts, cells, rows)
     return Layout(facts, problem, parts, what, over, ground)
 
 
-def _both(left: Known, right: Known) -> Known:
+def _both(left: MarginBounds, right: MarginBounds) -> MarginBounds:
     """Combine knowledge about the same cells."""
     lower = np.maximum(left.lower.ravel(), right.lower)
     a, b = left.upper.ravel(), right.upper
@@ -214,7 +213,7 @@ def _both(left: Known, right: Known) -> Known:
     for place, listed in right.values.items():
         before = values.get(place)
         values[place] = listed if before is None else tuple(v for v in listed if v in before)
-    return agreed(Known(lower, upper, values), "on summed cells and on their parts")
+    return MarginBounds(lower, upper, values).agreed("on summed cells and on their parts")
 
 
 PARTS_EFFORT = 1 << 22
@@ -231,10 +230,10 @@ class Parts:
     lower: IntArray
     upper: IntArray
     values: dict[int, tuple[int, ...]]
-    behind: Behind
+    behind: CellGroups
 
     @classmethod
-    def from_known(cls, known: Known, behind: Behind) -> Parts:
+    def from_known(cls, known: MarginBounds, behind: CellGroups) -> Parts:
         """Lay knowledge about all cells of the table out by summed cell."""
         lower, upper = known.lower.ravel()[behind.cells], known.upper.ravel()[behind.cells]
         if max(int(lower.max()), int(upper.max())) * int(behind.widths.max()) >= SAFE:
@@ -256,7 +255,7 @@ class Parts:
         """Sum numbers of parts to summed cells."""
         return np.asarray(np.add.reduceat(numbers, self.behind.starts[:-1]))
 
-    def summed(self, *, lists: bool = True) -> Known:
+    def summed(self, *, lists: bool = True) -> MarginBounds:
         """What this says about the summed cells, `lists` of parts included."""
         lower = self.added(self.lower)
         unlimited = np.asarray(self.upper < 0, dtype=np.int64)
@@ -264,7 +263,7 @@ class Parts:
         upper = np.where(open_ended, NO_LIMIT, self.added(np.where(unlimited, 0, self.upper)))
         listed = self.listed() if lists else ()
         values = {cell: self._sums(cell) for cell in listed if not open_ended[cell]}
-        return Known(lower, upper, values)
+        return MarginBounds(lower, upper, values)
 
     def _sums(self, cell: int) -> tuple[int, ...]:
         """The sums that the parts of a cell can make, all of them being bounded."""

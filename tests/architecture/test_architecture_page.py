@@ -1,0 +1,72 @@
+"""ARCHITECTURE.md is true: its picture is the imports, and the places it names are there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import grimp
+
+REPOSITORY = Path(__file__).parents[2]
+PAGE = REPOSITORY / "ARCHITECTURE.md"
+PICTURE = re.compile(r"(?<=```mermaid\n).*?(?=```)", re.DOTALL)
+
+
+def rooms_imported() -> dict[str, set[str]]:
+    """For each room the rooms that its modules import."""
+    graph = grimp.build_graph("cellbounds")
+    names = {name for name in graph.modules if name.count(".") == 1}
+    return {
+        importer.removeprefix("cellbounds."): {
+            imported.removeprefix("cellbounds.")
+            for imported in names - {importer}
+            if graph.direct_import_exists(importer=importer, imported=imported, as_packages=True)
+        }
+        for importer in names
+    }
+
+
+def without_detours(imported: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The same arrows, less those that a longer way makes needless."""
+
+    def behind(room: str) -> set[str]:
+        return imported[room].union(*(behind(one) for one in imported[room]))
+
+    return {
+        room: {one for one in ones if not any(one in behind(other) for other in ones - {one})}
+        for room, ones in imported.items()
+    }
+
+
+def picture() -> str:
+    arrows = without_detours(rooms_imported())
+    lines = [f"    {later} --> {room}" for room, ones in arrows.items() for later in ones]
+    return "\n".join(["flowchart LR", *sorted(lines), ""])
+
+
+def test_the_picture_is_drawn_from_the_imports():
+    page = PAGE.read_text("utf-8")
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        page = PICTURE.sub(picture(), page)
+        PAGE.write_text(page, "utf-8")
+    assert PICTURE.findall(page) == [picture()]
+
+
+def test_every_place_that_the_page_names_is_there():
+    named = re.findall(r"`([\w./-]+(?:\.py|\.md|/))`", PAGE.read_text("utf-8"))
+    assert len(named) > 20
+    missing = [
+        name
+        for name in named
+        if not (REPOSITORY / name).exists()
+        and not (REPOSITORY / "src" / "cellbounds" / name).exists()
+    ]
+    assert not missing
+
+
+def test_the_page_names_every_room():
+    text = PAGE.read_text("utf-8")
+    folders = [path for path in (REPOSITORY / "src" / "cellbounds").iterdir() if path.is_dir()]
+    rooms = {path.name for path in folders if not path.name.startswith("__")}
+    assert not {room for room in rooms if f"`{room}/`" not in text}
