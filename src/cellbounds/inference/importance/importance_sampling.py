@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, InvalidInput
-from cellbounds.inference.importance.centre import Centre, make_centre
-from cellbounds.inference.importance.centre_kernel import central_means
+from cellbounds.inference.importance.centre import Centre, central_means, make_centre
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
-from cellbounds.inference.importance.plan import Plan, make_plan, with_values
 from cellbounds.inference.importance.propagation_kernel import Bounds, probe, propagate_root
 from cellbounds.inference.importance.proposal_kernel import NORMAL, UNIFORM, URN, Law, draw_tables
+from cellbounds.inference.importance.sampling_plan import Plan, make_plan, with_values
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
@@ -25,7 +24,7 @@ from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import Until, checked_executor, shared
 from cellbounds.statements import Release
 
-__all__ = ["Proposal", "estimate_count", "importance_draws", "log_proposals", "make_proposal"]
+__all__ = ["estimate_count", "importance_draws", "log_proposals", "make_proposal"]
 
 TRIALS, ROUND = 150, 5
 """Draws for the trial of each law, and draws of one law before the next one has its turn."""

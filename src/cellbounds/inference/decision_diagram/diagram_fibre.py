@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
-from cellbounds.inference.components import Part, Parts, parts_of
+from cellbounds.inference.decision_diagram.components import Part, Parts, parts_of
 from cellbounds.inference.decision_diagram.construction import TooLarge, grow
 from cellbounds.inference.decision_diagram.layers import layers_of
+from cellbounds.inference.decision_diagram.linear_constraints import sums_of
 from cellbounds.inference.decision_diagram.ordering import best_order
 from cellbounds.inference.decision_diagram.paths import Diagram, WeighedDiagram
-from cellbounds.inference.decision_diagram.sums import sums_of
 from cellbounds.inference.enumeration import odometer
 from cellbounds.inference.protocol import Refusal
 from cellbounds.model.priors import Kind, Weights, check_weights, weight_steps
@@ -22,7 +22,7 @@ from cellbounds.model.structure import Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["ProductFibre", "diagram_fibre"]
+__all__ = ["diagram_fibre"]
 
 TRIED = 100.0
 """Estimates are often this many times too high; a diagram is tried up to there."""

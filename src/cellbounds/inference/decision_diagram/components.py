@@ -12,8 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork
-from cellbounds.inference.decision_diagram.dependence import implied
-from cellbounds.inference.decision_diagram.sums import Sum, merged, needed, problem_of, sums_of
+from cellbounds.inference.decision_diagram.linear_constraints import (
+    Sum,
+    implied,
+    merged,
+    needed,
+    problem_of,
+    sums_of,
+)
 from cellbounds.inference.protocol import Refusal
 from cellbounds.model.constraints import NO_UPPER, compile_release
 from cellbounds.model.problem import Problem, make_problem, reduced

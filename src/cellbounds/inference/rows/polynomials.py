@@ -1,4 +1,6 @@
-"""Products of polynomials whose coefficients have any magnitude.
+"""Arrays of numbers of any magnitude, as the compiled sums take them.
+
+Products of polynomials whose coefficients have any magnitude.
 
 Long and level ones by flint's real balls, which transform; short or steep ones by compiled sums
 that leave out what is too faint to matter, which balls cannot.
@@ -11,11 +13,71 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.inference.rows.magnitudes import kernel_ready
-from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import ScaledFloats, wide_of
+from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, wide_of, widened
 
-__all__ = ["ROUNDINGS", "coefficient", "dense", "product", "product_steps"]
+__all__ = [
+    "ROUNDINGS",
+    "coefficient",
+    "dense",
+    "divided",
+    "kernel_ready",
+    "logarithms",
+    "masked",
+    "one_alone",
+    "product",
+    "product_steps",
+    "times",
+]
+
+
+def kernel_ready(numbers: ScaledFloats) -> ScaledFloats:
+    """Numbers as the compiled sums take them: exponents of zero that can be added."""
+    from cellbounds.inference.rows.sum_kernel import EMPTY
+
+    return ScaledFloats(
+        np.ascontiguousarray(numbers.mantissa, dtype=np.float64),
+        np.maximum(numbers.exponent, EMPTY).astype(np.int64),
+    )
+
+
+def masked(numbers: ScaledFloats, mask: BoolArray) -> ScaledFloats:
+    """Numbers with zeros where the mask has them."""
+    from cellbounds.inference.rows.sum_kernel import EMPTY
+
+    return ScaledFloats(
+        np.where(mask, numbers.mantissa, 0.0), np.where(mask, numbers.exponent, EMPTY)
+    )
+
+
+def times(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
+    """Products, one by one."""
+    return kernel_ready(widened(left.mantissa * right.mantissa, left.exponent + right.exponent))
+
+
+def divided(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
+    """Quotients, one by one; 0 / 0 is 0."""
+    safe = np.where(right.mantissa > 0, right.mantissa, 1.0)
+    exponent = left.exponent - np.where(right.mantissa > 0, right.exponent, 0)
+    return kernel_ready(widened(left.mantissa / safe, exponent))
+
+
+def one_alone(most: int) -> ScaledFloats:
+    """One for the count 0, zero for the others."""
+    from cellbounds.inference.rows.sum_kernel import EMPTY
+
+    mantissa, exponent = np.zeros(most + 1), np.full(most + 1, EMPTY)
+    mantissa[0], exponent[0] = 0.5, 1
+    return ScaledFloats(mantissa, exponent)
+
+
+def logarithms(numbers: ScaledFloats) -> FloatArray:
+    """Logarithms to base 2; minus infinity for zero."""
+    positive = numbers.mantissa > 0
+    found = np.full(len(numbers.mantissa), -np.inf)
+    found[positive] = np.log2(numbers.mantissa[positive]) + numbers.exponent[positive]
+    return found
+
 
 ROUNDINGS = 32
 """Units of error that a product adds at most."""
@@ -54,14 +116,14 @@ def product(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
     """The coefficients of a product, as many as the factors have."""
     if len(left.mantissa) > SHORT and _steepness(left) + _steepness(right) < STEEP:
         return _by_balls(left, right)
-    from cellbounds.inference.rows.product_kernel import multiply
+    from cellbounds.inference.rows.sum_kernel import multiply
 
     return ScaledFloats(*multiply(*left, *right, np.arange(len(left.mantissa))))
 
 
 def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> tuple[float, int]:
     """One coefficient of a product: mantissa and exponent."""
-    from cellbounds.inference.rows.product_kernel import multiply
+    from cellbounds.inference.rows.sum_kernel import multiply
 
     mantissa, exponent = multiply(*left, *right, np.array([place]))
     return float(mantissa[0]), int(exponent[0])
