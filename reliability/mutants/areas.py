@@ -44,7 +44,10 @@ AREAS = {
     for area in [
         Area(
             "constraints",
-            _within("model/constraints"),
+            (
+                *_within("model", "constraints"),
+                *_within("statements", "inequalities intervals linear margin_bounds total"),
+            ),
             _tests(
                 unit="constraints linear_statements margins inconsistent shortcuts nested_sums "
                 "groupings conditional rounding contradictions bounds_answers",

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, cells_behind, compile_release
+from cellbounds.data.cell_groups import cells_behind
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
 from cellbounds.model.structure import gather
 from cellbounds.results import ValueSet
 from cellbounds.solvers.conditional.cells import CellCounts

@@ -21,7 +21,6 @@ from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.results.witnesses import checked
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Release
-from cellbounds.statements.restriction import base_variables, named_variables, reduced_release
 
 __all__ = ["Narrowed", "narrowed_question"]
 
@@ -47,16 +46,16 @@ class Narrowed:
 def narrowed_question(release: Release, question: Query) -> Narrowed:
     """Leave out what no statement is about; if that is nothing, all stays as it is."""
     domain = release.domain
-    named = set(named_variables(release))
+    named = set(release.named_variables)
     # A derived variable may overlap itself: what is behind it stays.
-    derived = base_variables(domain, [one for one in question.over if domain.grouping(one)])
+    derived = {domain.base(name) for name in question.over if name not in domain}
     kept = named | derived
     if not kept:
         kept = {question.over[0]}  # a domain has at least one variable
     if len(kept) == len(domain.names):
         return Narrowed(release, question, release, question, tuple(range(len(question.over))))
-    axes = tuple(k for k, name in enumerate(question.over) if base_of(domain, name) in kept)
-    narrow = reduced_release(release, kept)
+    axes = tuple(k for k, name in enumerate(question.over) if domain.base(name) in kept)
+    narrow = release.restricted(kept)
     effort = question.effort
     if effort.start is not None:
         effort = effort.for_part(effort.start.margin(*narrow.domain.names))
@@ -68,12 +67,6 @@ def narrowed_question(release: Release, question: Query) -> Narrowed:
         question, over=tuple(question.over[k] for k in axes), effort=effort, cells=cells
     )
     return Narrowed(release, question, narrow, fewer, axes)
-
-
-def base_of(domain: Domain, name: str) -> str:
-    """The variable that a name stands for."""
-    (base,) = base_variables(domain, [name])
-    return base
 
 
 class ExpandedSolution:

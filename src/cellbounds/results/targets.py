@@ -9,8 +9,7 @@ from cellbounds.data.table import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.results.cell_index import Position
 from cellbounds.statements import Release
-from cellbounds.statements.restriction import named_variables
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 
 __all__ = ["asked_positions", "check_listable"]
 
@@ -20,7 +19,7 @@ def check_listable(release: Release, over: tuple[str, ...], *, some: str = "") -
     size = release.domain.project(over).size
     if size <= DENSE_LIMIT:
         return
-    named = named_variables(release)
+    named = release.named_variables
     ways = [some] if some else []
     if named and release.domain.project(named).size <= DENSE_LIMIT:
         told = f"over={list(named)} (--over {names_text(named)})"

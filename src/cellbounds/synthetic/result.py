@@ -18,7 +18,7 @@ from cellbounds.results.draws import Draws
 from cellbounds.results.plain import label_columns
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Conditional
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.comparing import report_on
 from cellbounds.synthetic.report import SyntheticReport
 from cellbounds.synthetic.rounded import Rounded

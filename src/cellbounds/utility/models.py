@@ -12,8 +12,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.statements.notation import parse
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text, parse
 
 __all__ = ["Margins", "count_parameters", "generators", "model_text", "rank_on"]
 

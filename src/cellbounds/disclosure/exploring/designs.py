@@ -14,9 +14,9 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.exploring.merging import Merge
 from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release, publish
+from cellbounds.statements.notation import names_text
 from cellbounds.statements.numbers import checked_digits, exact_number
 from cellbounds.statements.rounding import ends_of
-from cellbounds.statements.statements import names_text
 
 __all__ = ["MOST_DESIGNS", "Design", "Way", "designs_of", "ways_of"]
 

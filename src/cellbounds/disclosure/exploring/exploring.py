@@ -26,7 +26,7 @@ from cellbounds.disclosure.policies.reading import policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 
 __all__ = ["explore"]
 

@@ -23,7 +23,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results.targets import check_listable
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release, Total
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 
 __all__ = ["Case", "case_of"]
 

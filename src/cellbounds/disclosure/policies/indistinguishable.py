@@ -11,7 +11,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import System, compile_release
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release
-from cellbounds.statements.restriction import base_variables, named_variables, reduced_release
 
 __all__ = ["alike_cells"]
 
@@ -33,8 +32,8 @@ def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
            [1, 1]])
     """
     # Cells that differ in other variables only stand in the same sums.
-    about = {*named_variables(release), *base_variables(release.domain, over)}
-    release = reduced_release(release, about)
+    about = {*release.named_variables, *map(release.domain.base, over)}
+    release = release.restricted(about)
     domain = release.domain
     shape = domain.project(over).shape
     places = _places(domain, over)

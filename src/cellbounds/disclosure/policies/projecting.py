@@ -9,8 +9,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief, GammaPoisson, Multinomial, Uniform
 from cellbounds.runtime.arrays import IntArray, summable
-from cellbounds.statements import Release, Total
-from cellbounds.statements.restriction import base_variables, part_of_domain
+from cellbounds.statements import Release
 
 __all__ = ["projected"]
 
@@ -41,7 +40,7 @@ def projected(
         return None  # somebody is in no cell of the margin, or in two
     parts = _parts(domain, over)
     margin = _margin(domain, over)
-    said = [one for one in release.statements if not isinstance(one, Total)]
+    said = [one for one in release.statements if one.variables]
     if (parts < 1).any() or not all(_speaks_of(margin, one.variables) for one in said):
         return None
     alone = Release(margin, release.statements)
@@ -54,7 +53,7 @@ def projected(
 
 def _parts(domain: Domain, over: tuple[str, ...]) -> IntArray:
     """How many cells of the table each cell of a margin is the sum of."""
-    near = part_of_domain(domain, base_variables(domain, over))
+    near = domain.part(map(domain.base, over))
     each = Table(near, np.ones(near.shape, dtype=np.int64)).margin(*over).counts
     return summable(each.astype(object) * (domain.size // near.size))
 

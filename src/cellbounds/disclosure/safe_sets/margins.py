@@ -19,8 +19,7 @@ from cellbounds.disclosure.safe_sets.worth import Worth
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort
-from cellbounds.statements import Release, Total
-from cellbounds.statements.release import Statement
+from cellbounds.statements import Release, Statement, Total
 
 __all__ = ["safe_margins"]
 

@@ -11,8 +11,7 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.structure import ConditionalFacts
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
-from cellbounds.statements.knowledge import NO_LIMIT
-from cellbounds.statements.statements import Known
+from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds
 
 __all__ = ["RowProblem", "build_problem"]
 
@@ -68,7 +67,7 @@ class RowProblem:
         return self.low.dtype == object or int(self.scale.max(initial=1)) >= 2**31
 
 
-def build_problem(facts: ConditionalFacts, cells: Known, rows: Known) -> RowProblem:
+def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBounds) -> RowProblem:
     """Lay the problem out row by row; `cells` and `rows` are the priors on both.
 
     Raises

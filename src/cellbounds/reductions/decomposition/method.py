@@ -19,7 +19,6 @@ from cellbounds.results.values import ValueSet
 from cellbounds.results.witnesses import checked
 from cellbounds.runtime.arrays import whole_array
 from cellbounds.statements import Margin, Release, Statement, Total
-from cellbounds.statements.restriction import part_of_domain
 
 __all__ = ["DecompositionSolver"]
 
@@ -135,7 +134,7 @@ class _Builder:
         if len(totals) > 1:
             agreed = _agreed(totals)
             statements = [s for s in statements if not isinstance(s, Total)] + [agreed]
-        return Release(part_of_domain(self._release.domain, variables), statements)
+        return Release(self._release.domain.part(variables), statements)
 
     def _border(self, border: Separator) -> Margin | Total:
         counts = self._counts(border)

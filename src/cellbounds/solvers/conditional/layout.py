@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cellbounds.data.cell_groups import CellGroups, cells_behind, group_of_levels
 from cellbounds.data.domain import Domain
 from cellbounds.errors import UnsupportedRelease
-from cellbounds.model.constraints import Behind, cells_behind, group_of_levels
 from cellbounds.model.rates.problem import RowProblem, build_problem
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.solution import Query
 from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.solvers.conditional.parts import Parts
-from cellbounds.statements.knowledge import agreed, laid_out, within
-from cellbounds.statements.statements import Known
+from cellbounds.statements.margin_bounds import MarginBounds, combined_bounds
 
 __all__ = ["About", "Layout", "about", "layout_of", "make_layout", "narrowed", "refusal_of"]
 
@@ -62,7 +61,7 @@ class Layout:
         return int(self.facts.conditional.intervals.low.shape[1])
 
     @cached_property
-    def behind(self) -> Behind:
+    def behind(self) -> CellGroups:
         """The parts of each cell of the statement."""
         if self.parts is not None:
             return self.parts.behind
@@ -184,21 +183,21 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool
     conditional = facts.conditional
     what = about(facts, over)
     ground = _ground(facts.domain, over) if what is About.PARTS else facts.domain
-    cells = laid_out(facts.on_cells, facts.domain, conditional.variables)
-    rows = laid_out(facts.on_rows, facts.domain, conditional.given)
+    cells = combined_bounds(facts.on_cells, facts.domain, conditional.variables)
+    rows = combined_bounds(facts.on_rows, facts.domain, conditional.given)
     if cells.values or rows.values:
-        cells, rows = (within(one, facts.total.upper) for one in (cells, rows))
+        cells, rows = (one.within(facts.total.upper) for one in (cells, rows))
     parts = None
     if facts.on_parts:
-        known = laid_out(facts.on_parts, facts.domain, ground.names)
+        known = combined_bounds(facts.on_parts, facts.domain, ground.names)
         behind = cells_behind(ground, conditional.variables)
-        parts = Parts.from_known(within(known, facts.total.upper), behind)
+        parts = Parts.from_known(known.within(facts.total.upper), behind)
         cells = _both(cells, parts.summed(lists=not relaxed))
     problem = build_problem(facts, cells, rows)
     return Layout(facts, problem, parts, what, over, ground)
 
 
-def _both(left: Known, right: Known) -> Known:
+def _both(left: MarginBounds, right: MarginBounds) -> MarginBounds:
     """Combine knowledge about the same cells."""
     lower = np.maximum(left.lower.ravel(), right.lower)
     a, b = left.upper.ravel(), right.upper
@@ -207,7 +206,7 @@ def _both(left: Known, right: Known) -> Known:
     for place, listed in right.values.items():
         before = values.get(place)
         values[place] = listed if before is None else tuple(v for v in listed if v in before)
-    return agreed(Known(lower, upper, values), "on summed cells and on their parts")
+    return MarginBounds(lower, upper, values).agreed("on summed cells and on their parts")
 
 
 def narrowed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cellbounds.data.cell_groups import CellGroups
 from cellbounds.errors import TooMuchWork
-from cellbounds.model.constraints import Behind
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.solvers.conditional.sums import Window
-from cellbounds.statements.knowledge import NO_LIMIT
-from cellbounds.statements.statements import Known
+from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds
 
 __all__ = ["Parts"]
 
@@ -34,12 +33,12 @@ class Parts:
     lower: IntArray
     upper: IntArray
     values: dict[int, tuple[int, ...]]
-    behind: Behind
+    behind: CellGroups
     _ends: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     _found: dict[tuple[int, int, int], tuple[ValueSet, ValueSet]] = field(default_factory=dict)
 
     @classmethod
-    def from_known(cls, known: Known, behind: Behind) -> Parts:
+    def from_known(cls, known: MarginBounds, behind: CellGroups) -> Parts:
         """Lay knowledge about all cells of the table out by summed cell."""
         lower, upper = known.lower.ravel()[behind.cells], known.upper.ravel()[behind.cells]
         if max(int(lower.max()), int(upper.max())) * int(behind.widths.max()) >= SAFE:
@@ -61,7 +60,7 @@ class Parts:
         """Sum numbers of parts to summed cells."""
         return np.asarray(np.add.reduceat(numbers, self.behind.starts[:-1]))
 
-    def summed(self, *, lists: bool = True) -> Known:
+    def summed(self, *, lists: bool = True) -> MarginBounds:
         """What this says about the summed cells, `lists` of parts included."""
         lower = self._added(self.lower)
         unlimited = np.asarray(self.upper < 0, dtype=np.int64)
@@ -69,7 +68,7 @@ class Parts:
         upper = np.where(open_ended, NO_LIMIT, self._added(np.where(unlimited, 0, self.upper)))
         listed = self.listed() if lists else ()
         values = {cell: self._sums(cell) for cell in listed if not open_ended[cell]}
-        return Known(lower, upper, values)
+        return MarginBounds(lower, upper, values)
 
     def _sums(self, cell: int) -> tuple[int, ...]:
         """The sums that the parts of a cell can make, all of them being bounded."""
