@@ -30,6 +30,7 @@ class Compiled:
     def __init__(self, function: Any) -> None:
         update_wrapper(self, function)
         _COMPILED.append(self)
+        self._dispatcher: Any
         try:
             self._dispatcher = njit(cache=True, nogil=True)(function)
         except RuntimeError:  # neither the package's folder nor the user's cache can be written
