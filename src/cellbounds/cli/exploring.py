@@ -192,7 +192,7 @@ def _write_best(found: Frontier, path: str) -> None:
     if found.best is None:
         say(f"no design is safe: {path} was not written")
         return
-    from cellbounds.statements.writing import write_release
+    from cellbounds.statements.files import write_release
 
     write_release(found.best_release(), path)
 

@@ -140,7 +140,7 @@ def commit(
     What is out already with the same figures is not recorded again; --write writes it.
     """
     from cellbounds.ledger import NotSafe
-    from cellbounds.statements.writing import write_release
+    from cellbounds.statements.files import write_release
 
     check_written(written, place, options["tables"], *statements, *options["knows"])
     try:

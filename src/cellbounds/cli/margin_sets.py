@@ -83,7 +83,7 @@ def margins(
     check_outputs([output], [table, *given, policy])
     from cellbounds.disclosure.safe_sets import safe_margins
     from cellbounds.runtime.progress import Progress
-    from cellbounds.statements.combining import combined_release
+    from cellbounds.statements.publishing import combined_release
 
     with Progress("reading the table") as progress:
         owned = read_owned(table, options)

@@ -107,7 +107,7 @@ def publishing_options(function: Decorated) -> Decorated:
 
 def combine(table: Table, statements: tuple[str, ...], options: dict[str, Any]) -> Release:
     """Publish statements as the options of :func:`publishing_options` say."""
-    from cellbounds.statements.combining import combined_release
+    from cellbounds.statements.publishing import combined_release
 
     return combined_release(
         table,

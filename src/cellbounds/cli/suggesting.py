@@ -122,7 +122,7 @@ def _check_folder(folder: Path) -> None:
 
 def _save(found: Suggestions, folder: Path) -> None:
     """Write all suggestions or none: first where nobody looks, then they are moved into place."""
-    from cellbounds.statements.writing import write_release
+    from cellbounds.statements.files import write_release
 
     there = folder.is_dir()
     try:

@@ -20,8 +20,8 @@ from cellbounds.ledger.recording import plain_release
 from cellbounds.ledger.state import State
 from cellbounds.ledger.supplying import Tables, supplied
 from cellbounds.statements import Prior, Release
-from cellbounds.statements.combining import combined_release
 from cellbounds.statements.files import read_release
+from cellbounds.statements.publishing import combined_release
 
 __all__ = ["Judgement", "Request", "What", "ask", "commit", "refuse"]
 

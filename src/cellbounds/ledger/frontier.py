@@ -16,8 +16,7 @@ from cellbounds.ledger.cumulative import PART, Effort, Judges
 from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
 from cellbounds.ledger.state import State
 from cellbounds.statements import Conditional, Release, publish
-from cellbounds.statements.notation import Spoken, parse
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import Request, names_text, parse
 from cellbounds.text import aligned, html_table
 
 __all__ = ["Frontier", "candidates_of", "frontier_of", "with_sets"]
@@ -214,11 +213,11 @@ def _told(statements: Sequence[str]) -> list[list[int]]:
     ]
 
 
-def _exact_margin(one: Spoken) -> bool:
+def _exact_margin(one: Request) -> bool:
     return one.is_margin and one.base is None and one.below is None
 
 
-def _names(one: Spoken) -> set[str]:
+def _names(one: Request) -> set[str]:
     return {*one.responses, *(one.given or ())}
 
 

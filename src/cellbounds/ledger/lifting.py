@@ -25,7 +25,7 @@ from cellbounds.ledger.chain import Entry, body_of
 from cellbounds.ledger.recording import plain_release, read_plain_domain, read_statement
 from cellbounds.ledger.state import State
 from cellbounds.statements import Prior, Release, Statement, Total
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 
 __all__ = ["Piece", "Target", "informing", "joined", "stacked", "targets_of"]
 

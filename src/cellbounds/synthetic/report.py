@@ -21,7 +21,7 @@ from cellbounds.inference.protocol import Refusal
 from cellbounds.results import Unbounded
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Release, Total, publish
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
 from cellbounds.utility import UtilityComparison, compare_utility
 from cellbounds.utility.display import Section

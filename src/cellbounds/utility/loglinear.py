@@ -16,8 +16,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.statements.notation import parse
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import label_keys
 from cellbounds.utility.display import Section, Shown, json_float, number_text
 from cellbounds.utility.distances import as_floats, occupied, summed

@@ -14,9 +14,9 @@ from cellbounds.data.storage.levels import merged_levels
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release, publish
+from cellbounds.statements.notation import names_text
 from cellbounds.statements.numbers import checked_digits, exact_number
 from cellbounds.statements.rounding import ends_of
-from cellbounds.statements.statements import names_text
 
 __all__ = ["ADJACENT", "Design", "Way", "designs_of", "merges_of", "ways_of"]
 

@@ -26,7 +26,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 from cellbounds.version import __version__
 
 __all__ = ["SearchState", "explore"]

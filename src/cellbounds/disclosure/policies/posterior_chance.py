@@ -39,9 +39,8 @@ from cellbounds.model.priors import (
 )
 from cellbounds.results import Posterior
 from cellbounds.runtime.arrays import IntArray, summable
-from cellbounds.statements import Release, Total
+from cellbounds.statements import Release
 from cellbounds.statements.numbers import exact_number
-from cellbounds.statements.restriction import base_variables, part_of_domain
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
@@ -331,8 +330,7 @@ def projected(
         if name not in over and grouping.of in over
     }
     names = {*over, *groupings}
-    spoken = [one for one in release.statements if not isinstance(one, Total)]
-    if (parts < 1).any() or not all(set(one.variables) <= names for one in spoken):
+    if (parts < 1).any() or not all(set(one.variables) <= names for one in release.statements):
         return None
     alone = Release(domain.project(over).with_groupings(groupings), release.statements)
     if (parts == 1).all():
@@ -344,6 +342,6 @@ def projected(
 
 def _parts(domain: Domain, over: tuple[str, ...]) -> IntArray:
     """How many cells of the table each cell of a margin is the sum of."""
-    near = part_of_domain(domain, base_variables(domain, over))
+    near = domain.part(map(domain.base, over))
     each = Table(near, np.ones(near.shape, dtype=np.int64)).margin(*over).counts
     return summable(each.astype(object) * (domain.size // near.size))

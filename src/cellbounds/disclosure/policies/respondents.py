@@ -23,7 +23,6 @@ from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release
-from cellbounds.statements.restriction import base_variables, named_variables, reduced_release
 
 __all__ = ["alike_cells", "respondents"]
 
@@ -55,8 +54,8 @@ def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
            [1, 1]])
     """
     # Cells that differ in other variables only stand in the same sums.
-    about = {*named_variables(release), *base_variables(release.domain, over)}
-    release = reduced_release(release, about)
+    about = {*release.named_variables, *map(release.domain.base, over)}
+    release = release.restricted(about)
     domain = release.domain
     shape = domain.project(over).shape
     places = _places(domain, over)

@@ -24,7 +24,7 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.verdict import Finding
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Unbounded, ValueSet
-from cellbounds.results.plain import shown
+from cellbounds.results.answers import shown
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
 if TYPE_CHECKING:

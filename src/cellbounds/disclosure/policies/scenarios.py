@@ -15,10 +15,10 @@ from cellbounds.disclosure.policies.policy import Policy, policy_of
 from cellbounds.disclosure.policies.rule import listed
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
-from cellbounds.results.targets import check_listable
+from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Conditional, Prior, Release, Statement, Total
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 
 __all__ = [
     "Case",

@@ -19,8 +19,7 @@ from cellbounds.disclosure.safe_sets.searching import Judge, closed_sets, judge_
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort
-from cellbounds.statements import Conditional, Margin, Prior, Release, Total
-from cellbounds.statements.release import Statement
+from cellbounds.statements import Conditional, Margin, Prior, Release, Statement, Total
 from cellbounds.utility import fit_loglinear
 
 __all__ = ["safe_margins", "why_not_monotone"]

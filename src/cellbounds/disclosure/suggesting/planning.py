@@ -13,10 +13,8 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.statements import Conditional, Linear, Margin, Release, Total, publish
-from cellbounds.statements.notation import parse
-from cellbounds.statements.release import Statement
-from cellbounds.statements.statements import names_text
+from cellbounds.statements import Conditional, Linear, Margin, Release, Statement, Total, publish
+from cellbounds.statements.notation import names_text, parse
 from cellbounds.utility.retained import levels_behind
 
 __all__ = ["Drafts", "Plan"]

@@ -1,116 +1,33 @@
-"""What can be said about a table: its total, and what is known beforehand of a margin."""
+"""What is known beforehand of the counts of a margin."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from cellbounds.data.domain import Domain, Label
+from cellbounds.data.domain import Domain
 from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray, whole_array
+from cellbounds.statements.margin_bounds import MarginBounds
+from cellbounds.statements.notation import names_text
 from cellbounds.statements.numbers import whole_number
+from cellbounds.statements.statement import BoundedCounts, flat_index, objects, variable_names
 
-__all__ = [
-    "Known",
-    "Prior",
-    "Total",
-    "check_rate_variables",
-    "flat_index",
-    "names_text",
-    "shaped_entries",
-    "variable_names",
-]
+if TYPE_CHECKING:
+    from cellbounds.statements.files import FileEntry, ReleaseFile
+
+__all__ = ["Prior"]
+
+_PARTS = ("lower", "upper", "values")
+"""What a prior may say."""
 
 
-def names_text(names: Sequence[str]) -> str:
-    """Variables as they stand in the notation, quoted where they need it."""
-    return ",".join(
-        name if not set(name) & set('[]|,@~<"\\ \t') else '"' + name.replace('"', '""') + '"'
-        for name in names
-    )
-
-
-@dataclass(frozen=True, slots=True, init=False)
-class Total:
-    """The sample size N, or what is known of it.
-
-    Examples
-    --------
-    >>> from cellbounds import Total
-    >>> Total(135)
-    Total(135)
-    >>> Total(lower=100, upper=200)
-    Total(lower=100, upper=200)
-    """
-
-    lower: int
-    upper: int | None
-
-    def __init__(self, n: object = None, *, lower: object = None, upper: object = None) -> None:
-        if n is not None:
-            if lower is not None or upper is not None:
-                raise InvalidInput(
-                    "a total with n= needs no lower= or upper=; give one or the other"
-                )
-            lower = upper = n
-        low = 0 if lower is None else whole_number(lower, "the total's lower")
-        high = None if upper is None else whole_number(upper, "the total's upper")
-        if high is not None and high < low:
-            raise InvalidInput(f"the total's lower {low} is above its upper {high}; swap them")
-        object.__setattr__(self, "lower", low)
-        object.__setattr__(self, "upper", high)
-
-    @property
-    def exact(self) -> int | None:
-        """N itself if it is known."""
-        return self.lower if self.lower == self.upper else None
-
-    @property
-    def notation(self) -> str:
-        """This statement in the notation of releases."""
-        if self.exact is not None:
-            return f"N={self.exact}"
-        return f"N in {self.lower}..{'' if self.upper is None else self.upper}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """This statement as plain values."""
-        return {"total": {"lower": self.lower, "upper": self.upper}}
-
-    def __repr__(self) -> str:
-        if self.exact is not None:
-            return f"Total({self.exact})"
-        return f"Total(lower={self.lower}, upper={self.upper})"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """Prior knowledge laid out over a margin: bounds for each cell, and lists of values.
-
-    `upper` holds -1 where nothing is known. `values` maps a flat index to the possible counts.
-    """
-
-    lower: IntArray
-    upper: IntArray
-    values: Mapping[int, tuple[int, ...]]
-
-    def limits(self) -> tuple[IntArray, IntArray]:
-        """Flat lower and upper bounds (-1: none), the ends of the lists among them."""
-        lower, upper = self.lower.ravel().tolist(), self.upper.ravel().tolist()
-        for place, possible in self.values.items():
-            lower[place] = max(lower[place], min(possible))
-            high = max(possible)
-            upper[place] = high if upper[place] < 0 else min(upper[place], high)
-        return whole_array(lower, (len(lower),)), whole_array(upper, (len(upper),))
-
-
-class Prior:
+class Prior(BoundedCounts):
     """What is known beforehand about a margin: bounds, or lists of possible values.
 
     Parameters
@@ -132,6 +49,11 @@ class Prior:
 
     __slots__ = ("lower", "upper", "values", "variables")
 
+    kind: ClassVar[str] = "prior"
+    published: ClassVar[bool] = False
+
+    variables: tuple[str, ...]
+
     def __init__(
         self,
         variables: Iterable[str],
@@ -150,7 +72,17 @@ class Prior:
         """A short text for this statement."""
         return f"prior on [{names_text(self.variables)}]"
 
-    def known(self, domain: Domain) -> Known:
+    @property
+    def lists_values(self) -> bool:
+        """Whether there are lists of values."""
+        return self.values is not None
+
+    def description(self, domain: Domain) -> str:
+        """What is known, and of which counts."""
+        del domain
+        return f"what is known beforehand of the counts over {', '.join(self.variables)}"
+
+    def known(self, domain: Domain) -> MarginBounds:
         """Lay this knowledge out over its margin, checked against the domain."""
         margin = domain.project(self.variables)
         what = self.notation
@@ -166,7 +98,7 @@ class Prior:
             raise InvalidInput(
                 f"{what}: lower is above upper for {margin.labels(crossed[0])}; swap or correct"
             )
-        return Known(lower, upper, self._value_lists(margin))
+        return MarginBounds(lower, upper, self._value_lists(margin))
 
     @staticmethod
     def _laid_out(given: object, margin: Domain, nothing: int, what: str) -> IntArray:
@@ -229,72 +161,76 @@ class Prior:
         `keyed` names what is written as pairs of labels and value; labels may be numbers, so that
         such pairs cannot be told from an array of lists otherwise.
         """
-        said = {"lower": self.lower, "upper": self.upper, "values": self.values}
+        parts = {name: getattr(self, name) for name in _PARTS}
         return {
-            "prior": {
+            self.kind: {
                 "variables": list(self.variables),
-                **{name: _plain(given) for name, given in said.items()},
-                "keyed": [name for name, given in said.items() if isinstance(given, Mapping)],
+                **{name: _plain(given) for name, given in parts.items()},
+                "keyed": [name for name, given in parts.items() if isinstance(given, Mapping)],
             }
         }
 
+    def to_plain(self, domain: Domain) -> dict[str, Any]:
+        """With everything laid out flat."""
+        known = self.known(domain)
+        return {
+            self.kind: {
+                "variables": list(self.variables),
+                "lower": [int(low) for low in known.lower.flat],
+                "upper": [None if high < 0 else int(high) for high in known.upper.flat],
+                "values": [[place, list(listed)] for place, listed in known.values.items()],
+            }
+        }
+
+    @classmethod
+    def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
+        """From the plain values of a ledger."""
+        shape = domain.project(values["variables"]).shape
+        lists: list[Any] = [None] * math.prod(shape)
+        for place, numbers in values["values"]:
+            lists[place] = numbers
+        return cls(
+            values["variables"],
+            lower=objects(values["lower"], shape),
+            upper=objects(values["upper"], shape),
+            values=objects(lists, shape).tolist() if values["values"] else None,
+        )
+
+    def to_entry(self, domain: Domain, figures: str) -> FileEntry:
+        """Variables; a line for each count of which something is known."""
+        margin, known = domain.project(self.variables), self.known(domain)
+        rows: list[list[object]] = []
+        for flat, labels in enumerate(margin.cells()):
+            lower, upper = int(known.lower.flat[flat]), int(known.upper.flat[flat])
+            listed = " ".join(map(str, known.values.get(flat, ())))
+            if lower or upper >= 0 or listed:
+                rows.append([*labels, lower or "", upper if upper >= 0 else "", listed])
+        if not rows:
+            rows = [[*next(margin.cells()), 0, "", ""]]  # a prior that says nothing is still said
+        return {"variables": list(self.variables), "bounds": figures}, _PARTS, rows
+
+    @classmethod
+    def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
+        """From ``[[prior]]``: variables, and lower, upper, values or a file of bounds."""
+        file.only(entry, {"variables", *_PARTS, "bounds"}, "[[prior]]")
+        names = file.names(entry, "variables")
+        if "bounds" not in entry:
+            return cls(names, **{part: entry[part] for part in _PARTS if part in entry})
+        margin = file.margin(names)
+        known: dict[str, Any] = {}
+        for part in _PARTS:
+            laid = file.column(str(entry["bounds"]), margin, part, needed=False)
+            if laid is not None:
+                known[part] = {
+                    labels: text.split() if part == "values" else text
+                    for labels, text in laid.items()
+                    if text.strip()
+                }
+        return cls(names, **known)
+
     def __repr__(self) -> str:
-        parts = [name for name in ("lower", "upper", "values") if getattr(self, name) is not None]
+        parts = [name for name in _PARTS if getattr(self, name) is not None]
         return f"Prior([{names_text(self.variables)}]: {', '.join(parts)})"
-
-
-def variable_names(variables: Iterable[str], what: str) -> tuple[str, ...]:
-    """Check a list of variables as a statement names them."""
-    if isinstance(variables, str):
-        raise InvalidInput(
-            f"the variables of {what} are the text {variables!r}; give a list, [{variables!r}]"
-        )
-    names = tuple(variables)
-    if not names:
-        raise InvalidInput(f"{what} names no variable; name at least one")
-    return names
-
-
-def shaped_entries(given: object, axes: int, what: str, kind: str) -> npt.NDArray[np.object_]:
-    """An array of entries, one axis for each variable that is named."""
-    try:
-        entries = np.array(given, dtype=object)
-    except ValueError:  # lists that numpy cannot lay out at all
-        entries = np.empty(0, dtype=object)
-    ragged = any(isinstance(one, list | tuple | np.ndarray) for one in entries.flat)
-    if entries.ndim != axes or not entries.size or ragged:
-        raise InvalidInput(
-            f"{what}: {kind} of shape {entries.shape}; it names {axes} "
-            f"{'variable' if axes == 1 else 'variables'}, so they need {axes} "
-            f"{'axis' if axes == 1 else 'axes'}, and lists of the same length"
-        )
-    return entries
-
-
-def check_rate_variables(
-    domain: Domain, responses: Sequence[str], given: Sequence[str], notation: str
-) -> None:
-    """Check that rates of these variables add up to one and speak of each variable once."""
-    behind: dict[str, str] = {}
-    for name in (*given, *responses):
-        found = domain.grouping(name)
-        base = name if found is None else found[0]
-        if base in behind:
-            raise InvalidInput(
-                f"{notation}: {behind[base]!r} and {name!r} both speak of the levels of {base!r}; "
-                "name one of them"
-            )
-        behind[base] = name
-    for name in responses:
-        domain.check_partition(name)
-
-
-def flat_index(margin: Domain, labels: Label | tuple[Label, ...]) -> int:
-    """The place of a cell in a margin laid out flat; a single label may stand by itself."""
-    whole = labels if isinstance(labels, tuple) else (labels,)
-    if len(margin.shape) == 1 and labels in margin.levels(margin.names[0]):
-        whole = (labels,)  # a level that is itself a tuple
-    return int(np.ravel_multi_index(margin.index(whole), margin.shape))
 
 
 def _plain(given: object) -> Any:

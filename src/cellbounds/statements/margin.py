@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.statements.margin_bounds import MarginBounds
+from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import LONGEST, whole_number
-from cellbounds.statements.rounding import check_count_rounding, count_ends
-from cellbounds.statements.statements import Known, names_text, shaped_entries, variable_names
+from cellbounds.statements.rounding import (
+    COUNT_ROUNDINGS,
+    check_count_rounding,
+    count_ends,
+    round_counts,
+)
+from cellbounds.statements.statement import (
+    BoundedCounts,
+    Tabulated,
+    objects,
+    shaped_entries,
+    variable_names,
+)
+
+if TYPE_CHECKING:
+    from cellbounds.statements.files import FileEntry, ReleaseFile
 
 __all__ = ["SUPPRESSED_MARKS", "Margin"]
 
@@ -26,7 +44,7 @@ _RANGE = re.compile(r"([0-9]+)\s*-\s*([0-9]+)")
 _ASCII = str.maketrans({"–": "-", "≤": "<=", "≥": ">="})
 
 
-class Margin:
+class Margin(BoundedCounts, Tabulated):
     """The published counts of a margin.
 
     Parameters
@@ -63,6 +81,8 @@ class Margin:
     """
 
     __slots__ = ("base", "entries", "lower", "rounding", "upper", "variables")
+
+    kind: ClassVar[str] = "margin"
 
     base: int | None
     entries: npt.NDArray[np.object_]
@@ -149,15 +169,33 @@ class Margin:
                 parts.append(f"{count} of {self.entries.size} {what}")
         return "; ".join(parts) or "exact"
 
-    def known(self, domain: Domain) -> Known:
-        """The same as prior knowledge: a lower and an upper bound for each cell."""
+    @property
+    def summary(self) -> str:
+        """The variables and the rule, unless the counts are exact."""
+        return self.notation if self.exact else f"[{names_text(self.variables)}] {self.rule}"
+
+    def description(self, domain: Domain) -> str:
+        """What the counts are of, and what a rounded one stands for."""
+        meaning = f"counts of {', '.join(self.variables)}; {self.rule}"
+        if self.base is not None and self.rounding is not None:
+            ends = COUNT_ROUNDINGS[self.rounding]
+            meaning += f": {ends.words(Fraction(self.base), 'count')}"
+        return meaning + summed_over(self.variables, domain)
+
+    def known(self, domain: Domain) -> MarginBounds:
+        """A lower and an upper bound for each count."""
         shape = domain.project(self.variables).shape
         if self.entries.shape != shape:
             raise InvalidInput(
                 f"the margin {self.notation} has counts of shape {self.entries.shape}; its "
                 f"variables need {shape}"
             )
-        return Known(self.lower, self.upper, {})
+        return MarginBounds(self.lower, self.upper, {})
+
+    def fixed_counts(self, domain: Domain) -> IntArray | None:
+        """The counts, if they are exact and no variable is derived."""
+        derived = any(name in domain.groupings for name in self.variables)
+        return None if derived or not self.exact else self.lower
 
     def figure_text(self, place: int) -> str:
         """One published entry as text, by its flat index."""
@@ -168,7 +206,32 @@ class Margin:
             return f"about {entry} (base {self.base}, {self.rounding})"
         return str(entry)
 
-    def withheld(self, hidden: BoolArray) -> Margin:
+    def figure_at(self, place: int) -> str | None:
+        """One published entry as text, by its flat index; None if it was suppressed."""
+        return None if self.entries.flat[place] is None else self.figure_text(place)
+
+    @property
+    def hidden(self) -> BoolArray:
+        """Which entries show no count: ranges too."""
+        shown = [isinstance(entry, int) for entry in self.entries.flat]
+        return ~np.array(shown, dtype=bool).reshape(self.entries.shape)
+
+    @property
+    def withholdable(self) -> BoolArray:
+        """Which entries say anything at all."""
+        return np.asarray((self.lower > 0) | (self.upper >= 0), dtype=bool)
+
+    @property
+    def idle(self) -> BoolArray:
+        """Which entries say nothing."""
+        return ~self.withholdable
+
+    @property
+    def magnitudes(self) -> npt.NDArray[np.float64]:
+        """The smallest counts that entries stand for."""
+        return np.asarray(self.lower, dtype=np.float64)
+
+    def withheld(self, hidden: BoolArray) -> Self:
         """The same statement with some entries (an array in the margin's shape) suppressed."""
         mask = np.asarray(hidden, dtype=bool)
         if mask.shape != self.entries.shape:
@@ -176,7 +239,7 @@ class Margin:
                 f"the margin {self.notation} has counts of shape {self.entries.shape}; what is "
                 f"withheld has the shape {mask.shape}"
             )
-        weaker = Margin.__new__(Margin)
+        weaker = self.__new__(type(self))
         weaker.variables, weaker.base, weaker.rounding = self.variables, self.base, self.rounding
         weaker.entries = self.entries.copy()
         weaker.entries[mask] = None
@@ -186,15 +249,86 @@ class Margin:
             array.flags.writeable = False
         return weaker
 
+    def suppressed(self, hidden: BoolArray) -> Self:
+        """The same as withheld: a suppressed entry is published as such."""
+        return self.withheld(hidden)
+
+    def lines(self) -> Iterator[tuple[int | slice, ...]]:
+        """Every line of entries along an axis."""
+        shape = self.entries.shape
+        for axis in range(len(shape)):
+            for index in np.ndindex(*shape[:axis], *shape[axis + 1 :]):
+                yield (*index[:axis], slice(None), *index[axis:])
+
+    @property
+    def request(self) -> Request:
+        """The notation, with the rule of rounding."""
+        rounding = "nearest" if self.rounding == "random" else self.rounding
+        return parse(self.notation).ruled(rounding)
+
+    @classmethod
+    def requested(cls, request: Request) -> bool:
+        """Whether counts are asked for."""
+        return request.is_margin
+
+    @classmethod
+    def publish(
+        cls, table: Table, request: Request, rng: np.random.Generator | None = None
+    ) -> Self:
+        """The counts of a table, exact, rounded to multiples of a base, or small ones hidden."""
+        names, counts = request.responses, table.margin(*request.responses).counts
+        if request.base is not None:
+            rule = request.rounding or "nearest"
+            figures = round_counts(counts, request.base, rule, rng)
+            return cls(names, figures, base=request.base, rounding=rule)
+        if request.below is not None:
+            shown = counts.astype(object)
+            shown[counts < request.below] = f"<{request.below}"
+            return cls(names, shown)
+        return cls(names, counts)
+
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values."""
-        said: dict[str, Any] = {
-            "variables": list(self.variables),
-            "counts": self.entries.tolist(),
-        }
-        if self.base is not None:
-            said |= {"base": self.base, "rounding": self.rounding}
-        return {"margin": said}
+        return {self.kind: self._entry(self.entries.tolist())}
+
+    def _entry(self, counts: object) -> dict[str, Any]:
+        entry = {"variables": list(self.variables), "counts": counts}
+        if self.base is None:
+            return entry
+        return entry | {"base": self.base, "rounding": self.rounding}
+
+    @classmethod
+    def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
+        """From the plain values of a ledger."""
+        del domain  # counts are nested already
+        rule = {key: values[key] for key in ("base", "rounding") if key in values}
+        return cls(values["variables"], values["counts"], **rule)
+
+    def to_entry(self, domain: Domain, figures: str) -> FileEntry:
+        """Variables and rule; the counts in a column."""
+        entries = ["" if entry is None else entry for entry in self.entries.flat]
+        lines = zip(domain.project(self.variables).cells(), entries, strict=True)
+        rows = [[*labels, entry] for labels, entry in lines]
+        return self._entry(figures), ("count",), rows
+
+    @classmethod
+    def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
+        """From ``[[margin]]``: variables, counts, base and rounding."""
+        file.only(entry, {"variables", "counts", "base", "rounding"}, "[[margin]]")
+        names, counts = file.names(entry, "variables"), entry.get("counts")
+        if file.is_name(counts):
+            margin = file.margin(names)
+            laid = file.column(counts, margin, "count")
+            if len(laid) < margin.size:
+                raise InvalidInput(
+                    f"{file.beside(counts)}: list every cell of the margin, with an empty field "
+                    "where the count was suppressed"
+                )
+            counts = objects([laid[labels] for labels in margin.cells()], margin.shape)
+        elif not isinstance(counts, list):
+            raise InvalidInput(f"{file}: [[margin]] needs counts, a CSV file or nested lists")
+        rule = {key: file.plain(entry[key]) for key in ("base", "rounding") if key in entry}
+        return cls(names, file.plain(counts), **rule)
 
     def __repr__(self) -> str:
         return f"Margin({self.notation})"

@@ -12,11 +12,11 @@ from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Behind", "cells_behind", "group_of_levels"]
+__all__ = ["CellGroups", "cells_behind", "group_of_levels"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Behind:
+class CellGroups:
     """Cells of the domain behind each cell of a margin: ``cells[starts[k]:starts[k + 1]]``."""
 
     starts: IntArray
@@ -31,6 +31,10 @@ class Behind:
     def widths(self) -> IntArray:
         """How many cells are behind each cell of the margin."""
         return np.diff(self.starts)
+
+    def cells_of(self, place: int) -> IntArray:
+        """The cells behind one cell of the margin."""
+        return self.cells[self.starts[place] : self.starts[place + 1]]
 
     def places(self) -> IntArray:
         """Where each cell of the domain stands in `cells`, if it is behind one cell only."""
@@ -48,7 +52,7 @@ class Behind:
         return np.asarray(running[self.starts[1:]] - running[self.starts[:-1]])
 
 
-def cells_behind(domain: Domain, names: tuple[str, ...]) -> Behind:
+def cells_behind(domain: Domain, names: tuple[str, ...]) -> CellGroups:
     """The cells (numbered over the domain) behind each cell of a margin.
 
     Derived variables count through the levels of their groups; a combination of levels that no
@@ -71,22 +75,24 @@ def cells_behind(domain: Domain, names: tuple[str, ...]) -> Behind:
         numbered = np.arange(domain.size).reshape(domain.shape).transpose([*axes, *rest])
         lines = math.prod(domain.shape[axis] for axis in axes)
         width = domain.size // lines
-        return Behind(np.arange(0, domain.size + 1, width), numbered.ravel())
+        return CellGroups(np.arange(0, domain.size + 1, width), numbered.ravel())
     shared = _shared_out(domain, names)
     if shared is not None:
         widths = np.bincount(shared, minlength=math.prod(len(domain.levels(n)) for n in names))
-        return Behind(np.concatenate([[0], np.cumsum(widths)]), np.argsort(shared, kind="stable"))
+        return CellGroups(
+            np.concatenate([[0], np.cumsum(widths)]), np.argsort(shared, kind="stable")
+        )
     positions = np.indices(domain.shape).reshape(len(domain.shape), -1)
     inside = [_inside(domain, name, positions) for name in names]
-    shape = [len(one) for one in inside]
+    shape = [len(levels) for levels in inside]
     members = []
     for index in np.ndindex(*shape):
         held = np.ones(domain.size, dtype=bool)
-        for one, level in zip(inside, index, strict=True):
-            held &= one[level]
+        for levels, level in zip(inside, index, strict=True):
+            held &= levels[level]
         members.append(np.flatnonzero(held))
-    starts = np.concatenate([[0], np.cumsum([len(one) for one in members])])
-    return Behind(starts, np.concatenate(members))
+    starts = np.concatenate([[0], np.cumsum([len(cells) for cells in members])])
+    return CellGroups(starts, np.concatenate(members))
 
 
 def _shared_out(domain: Domain, names: tuple[str, ...]) -> IntArray | None:
