@@ -62,7 +62,7 @@ AREAS = {
                 *_within("model/rates"),
                 *_within(
                     "solvers/conditional",
-                    "admissible feasible cells evaluate lists offsets parts solution sums sumset",
+                    "admissible feasible cells parts sum_sets",
                 ),
             ),
             _tests(

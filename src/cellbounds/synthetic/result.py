@@ -13,9 +13,8 @@ import numpy as np
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.results.answers import HTML_LINES, LINES, Answer
+from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns
 from cellbounds.results.draws import Draws
-from cellbounds.results.plain import label_columns
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Conditional
 from cellbounds.statements.notation import names_text

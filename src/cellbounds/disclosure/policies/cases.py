@@ -20,7 +20,7 @@ from cellbounds.disclosure.policies.scenarios import (
     nobody,
 )
 from cellbounds.errors import InvalidInput
-from cellbounds.results.targets import check_listable
+from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release, Total
 from cellbounds.statements.notation import names_text

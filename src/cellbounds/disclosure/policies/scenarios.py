@@ -11,7 +11,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
-from cellbounds.results.targets import check_listable
+from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Conditional, Prior, Release, Statement
 

@@ -14,8 +14,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.disclosure.policies.overlap import touched_levels
 from cellbounds.disclosure.policies.policy import Policy
-from cellbounds.results.answers import notations
-from cellbounds.results.plain import value_entries
+from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release

@@ -9,7 +9,7 @@ from cellbounds.disclosure.policies.deciding import width_of
 from cellbounds.disclosure.policies.rules import SmallCounts
 from cellbounds.disclosure.policies.verdict import Outcome
 from cellbounds.results import Unbounded, ValueSet
-from cellbounds.results.plain import shown
+from cellbounds.results.answers import shown
 from cellbounds.statements import Prior, Release
 
 __all__ = [
