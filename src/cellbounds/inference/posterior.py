@@ -21,9 +21,9 @@ from cellbounds.inference.chooser import (
 )
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
+from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.montecarlo import MonteCarlo
 from cellbounds.results.posterior import Posterior
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Margin, Release

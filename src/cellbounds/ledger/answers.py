@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cellbounds.disclosure.policies import Outcome, Policy, Verdict
-from cellbounds.disclosure.policies.verdict import worst
+from cellbounds.disclosure.policies import Outcome, Policy, Verdict, worst
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.lifting import Target
 from cellbounds.statements import Release

@@ -11,7 +11,7 @@ from cellbounds.data.spreadsheets import csv_text
 from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.results import Attainable, Unbounded
-from cellbounds.results.plain import RESERVED, cell_value, labelled, value_entries
+from cellbounds.results.answers import RESERVED, cell_value, labelled, value_entries
 from cellbounds.statements import Release
 from cellbounds.text import aligned, label_keys
 from cellbounds.version import __version__

@@ -16,7 +16,7 @@ from cellbounds.statements.notation import Request
 from cellbounds.statements.publishing import published_statement
 from cellbounds.utility.retained import levels_behind
 
-__all__ = ["Drafts", "Merge", "Plan", "merged_name"]
+__all__ = ["Drafts", "Plan"]
 
 Merge = tuple[str, tuple[tuple[int, ...], ...]]
 """A variable, and the places of its levels in groups that share them out."""

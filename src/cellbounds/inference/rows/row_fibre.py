@@ -47,11 +47,11 @@ from cellbounds.inference.rows.row_sampling import draw_tables
 from cellbounds.inference.rows.row_types import Ground, make_ground, tables_of
 from cellbounds.inference.rows.row_vectors import SummedCell, WeighedRow, count_of
 from cellbounds.model.priors import Weights
+from cellbounds.model.rates.layout import make_layout
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, log_of, probabilities
-from cellbounds.solvers.conditional.layout import make_layout
 from cellbounds.statements import Total
 from cellbounds.statements.margin_bounds import combined_bounds
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cellbounds.data.domain import Label
 from cellbounds.results import Unbounded, ValueSet
-from cellbounds.results.plain import json_number
+from cellbounds.results.answers import json_number
 
 __all__ = [
     "RUNS",

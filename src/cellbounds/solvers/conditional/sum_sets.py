@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from cellbounds.errors import TooMuchWork
+from cellbounds.model.rates.offset_sets import positions, run_ends, runs_of
 from cellbounds.results.values import Progression, ValueSet
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.solvers.conditional.offsets import positions, run_ends, runs_of
 
 __all__ = ["Segment", "SumSet"]
 

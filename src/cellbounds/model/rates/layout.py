@@ -1,4 +1,8 @@
-"""Between a release's margins and the rows, columns and parts of its conditional."""
+"""Between a release's margins and the rows, columns and parts of its conditional.
+
+A conditional may leave variables out, or merge levels: its cells then are sums of parts, and
+what is known of the parts says something of the sums.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +17,22 @@ import numpy.typing as npt
 
 from cellbounds.data.cell_groups import CellGroups, cells_behind, group_of_levels
 from cellbounds.data.domain import Domain
-from cellbounds.errors import UnsupportedRelease
-from cellbounds.model.rates.problem import RowProblem, build_problem
+from cellbounds.errors import TooMuchWork, UnsupportedRelease
+from cellbounds.model.rates.offset_sets import Window
+from cellbounds.model.rates.row_problem import RowProblem, build_problem
 from cellbounds.model.structure import ConditionalFacts, Facts
-from cellbounds.results.solution import Query
-from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.solvers.conditional.parts import Parts
-from cellbounds.statements.margin_bounds import MarginBounds, combined_bounds
+from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds, combined_bounds
 
-__all__ = ["About", "Layout", "about", "layout_of", "make_layout", "narrowed", "refusal_of"]
+__all__ = [
+    "PARTS_EFFORT",
+    "About",
+    "Layout",
+    "Parts",
+    "about",
+    "make_layout",
+    "refusal_of",
+]
 
 
 class About(Enum):
@@ -113,21 +123,18 @@ class Layout:
         return counts.reshape(domain.shape)
 
 
-def refusal_of(facts: Facts, over: tuple[str, ...]) -> str | None:
+def refusal_of(facts: Facts, over: tuple[str, ...], *, sharp: bool = False) -> str | None:
     """Why a release and a margin asked for do not fit one conditional, or None if they do."""
-    if facts.conditional is None:
+    held = facts.conditional
+    if held is None:
         return facts.not_conditional
+    if sharp and held.on_parts and held.total.upper is None:
+        return "knowledge about parts of summed cells needs an upper limit of N here"
     try:
-        about(facts.conditional, over)
+        about(held, over)
     except UnsupportedRelease as problem:
         return str(problem)
     return None
-
-
-def layout_of(facts: Facts, question: Query) -> Layout:
-    """Lay out a release that was not refused."""
-    assert facts.conditional is not None
-    return make_layout(facts.conditional, question.over, relaxed=question.kind == "linear")
 
 
 def about(facts: ConditionalFacts, over: tuple[str, ...]) -> About:
@@ -186,7 +193,7 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool
     cells = combined_bounds(facts.on_cells, facts.domain, conditional.variables)
     rows = combined_bounds(facts.on_rows, facts.domain, conditional.given)
     if cells.values or rows.values:
-        cells, rows = (one.within(facts.total.upper) for one in (cells, rows))
+        cells, rows = (bounds.within(facts.total.upper) for bounds in (cells, rows))
     parts = None
     if facts.on_parts:
         known = combined_bounds(facts.on_parts, facts.domain, ground.names)
@@ -209,10 +216,118 @@ def _both(left: MarginBounds, right: MarginBounds) -> MarginBounds:
     return MarginBounds(lower, upper, values).agreed("on summed cells and on their parts")
 
 
-def narrowed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """An object array as int64 where every value fits."""
-    if values.dtype != object:
-        return values
-    if all(not isinstance(v, Unbounded) and -SAFE < v < SAFE for v in values.flat):
-        return values.astype(np.int64)
-    return values
+PARTS_EFFORT = 1 << 22
+"""Counts of a summed cell that may be split one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """Prior knowledge about the parts of each summed cell, flat in the order of `behind`.
+
+    No summed cell is without parts. `values` are by the place of a part.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    values: dict[int, tuple[int, ...]]
+    behind: CellGroups
+
+    @classmethod
+    def from_known(cls, known: MarginBounds, behind: CellGroups) -> Parts:
+        """Lay knowledge about all cells of the table out by summed cell."""
+        lower, upper = known.lower.ravel()[behind.cells], known.upper.ravel()[behind.cells]
+        if max(int(lower.max()), int(upper.max())) * int(behind.widths.max()) >= SAFE:
+            lower, upper = lower.astype(object), upper.astype(object)
+        places = behind.places()
+        values = {int(places[flat]): one for flat, one in known.values.items()}
+        return cls(lower, upper, values, behind)
+
+    def places(self, cell: int) -> range:
+        """The places of the parts of a summed cell."""
+        return range(int(self.behind.starts[cell]), int(self.behind.starts[cell + 1]))
+
+    def listed(self) -> set[int]:
+        """The summed cells with a list of values for some part."""
+        starts = self.behind.starts
+        return {int(np.searchsorted(starts, place, side="right")) - 1 for place in self.values}
+
+    def added(self, numbers: IntArray) -> IntArray:
+        """Sum numbers of parts to summed cells."""
+        return np.asarray(np.add.reduceat(numbers, self.behind.starts[:-1]))
+
+    def summed(self, *, lists: bool = True) -> MarginBounds:
+        """What this says about the summed cells, `lists` of parts included."""
+        lower = self.added(self.lower)
+        unlimited = np.asarray(self.upper < 0, dtype=np.int64)
+        open_ended = self.added(unlimited) > 0
+        upper = np.where(open_ended, NO_LIMIT, self.added(np.where(unlimited, 0, self.upper)))
+        listed = self.listed() if lists else ()
+        values = {cell: self._sums(cell) for cell in listed if not open_ended[cell]}
+        return MarginBounds(lower, upper, values)
+
+    def _sums(self, cell: int) -> tuple[int, ...]:
+        """The sums that the parts of a cell can make, all of them being bounded."""
+        places = self.places(cell)
+        most = sum(int(self.upper[place]) for place in places)
+        if most >= PARTS_EFFORT:
+            raise TooMuchWork("the lists of values for parts of a cell reach too far to combine")
+        window, base = Window(most + 1), 0
+        held = window.nothing()
+        for place in places:
+            low, bits = self._bits(place)
+            base += low
+            held = window.plus_bits(held, bits)
+        return tuple(base + o for o in range(most - base + 1) if window.holds(held, o))
+
+    def _bits(self, place: int) -> tuple[int, int]:
+        listed = self.values.get(place)
+        low, high = int(self.lower[place]), int(self.upper[place])
+        if listed is None:
+            return low, (1 << (high - low + 1)) - 1
+        bits = 0
+        for value in listed:
+            bits |= 1 << (value - listed[0])
+        return listed[0], bits
+
+    def split(self, cell: int, total: int, part: int | None, value: int | None) -> list[int] | None:
+        """Counts of all parts that add to `total`, one part being fixed; None if impossible."""
+        places = self.places(cell)
+        fixed = None if part is None else places[part]
+        chosen = {}
+        for place in places:
+            listed = self.values.get(place)
+            # the others at their least
+            chosen[place] = listed[0] if listed else int(self.lower[place])
+        if fixed is not None and value is not None:
+            chosen[fixed] = value
+        missing = total - sum(chosen.values())
+        if missing < 0:
+            return None
+        loose = [place for place in places if place != fixed]
+        plain = [place for place in loose if place not in self.values]
+        found = self._raise_to(chosen, plain, [p for p in loose if p in self.values], missing)
+        return None if found is None else [found[place] for place in places]
+
+    def _raise_to(
+        self, chosen: dict[int, int], plain: list[int], listed: list[int], missing: int
+    ) -> dict[int, int] | None:
+        """Raise listed parts by search, then plain parts greedily, by `missing` in all."""
+        if listed:
+            first, *others = listed
+            base = chosen[first]
+            for value in self.values[first]:
+                if value - base > missing:
+                    break
+                trial = {**chosen}
+                trial[first] = value
+                found = self._raise_to(trial, plain, others, missing - (value - base))
+                if found is not None:
+                    return found
+            return None
+        raised = {**chosen}
+        for place in plain:
+            high = int(self.upper[place])
+            add = missing if high < 0 else min(missing, high - raised[place])
+            raised[place] += add
+            missing -= add
+        return raised if missing == 0 else None
