@@ -305,7 +305,6 @@ class Margin(BoundedCounts, Tabulated):
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
         """From the plain values of a ledger."""
-        del domain  # counts are nested already
         rule = {key: values[key] for key in ("base", "rounding") if key in values}
         return cls(values["variables"], values["counts"], **rule)
 
