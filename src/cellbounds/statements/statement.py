@@ -137,6 +137,10 @@ class Statement(ABC):
         """The counts over its variables if it gives every one of them and none is derived."""
         return None
 
+    def shown_counts(self) -> npt.NDArray[np.object_] | None:
+        """The counts that it prints, rounded ones too, in its shape; None where it prints none."""
+        return None
+
     def known(self, domain: Domain) -> MarginBounds:
         """Limits and lists of the counts of its margin, where it `bounds_counts`."""
         raise NotImplementedError(f"{self.notation} over {domain!r} bounds no counts")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.data.domain import Domain
@@ -97,6 +98,10 @@ class Total(Statement):
     def fixed_counts(self, domain: Domain) -> IntArray | None:
         """N, if it is known."""
         return None if self.exact is None else whole_array([self.exact], ())
+
+    def shown_counts(self) -> npt.NDArray[np.object_] | None:
+        """N, if it is known."""
+        return None if self.exact is None else np.array(self.exact, dtype=object)
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values."""
