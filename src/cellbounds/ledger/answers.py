@@ -8,7 +8,7 @@ from typing import Any
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict, worst
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.lifting import Target
-from cellbounds.statements import Prior, Release, Total
+from cellbounds.statements import Release
 from cellbounds.text import html_table
 
 __all__ = ["Answer", "notations_of"]
@@ -21,11 +21,7 @@ def notations_of(release: Release) -> list[str]:
 
     Structural zeros and other knowledge are left out: they are not said by it.
     """
-    return [
-        "N" if isinstance(one, Total) else one.notation
-        for one in release.statements
-        if not isinstance(one, Prior)
-    ]
+    return [one.subject for one in release.statements if one.published]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
