@@ -76,8 +76,7 @@ AREAS = {
         ),
         Area(
             "judging",
-            # The wording of what was decided is no decision.
-            _within("disclosure/policies", without="words"),
+            _within("disclosure/policies"),
             _tests(
                 unit="judging judging_in_detail policies risk",
                 agreement="verdicts_against_bruteforce",

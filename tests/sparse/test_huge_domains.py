@@ -10,7 +10,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.certificates import making
 from cellbounds.certificates.verifying import space
-from cellbounds.disclosure.policies.projecting import projected
+from cellbounds.disclosure.policies.posterior_chance import projected
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import Uniform
 from cellbounds.report.inference import render_count

@@ -152,7 +152,7 @@ def _is_short_number(text: str) -> bool:
 
 def _merges(text: str | None) -> Any:
     """Ways to merge levels: a word, or a file with `[[variable]]` and `new = [old, old]`."""
-    from cellbounds.disclosure.exploring.merging import ADJACENT
+    from cellbounds.disclosure.exploring.designs import ADJACENT
     from cellbounds.runtime.inputs import read_toml
 
     if text is None or text == ADJACENT:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cellbounds.disclosure.policies import Outcome, Policy, Verdict
-from cellbounds.disclosure.policies.verdict import worst
+from cellbounds.disclosure.policies import Outcome, Policy, Verdict, worst
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.lifting import Target
-from cellbounds.statements import Prior, Release, Total
+from cellbounds.statements import Release
 from cellbounds.text import html_table
 
 __all__ = ["Answer", "notations_of"]
@@ -22,11 +21,7 @@ def notations_of(release: Release) -> list[str]:
 
     Structural zeros and other knowledge are left out: they are not said by it.
     """
-    return [
-        "N" if isinstance(one, Total) else one.notation
-        for one in release.statements
-        if not isinstance(one, Prior)
-    ]
+    return [one.subject for one in release.statements if one.published]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import GroupDisclosure, Policy
+from cellbounds.disclosure.policies import Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer
 from cellbounds.ledger.book import Book, Draft, Said
@@ -59,8 +59,7 @@ def protected(domain: Domain, margins: Iterable[Sequence[str]]) -> tuple[tuple[s
 def checked_policy(policy: Policy, domain: Domain) -> Policy:
     """A policy whose rules name variables of the table only."""
     for rule in policy.rules:
-        if isinstance(rule, GroupDisclosure):
-            domain.axes((*(rule.responses or ()), *(rule.given or ())))
+        domain.axes(rule.variables)
     return policy
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
+from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.cumulative import PART, Effort, Judges
@@ -227,7 +227,9 @@ def _monotone(state: State, releases: Sequence[Release]) -> bool:
     A posterior probability may fall; without the counts, more may rule out what was at risk; and
     rates that say of a row that it is empty make its cells exempt.
     """
-    if state.independent or any(isinstance(one, PosteriorChance) for one in state.policy.rules):
+    if state.independent or any(
+        rule.why_not_monotone(independent=False) for rule in state.policy.rules
+    ):
         return False
     return not any(
         bool(one.intervals.zero.any())

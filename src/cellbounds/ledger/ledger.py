@@ -9,8 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Policy
-from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.answers import Answer
 from cellbounds.ledger.book import WAIT, Book, now, user_name

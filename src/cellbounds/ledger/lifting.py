@@ -19,7 +19,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import GroupDisclosure, Policy, Rule
+from cellbounds.disclosure.policies import Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, body_of
 from cellbounds.ledger.recording import plain_release, read_plain_domain, read_statement
@@ -196,7 +196,8 @@ def _target(state: State, names: tuple[str, ...], without: int, version: int) ->
     policy = state.policy if everything else state.policy.within({one: one for one in names})
     if policy is None:
         return None
-    policy = replace(policy, rules=tuple(_of_part(one, names, part) for one in policy.rules))
+    if part is not None:
+        policy = replace(policy, rules=tuple(rule.among(part, names) for rule in policy.rules))
     over: tuple[str, ...] | None = names if part is None else (part, *names)
     if state.versions == 1 and everything:
         over = None
@@ -214,16 +215,6 @@ def _change(without: int, version: int) -> tuple[str, int, int]:
     if without < version:
         return "added", without, version
     return "removed", version, without
-
-
-def _of_part(rule: Rule, names: tuple[str, ...], part: str | None) -> Rule:
-    """A rule as it is about some of the records."""
-    if part is None or not isinstance(rule, GroupDisclosure):
-        return rule
-    # Groups are those among the records of this part, and which part it is, is no response.
-    responses = rule.responses or tuple(name for name in names if name not in (rule.given or ()))
-    given = None if rule.given is None else (part, *rule.given)
-    return replace(rule, responses=responses, given=given)
 
 
 def _stays(state: State) -> list[tuple[int, int]]:

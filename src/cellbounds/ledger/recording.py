@@ -10,7 +10,8 @@ import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import RULES, Policy
+from cellbounds.disclosure.policies import Policy
+from cellbounds.disclosure.policies.policy import rule_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import KINDS, Release, Statement
@@ -115,15 +116,11 @@ def read_plain_policy(values: dict[str, Any]) -> Policy:
     >>> read_plain_policy(plain_policy(strict)) == strict
     True
     """
-    rules = []
-    for entry in values["rule"]:
-        given = {key: value for key, value in entry.items() if key != "rule"}
-        rules.append(RULES[entry["rule"]](**given))
     return Policy(
         values["name"],
         values["title"],
         values["description"],
-        tuple(rules),
+        tuple(map(rule_of, values["rule"])),
         values["modelled_on"],
         values["respondent"],
         values.get("respondent_at_most"),

@@ -17,14 +17,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.statements import Margin, Prior, Release, Statement, Total, publish
 from cellbounds.statements.notation import names_text, parse
 
-__all__ = [
-    "MOST_CANDIDATES",
-    "Candidate",
-    "Candidates",
-    "margin_texts",
-    "members",
-    "spoken_candidates",
-]
+__all__ = ["Candidates", "margin_texts", "members", "spoken_candidates"]
 
 MOST_CANDIDATES = 300
 """Candidates that one search takes."""

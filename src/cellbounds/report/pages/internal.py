@@ -14,8 +14,7 @@ from cellbounds.report.pages.findings import blamed, plain_verdict
 from cellbounds.report.pages.posteriors import MOST_PLOTS, Chances, plotted
 from cellbounds.report.pages.public import plain_cell
 from cellbounds.results import Unbounded
-from cellbounds.utility.distances import distance_of
-from cellbounds.utility.layout import as_floats
+from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained import kept
 
 __all__ = ["internal_part"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.statements import Margin, Release
+from cellbounds.statements import Release
 from cellbounds.version import __version__
 
 __all__ = ["made_at", "open_seed", "provenance"]
@@ -46,9 +46,7 @@ def open_seed(release: Release, seed: int | None) -> int | None:
     >>> open_seed(release, 7) == int(release.digest[:8], 16)
     True
     """
-    at_random = any(
-        isinstance(one, Margin) and one.rounding == "random" for one in release.statements
-    )
+    at_random = any(one.by_chance for one in release.statements)
     return seed if seed is None or not at_random else int(release.digest[:8], 16)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cellbounds.report.pages.plain import plain_label
-from cellbounds.statements import Conditional, Release
+from cellbounds.statements import Release
 
 __all__ = ["published", "responses_of"]
 
@@ -51,5 +51,5 @@ def published(release: Release) -> dict[str, Any]:
 
 def responses_of(release: Release) -> tuple[str, ...]:
     """The responses that all published rates share; none if they differ or there are no rates."""
-    found = {one.responses for one in release.statements if isinstance(one, Conditional)}
+    found = {one.responses for one in release.statements if one.responses}
     return found.pop() if len(found) == 1 else ()

@@ -1,8 +1,10 @@
-"""The search over designs: every one is judged, measured and compared."""
+"""The search over designs: every one is judged, measured, compared, and kept to go on from."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 import pickle
 import time
@@ -12,23 +14,34 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from types import TracebackType
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.exploring.designs import Design, designs_of, ways_of
-from cellbounds.disclosure.exploring.frontier import Frontier, LeftOut
-from cellbounds.disclosure.exploring.judged_design import Judged
-from cellbounds.disclosure.exploring.measuring import Settings, Utility, measured
-from cellbounds.disclosure.exploring.merging import merges_of
-from cellbounds.disclosure.exploring.state import State, header_of
-from cellbounds.disclosure.policies import DEFAULT, GroupDisclosure, Policy
-from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_of, ways_of
+from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
+from cellbounds.disclosure.exploring.measuring import Measures, Utility, measured
+from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
+from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements.notation import names_text
+from cellbounds.version import __version__
 
-__all__ = ["explore"]
+__all__ = ["SearchState", "explore"]
+
+SEARCH = Purpose(
+    "a search",
+    "cellbounds-explore-state/2",
+    (
+        ("table", "the state of a search about another table"),
+        ("options", "the state of a search with other designs, policy or options"),
+    ),
+)
+
+DESIGN = "design"
+"""The part of a state that every entry belongs to."""
 
 KEPT = "kept"
 
@@ -125,24 +138,25 @@ def explore(
     ways = ways_of(digits, rounding, eps, strict)
     merged = merges_of(table.domain, merges)
     designs = designs_of(table.domain, responses, chosen, ways, merged, _checked(total, "total"))
-    settings = Settings(
+    measures = Measures(
         policy_of(policy),
         _checked(independent, "independent"),
         _use(responses, table.domain, designs),
         _function(utility),
     )
-    _check_policy(settings.policy, table.domain)
+    for rule in measures.policy.rules:
+        table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
     effort = Effort.of(seconds, executor, None, progress)
     begun = time.perf_counter()
-    found = _search(table, designs, settings, effort, state)
-    judged = {k: one for k, one in found.items() if isinstance(one, Judged)}
+    found = _search(table, designs, measures, effort, state)
+    judged = {k: one for k, one in found.items() if isinstance(one, JudgedDesign)}
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
         tuple(LeftOut(designs[k], one) for k, one in sorted(found.items()) if isinstance(one, str)),
         len(designs),
-        settings.policy,
-        settings.independent,
-        settings.use,
+        measures.policy,
+        measures.independent,
+        measures.use,
         time.perf_counter() - begun,
     )
 
@@ -202,33 +216,28 @@ def _use(responses: tuple[str, ...], domain: Domain, designs: Sequence[Design]) 
     return f"[{names_text(responses)}|{names_text(given)}]"
 
 
-def _check_policy(policy: Policy, domain: Domain) -> None:
-    """Rules may name only variables of the table, whatever is published of it."""
-    for rule in policy.rules:
-        if isinstance(rule, GroupDisclosure):
-            domain.axes((*(rule.responses or ()), *(rule.given or ())))
-
-
 def _search(
     table: Table,
     designs: Sequence[Design],
-    settings: Settings,
+    measures: Measures,
     effort: Effort,
     path: str | Path | None,
-) -> dict[int, Judged | str]:
+) -> dict[int, JudgedDesign | str]:
     """Everything that could be found within the budget, by the place of the design."""
-    found: dict[int, Judged | str] = {}
+    found: dict[int, JudgedDesign | str] = {}
     with ExitStack() as stack:
         state = None
         if path is not None:
-            state = stack.enter_context(State(path, header_of(table, designs, settings), designs))
+            state = stack.enter_context(
+                SearchState(path, header_of(table, designs, measures), designs)
+            )
             found |= state.found
         chunks = _chunks(designs, found)
-        work = stack.enter_context(closing(_worked(table, chunks, settings, effort)))
+        work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
         effort.say(len(found), len(designs))
         for place, one in work:
             found[place] = one
-            if state is not None and isinstance(one, Judged) and one.settled:
+            if state is not None and isinstance(one, JudgedDesign) and one.settled:
                 state.add(place, one)
             effort.say(len(found), len(designs))
     return found
@@ -242,8 +251,8 @@ def _chunks(designs: Sequence[Design], found: Mapping[int, object]) -> list[Chun
 
 
 def _worked(
-    table: Table, chunks: list[Chunk], settings: Settings, effort: Effort
-) -> Generator[tuple[int, Judged | str], None, None]:
+    table: Table, chunks: list[Chunk], measures: Measures, effort: Effort
+) -> Generator[tuple[int, JudgedDesign | str], None, None]:
     """The designs of all chunks; from workers, those of each chunk when it is done."""
     until = Until.of(effort.left)
     if effort.executor is not None and until.span is None:
@@ -253,7 +262,7 @@ def _worked(
     sizes = [len(chunk) for chunk in chunks]
     # How many designs share the time that is left when a chunk is begun, itself included.
     lefts = list(itertools.accumulate(reversed(sizes)))[::-1]
-    pieces = [(chunk, settings, left, until) for chunk, left in zip(chunks, lefts, strict=True)]
+    pieces = [(chunk, measures, left, until) for chunk, left in zip(chunks, lefts, strict=True)]
     if effort.executor is None:
         for piece in pieces:
             yield from _work(table, *piece)
@@ -271,19 +280,19 @@ def _size(table: Table, chunk: Chunk) -> int:
 
 
 def _work(
-    table: Table, chunk: Chunk, settings: Settings, left: int, until: Until
-) -> Iterator[tuple[int, Judged | str]]:
+    table: Table, chunk: Chunk, measures: Measures, left: int, until: Until
+) -> Iterator[tuple[int, JudgedDesign | str]]:
     if until.left is not None:
-        settings = replace(settings, end=time.time() + until.left)
-    for place, one in measured(table, [design for _, design in chunk], settings, left):
+        measures = replace(measures, end=time.time() + until.left)
+    for place, one in measured(table, [design for _, design in chunk], measures, left):
         yield chunk[place][0], one
 
 
 def _finished(
-    written: bytes, chunk: Chunk, settings: Settings, left: int, until: Until
-) -> list[tuple[int, Judged | str]]:
+    written: bytes, chunk: Chunk, measures: Measures, left: int, until: Until
+) -> list[tuple[int, JudgedDesign | str]]:
     """Run by a worker."""
-    return list(_work(_read(written), chunk, settings, left, until))
+    return list(_work(_read(written), chunk, measures, left, until))
 
 
 @lru_cache(maxsize=1)
@@ -291,3 +300,75 @@ def _read(written: bytes) -> Table:
     """The table, which knows what was worked out about it for the last chunk."""
     table: Table = pickle.loads(written)
     return table
+
+
+# --- a search on disk ------------------------------------------------------------------------
+
+
+def header_of(table: Table, designs: Sequence[Design], measures: Measures) -> dict[str, str]:
+    """What tells one search from another: table, designs and all that they are judged by."""
+    options = {
+        "designs": [one.to_dict() for one in designs],
+        "policy": measures.policy.to_dict(),
+        "independent": measures.independent,
+        "use": measures.use,
+        "utility": _name_of(measures.utility),
+    }
+    canonical = json.dumps(options, sort_keys=True, default=str)
+    return {
+        "format": SEARCH.format,
+        "version": __version__,
+        "table": table.digest,
+        "options": hashlib.sha256(canonical.encode()).hexdigest(),
+    }
+
+
+def _name_of(utility: Callable[..., float] | None) -> str | None:
+    """A function's name: the only thing about it that can be compared."""
+    if utility is None:
+        return None
+    named = utility if hasattr(utility, "__qualname__") else type(utility)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+class SearchState:
+    """What was found so far, in a file that is created if it is not there.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "search.jsonl"
+    >>> header = {"format": SEARCH.format, "version": "1", "table": "ab", "options": "cd"}
+    >>> with SearchState(path, header, []) as state:
+    ...     state.found
+    {}
+    """
+
+    def __init__(self, path: str | Path, header: dict[str, str], designs: Sequence[Design]) -> None:
+        self._checkpoint = Checkpoint(path, header, SEARCH)
+        self.found: dict[int, JudgedDesign] = {}
+        try:
+            for said in self._checkpoint.entries(DESIGN):
+                place = said["place"]
+                self.found[place] = JudgedDesign.of(designs[place], said)
+        except (ValueError, KeyError, IndexError, TypeError):
+            self._checkpoint.close()
+            raise damaged(self._checkpoint.path, "an entry") from None
+        except InvalidInput:
+            self._checkpoint.close()
+            raise
+
+    def add(self, place: int, judged: JudgedDesign) -> None:
+        """Keep what was found about the design at a place."""
+        self._checkpoint.add(DESIGN, {"place": place, **judged.found()})
+
+    def __enter__(self) -> SearchState:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._checkpoint.close()
