@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.ledger import BrokenChain, LedgerError
-from cellbounds.ledger.chain import Head, Row, body_of, checked, digest_of_text, sealed
-from cellbounds.ledger.checking import check
-from cellbounds.ledger.recording import (
+from cellbounds.ledger.chain import Head, Row, body_of, check, checked, digest_of_text, sealed
+from cellbounds.ledger.serialization import (
     plain_policy,
     plain_release,
     plain_table,

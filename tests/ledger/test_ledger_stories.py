@@ -17,10 +17,10 @@ import cellbounds as cb
 from cellbounds.disclosure.policies import Outcome
 from cellbounds.ledger import Ledger, NotSafe
 from cellbounds.ledger.chain import Head, sealed
-from cellbounds.ledger.cumulative import Effort, answered, blamed
 from cellbounds.ledger.frontier import candidates_of
-from cellbounds.ledger.recording import plain_release
-from cellbounds.ledger.state import State
+from cellbounds.ledger.journal import State
+from cellbounds.ledger.judgement import Effort, answered, blamed
+from cellbounds.ledger.serialization import plain_release
 
 STORIES = {
     "koch4": ["[center,status]", "[recovery|center,status]@1", "[center|status,recovery]@1"],

@@ -13,8 +13,8 @@ import cellbounds as cb
 from bruteforce import consistent_tables
 from cellbounds.disclosure.policies import GroupDisclosure, Outcome, Policy, SmallCounts
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
-from cellbounds.ledger.state import Revision, State
+from cellbounds.ledger.journal import Revision, State
+from cellbounds.ledger.versions import Piece, informing, joined, stacked, targets_of
 
 DOMAIN = cb.Domain({"a": ["x", "y"], "b": ["u", "v"]})
 BEFORE = cb.Table(DOMAIN, [[12, 9], [14, 10]])

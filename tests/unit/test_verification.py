@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify_certificate
-from cellbounds.certificates.verifying.command import verify
-from cellbounds.certificates.verifying.digest import digest
-from cellbounds.certificates.verifying.reading import read_statement
-from cellbounds.certificates.verifying.solving import Solver, sum_at_least, sum_at_most
+from cellbounds.certificates.verifying.proofs import Solver, sum_at_least, sum_at_most
 from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import digest, read_statement
+from cellbounds.cli.proofs import verify
 from cellbounds.runtime import isolation
 from listing import listed, sums
 from mixtures import cases

@@ -28,7 +28,7 @@ from cellbounds.statements.restriction import named_variables
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
-    from cellbounds.certificates.verifying.rows import RowProofs
+    from cellbounds.certificates.verifying.row_proofs import RowProofs
 
 __all__ = ["FORMAT", "certify"]
 
@@ -152,9 +152,9 @@ class _RowProvers:
         self._proofs: dict[int, RowProofs] = {}
         if any("conditional" in statement for statement in said["statements"]):
             # Loaded with the first certificate of rates.
-            from cellbounds.certificates.verifying.reading import read_statement
-            from cellbounds.certificates.verifying.rows import proofs_by_rows
+            from cellbounds.certificates.verifying.row_proofs import proofs_by_rows
             from cellbounds.certificates.verifying.space import Space
+            from cellbounds.certificates.verifying.statements import read_statement
 
             # As a file would hold it; labels that JSON does not know are shown as text there.
             plain = json.loads(json.dumps(said, default=str))

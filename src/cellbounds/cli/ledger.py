@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cellbounds.cli.ledger_changes import CHANGES
-from cellbounds.cli.ledger_options import (
-    CODES,
-    asking,
-    check_written,
-    json_text,
+from cellbounds.cli.options import (
+    EPILOG,
+    FILE,
+    SAFE,
+    STATUSES,
+    UNDECIDED,
+    UNSAFE,
+    WHOLE,
+    Given,
+    argument,
+    combine,
+    command,
+    effort,
+    effort_options,
+    knows_option,
+    names_of,
+    no_total_option,
+    option,
+    options,
     output_option,
-    owned_options,
-    place_argument,
-    protect_option,
-    question_options,
-    recorded,
-    signed_options,
+    policy_options,
+    publishing_options,
+    read_knowledge,
+    read_owned,
     style_option,
-    wait_option,
-    work_options,
-    working,
-    write_answer,
+    table_options,
 )
-from cellbounds.cli.options import EPILOG, SAFE, UNDECIDED, UNSAFE, WHOLE, names_of, policy_options
-from cellbounds.cli.outputs import write_text
-from cellbounds.cli.reading import read_owned
+from cellbounds.cli.outputs import check_outputs, open_output, say, write_text
 from cellbounds.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from cellbounds.ledger import Answer, Entry, Ledger
+    from cellbounds.statements import Release
+
 __all__ = ["ledger"]
+
+LONGEST = 18
+"""Digits of a number of records."""
 
 
 @click.group(epilog=EPILOG)
@@ -41,100 +57,234 @@ def ledger() -> None:
     """
 
 
-for command in CHANGES:
-    ledger.add_command(command)
+subcommand = partial(command, group=ledger)
+
+place_argument = argument("place", metavar="LEDGER")
+
+wait_option = option(
+    "--wait",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Seconds to wait for somebody else's commit.",
+)
+
+protect_option = option(
+    "--protect", multiple=True, metavar="A,B", help="The cells of this margin must be safe too."
+)
+
+who_option = option("--who", help="Who does it; the user who runs this unless given.")
+
+owned_options = options(
+    option(
+        "--table",
+        "tables",
+        multiple=True,
+        type=click.Path(),
+        help="The confidential table, unless LEDGER keeps it; once for each version.",
+    ),
+    table_options,
+)
+"""The confidential table, once for each version."""
+
+work_options = options(
+    effort_options("what is not settled by then is undecided"),
+    wait_option,
+    option(
+        "--confirm-time",
+        is_flag=True,
+        help="The clock is right, though it is behind the last entry of LEDGER.",
+    ),
+)
+"""Budget, workers, and patience with others."""
+
+signed_options = options(
+    who_option, option("--why", required=True, help="The reason, for the record.")
+)
+"""Who does it, and why."""
+
+release_options = options(
+    place_argument,
+    argument("statements", nargs=-1, required=True, metavar="RELEASE..."),
+    option(
+        "--version",
+        "about",
+        type=WHOLE,
+        help="The version of the table that RELEASE is about; the newest unless given.",
+    ),
+    owned_options,
+    publishing_options,
+    knows_option,
+    work_options,
+)
+"""Where the ledger is, and the release that is judged."""
+
+answer_options = options(style_option("table", "json", what="it"), output_option)
+
+change_options = options(owned_options, work_options, answer_options)
+"""The table, and how the answer to a change is worked out and written."""
 
 
-@ledger.command(epilog=EPILOG)
+def check_written(given: Given, output: str | None, *inputs: str | None) -> None:
+    """Refuse, before any work, an output that cannot be opened or would replace an input."""
+    from cellbounds.ledger.locations import Place
+
+    file = Place.of(given.place).file
+    tables = getattr(given, "tables", ())
+    check_outputs([output], [None if file is None else str(file), *tables, *inputs])
+    if output is not None:
+        open_output(output)
+
+
+def answering(*inputs: str) -> Callable[[Callable[[Given], Answer | None]], Callable[..., int]]:
+    """A command that returns an answer, which is written; its verdict is the exit status.
+
+    `inputs` are the options with further files that are read.
+    """
+
+    def decorate(function: Callable[[Given], Answer | None]) -> Callable[[Given], int]:
+        @wraps(function)
+        def answered(given: Given) -> int:
+            check_written(given, given.output, *(getattr(given, name) for name in inputs))
+            answer = function(given)
+            return SAFE if answer is None else write_answer(answer, given.style, given.output)
+
+        return answered
+
+    return decorate
+
+
+def write_answer(answer: Answer, style: str, output: str | None) -> int:
+    """Write an answer to a file or the terminal; its verdict as the exit status."""
+    with recorded(answer.entry):
+        write_result(answer, style, output)
+    return STATUSES[answer.verdict.value]
+
+
+def write_result(result: Any, style: str, output: str | None) -> None:
+    """Write what has plain values, and a text for people."""
+    from cellbounds.report.formats import json_text
+
+    text = json_text(result.to_dict(), indent=2) if style == "json" else f"{result}\n"
+    write_text(text, output, style)
+
+
+def write_lines(entry: Entry, *lines: str) -> int:
+    """Write what there is to say about an entry that was recorded."""
+    with recorded(entry):
+        write_text("".join(f"{line}\n" for line in lines), None)
+    return SAFE
+
+
+@contextmanager
+def recorded(entry: Entry | None) -> Iterator[None]:
+    """Write what there is to say about an entry: it stands, whether or not that can be written."""
+    try:
+        yield
+    except InvalidInput as problem:
+        if entry is None:
+            raise
+        say(f"warning: {problem}. It is {entry.kind} in entry {entry.number}")
+
+
+def opened(given: Given, *, confirm_time: bool = False) -> Ledger:
+    """The ledger."""
+    from cellbounds.ledger import Ledger
+
+    return Ledger.open(given.place, wait=given.wait, confirm_time=confirm_time)
+
+
+@contextmanager
+def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
+    """The ledger, and the tables and the effort that go into judging."""
+    from cellbounds.runtime.progress import Progress
+
+    book = opened(given, confirm_time=given.confirm_time)
+    with Progress("reading the table") as progress, effort(given, progress) as how:
+        tables = [read_owned(path, given) for path in given.tables]
+        progress.say("judging")
+        yield book, {"table": tables or None, **how}
+
+
+@contextmanager
+def judging_release(
+    given: Given,
+) -> Iterator[tuple[Ledger, Release | list[str], dict[str, Any]]]:
+    """The same, and the release that is judged."""
+    with judging(given) as (book, how):
+        about = given.about or book.state().versions
+        table = book.table(how["table"], version=about)
+        if table is None:
+            release: Release | list[str] = list(given.statements)
+            domain = book.state().domain
+        else:
+            release, domain = combine(table, given.statements, given), table.domain
+        knows = read_knowledge(given.knows, domain)
+        yield book, release, {**how, "version": about, "knows": knows}
+
+
+def margins_of(texts: Iterable[str]) -> list[list[str]]:
+    """The margins of ``--protect``."""
+    return [names_of(text, "--protect") or [] for text in texts]
+
+
+@subcommand
 @place_argument
 @owned_options
 @policy_options
 @protect_option
-@click.option("--keep-table", is_flag=True, help="Keep the table in LEDGER itself.")
-@click.option("--who", help="Who does it; the user who runs this unless given.")
-@click.option("--why", default="", help="A reason, for the record.")
+@option("--keep-table", is_flag=True, help="Keep the table in LEDGER itself.")
+@who_option
+@option("--why", default="", help="A reason, for the record.")
 @wait_option
-def init(
-    place: str,
-    tables: tuple[str, ...],
-    policy: str,
-    independent: bool,
-    protect: tuple[str, ...],
-    keep_table: bool,
-    who: str | None,
-    why: str,
-    wait: float,
-    **options: Any,
-) -> int:
+def init(given: Given) -> int:
     """Make a new ledger for a confidential table."""
     from cellbounds.ledger import Ledger
 
-    if len(tables) != 1:
-        raise InvalidInput(f"{len(tables)} tables; give --table once, the confidential table")
+    if len(given.tables) != 1:
+        raise InvalidInput(f"{len(given.tables)} tables; give --table once, the confidential table")
     made = Ledger.create(
-        place,
-        read_owned(tables[0], options),
-        policy,
-        independent=independent,
-        protect=[names_of(one, "--protect") or () for one in protect],
-        keep_table=keep_table,
-        who=who,
-        why=why,
-        wait=wait,
+        given.place,
+        read_owned(given.tables[0], given),
+        given.policy,
+        independent=given.independent,
+        protect=margins_of(given.protect),
+        keep_table=given.keep_table,
+        who=given.who,
+        why=given.why,
+        wait=given.wait,
     )
     entry = made.history()[0]
-    with recorded(entry):
-        write_text(f"a ledger with 1 entry; head {entry.hash}\n", None)
-    return SAFE
+    return write_lines(entry, f"a ledger with 1 entry; head {entry.hash}")
 
 
-@ledger.command(epilog=EPILOG)
-@question_options
-@click.option("--record", is_flag=True, help="Record the question and its verdict.")
-@click.option("--who", help="Who asks; the user who runs this unless given.")
-@click.option("--why", default="", help="A reason, for the record.")
-@style_option("table", "json")
-@output_option
-def ask(
-    place: str,
-    statements: tuple[str, ...],
-    record: bool,
-    who: str | None,
-    why: str,
-    style: str,
-    output: str | None,
-    **options: Any,
-) -> int:
+@subcommand
+@release_options
+@option("--record", is_flag=True, help="Record the question and its verdict.")
+@option("--who", help="Who asks; the user who runs this unless given.")
+@option("--why", default="", help="A reason, for the record.")
+@answer_options
+def ask(given: Given) -> int:
     """Judge RELEASE together with everything that was committed; nothing is published."""
-    check_written(output, place, options["tables"], *statements, *options["knows"])
-    with asking(place, statements, options) as (book, made, how):
-        answer = book.ask(made, record=record, who=who, why=why, **how)
-    write_answer(answer, style, output)
-    return CODES[answer.verdict.value]
+    check_written(given, given.output, *given.statements, *given.knows)
+    with judging_release(given) as (book, release, how):
+        answer = book.ask(release, record=given.record, who=given.who, why=given.why, **how)
+    return write_answer(answer, given.style, given.output)
 
 
-@ledger.command(epilog=EPILOG)
-@question_options
+@subcommand
+@release_options
 @signed_options
-@click.option("--record", is_flag=True, help="If it is not safe, record that it was refused.")
-@click.option("--already-out", is_flag=True, help="It was published before: record it.")
-@click.option(
+@option("--record", is_flag=True, help="If it is not safe, record that it was refused.")
+@option("--already-out", is_flag=True, help="It was published before: record it.")
+@option(
     "--write",
     "written",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write what was released to this release file (.toml).",
 )
-def commit(
-    place: str,
-    statements: tuple[str, ...],
-    who: str | None,
-    why: str,
-    record: bool,
-    already_out: bool,
-    written: str | None,
-    **options: Any,
-) -> int:
+def commit(given: Given) -> int:
     """Judge RELEASE, and record it as released if it is safe with all that is out.
 
     What is out already with the same figures is not recorded again; --write writes it.
@@ -142,55 +292,131 @@ def commit(
     from cellbounds.ledger import NotSafe
     from cellbounds.statements.writing import write_release
 
-    check_written(written, place, options["tables"], *statements, *options["knows"])
+    check_written(given, given.written, *given.statements, *given.knows)
+    signed = {"who": given.who, "why": given.why, "record": given.record}
     try:
-        with asking(place, statements, options) as (book, made, how):
-            entry = book.commit(
-                made, who=who, why=why, record=record, already_out=already_out, **how
-            )
+        with judging_release(given) as (book, release, how):
+            entry = book.commit(release, already_out=given.already_out, **signed, **how)
     except NotSafe as refused:
-        write_answer(refused.answer, "table", None)
-        return CODES[refused.answer.verdict.value]
-    if written is not None and entry.release is not None:
+        return write_answer(refused.answer, "table", None)
+    if given.written is not None and entry.release is not None:
         with recorded(entry):
-            write_release(entry.release, written)
-    then = " already" if entry.repeated else ""
-    lines = [
-        f"entry {entry.number} released{then}: {', '.join(entry.statements)}",
-        f"verdict on everything that is out: {str(entry.outcome).upper()}",
-        f"head {entry.hash}",
-    ]
+            write_release(entry.release, given.written)
+    said = f"entry {entry.number} released", ", ".join(entry.statements)
     if entry.repeated:
-        lines[1:] = [entry.said]
-    with recorded(entry):
-        write_text("".join(f"{line}\n" for line in lines), None)
-    return SAFE
+        return write_lines(entry, " already: ".join(said), entry.said)
+    verdict = f"verdict on everything that is out: {str(entry.outcome).upper()}"
+    return write_lines(entry, ": ".join(said), verdict, f"head {entry.hash}")
 
 
-@ledger.command(epilog=EPILOG)
-@question_options
+@subcommand
+@release_options
 @signed_options
-def refuse(
-    place: str, statements: tuple[str, ...], who: str | None, why: str, **options: Any
-) -> int:
+def refuse(given: Given) -> int:
     """Record that RELEASE was refused, with the verdict on it but without its figures."""
-    with asking(place, statements, options) as (book, made, how):
-        entry = book.refuse(made, who=who, why=why, **how)
+    with judging_release(given) as (book, release, how):
+        entry = book.refuse(release, who=given.who, why=given.why, **how)
     then = " already" if entry.repeated else ""
-    outcome = str(entry.outcome).upper()
-    lines = [f"entry {entry.number} refused{then}: {', '.join(entry.statements)} ({outcome})"]
-    if entry.repeated:
-        lines.append(entry.said)
-    with recorded(entry):
-        write_text("".join(f"{line}\n" for line in lines), None)
-    return SAFE
+    said = f"{', '.join(entry.statements)} ({str(entry.outcome).upper()})"
+    lines = [f"entry {entry.number} refused{then}: {said}"]
+    return write_lines(entry, *lines, *([entry.said] if entry.repeated else []))
 
 
-@ledger.command(epilog=EPILOG)
+@subcommand
+@place_argument
+@option("--policy", metavar="NAME|FILE", help="Judge by this profile or policy file.")
+@option(
+    "--independent/--with-counts",
+    default=None,
+    help="Judge without the true counts: every consistent table must pass.",
+)
+@protect_option
+@who_option
+@option("--why", default="", help="The reason, for the record.")
+@change_options
+@answering("policy")
+def policy(given: Given) -> Answer | None:
+    """Show the policy; or change it with --policy, --protect, and judge what is out again."""
+    with judging(given) as (book, how):
+        if given.policy is None and given.independent is None and not given.protect:
+            write_result(book.state().policy, given.style, given.output)
+            return None
+        return book.set_policy(
+            given.policy,
+            independent=given.independent,
+            protect=margins_of(given.protect),
+            who=given.who,
+            why=given.why,
+            **how,
+        )
+
+
+@subcommand
+@place_argument
+@signed_options
+@change_options
+@answering()
+def refine(given: Given) -> Answer:
+    """Go on with a table of more variables, whose margin is the table of LEDGER."""
+    with judging(given) as (book, how):
+        return book.refine(how.pop("table"), who=given.who, why=given.why, **how)
+
+
+@subcommand
+@place_argument
+@argument("later", type=click.Path())
+@signed_options
+@change_options
+@answering("later")
+def grow(given: Given) -> Answer:
+    """Go on with LATER, a version of the table to which records were added.
+
+    --table gives the earlier versions, unless LEDGER keeps them.
+    """
+    later = read_owned(given.later, given)
+    with judging(given) as (book, how):
+        earlier = how.pop("table")
+        return book.grow(later, earlier=earlier, who=given.who, why=given.why, **how)
+
+
+@subcommand
+@place_argument
+@argument("later", type=click.Path())
+@option("--removed", metavar="N|N-M", help="So many records were removed, as is known.")
+@option("--added", metavar="N|N-M", help="So many records were added, as is known.")
+@signed_options
+@change_options
+@answering("later")
+def revise(given: Given) -> Answer:
+    """Go on with LATER, a version from which records were removed, or in which they moved.
+
+    --table gives the earlier versions, unless LEDGER keeps them. Unless --removed and --added say
+    how many records an intruder knows to be concerned (one that moved is removed and added), he is
+    taken to know nothing about it: everybody may have been exchanged.
+    """
+    removed, added = _between(given.removed, "--removed"), _between(given.added, "--added")
+    later = read_owned(given.later, given)
+    with judging(given) as (book, how):
+        how |= {"earlier": how.pop("table"), "removed": removed, "added": added}
+        return book.revise(later, who=given.who, why=given.why, **how)
+
+
+def _between(text: str | None, name: str) -> tuple[int, int] | None:
+    """A number, or two with a hyphen."""
+    if text is None:
+        return None
+    low, hyphen, high = text.partition("-")
+    numbers = (low, high) if hyphen else (low,)
+    if not all(number.strip().isdecimal() and len(number) <= LONGEST for number in numbers):
+        raise InvalidInput(f"{name} {text!r}; give a number of records, or two such as 2-5")
+    return int(low), int(high if hyphen else low)
+
+
+@subcommand
 @place_argument
 @wait_option
-@click.option("--public", is_flag=True, help="For html: only what outsiders may see.")
-@click.option(
+@option("--public", is_flag=True, help="For html: only what outsiders may see.")
+@option(
     "--seconds",
     type=float,
     default=60.0,
@@ -198,107 +424,83 @@ def refuse(
     help="For html: budget for what could be worked out after each release.",
 )
 @owned_options
-@style_option("table", "json", "csv", "html")
+@style_option("table", "json", "csv", "html", what="it")
 @output_option
-def history(
-    place: str,
-    wait: float,
-    public: bool,
-    seconds: float,
-    tables: tuple[str, ...],
-    style: str,
-    output: str | None,
-    **options: Any,
-) -> int:
+def history(given: Given) -> int:
     """Show every entry, for the owner; `export` makes the history that outsiders may see.
 
     As html it is a page with what could be worked out after each release; --table adds the counts.
     """
-    from cellbounds.ledger import Ledger
     from cellbounds.ledger.history import history_csv, history_text
-    from cellbounds.report.ledgers import ledger_page
+    from cellbounds.report.formats import json_text
+    from cellbounds.report.ledger_page import ledger_page
 
-    if style != "html" and (public or tables):
+    if given.style != "html" and (given.public or given.tables):
         raise InvalidInput(
-            f"--format {style} with --public or --table; they are for --format html (`export` "
-            "writes the public history as JSON)"
+            f"--format {given.style} with --public or --table; they are for --format html "
+            "(`export` writes the public history as JSON)"
         )
-    check_written(output, place, tables)
-    book = Ledger.open(place, wait=wait)
-    if style == "html":
-        owned = [read_owned(path, options) for path in tables] or None
-        text = ledger_page(book, table=owned, public=public, seconds=seconds)
-    elif style == "json":
-        text = json_text(book.export(public=False))
+    check_written(given, given.output)
+    book = opened(given)
+    if given.style == "html":
+        tables = [read_owned(path, given) for path in given.tables] or None
+        text = ledger_page(book, table=tables, public=given.public, seconds=given.seconds)
+    elif given.style == "json":
+        text = json_text(book.export(public=False), indent=2)
     else:
         entries = book.history()
-        text = history_csv(entries) if style == "csv" else f"{history_text(entries)}\n"
-    write_text(text, output, style)
+        text = history_csv(entries) if given.style == "csv" else f"{history_text(entries)}\n"
+    write_text(text, given.output, given.style)
     return SAFE
 
 
-@ledger.command(epilog=EPILOG)
+@subcommand
 @place_argument
 @wait_option
-@click.option("--internal", is_flag=True, help="Everything, for the owner.")
+@option("--internal", is_flag=True, help="Everything, for the owner.")
 @output_option
-def export(place: str, wait: float, internal: bool, output: str | None) -> int:
+def export(given: Given) -> int:
     """Write the history as JSON: without --internal, what outsiders may see."""
-    from cellbounds.ledger import Ledger
+    from cellbounds.report.formats import json_text
 
-    check_written(output, place)
-    exported = Ledger.open(place, wait=wait).export(public=not internal)
-    write_text(json_text(exported), output, "json")
+    check_written(given, given.output)
+    exported = opened(given).export(public=not given.internal)
+    write_text(json_text(exported, indent=2), given.output, "json")
     return SAFE
 
 
-@ledger.command(epilog=EPILOG)
+@subcommand
 @place_argument
-@click.argument("statements", nargs=-1, metavar="[STATEMENT...]")
-@click.option("--way", type=WHOLE, help="Margins of up to so many variables; all unless given.")
-@click.option("--digits", type=WHOLE, default=2, show_default=True, help="Decimals of rates.")
-@click.option("--no-total", is_flag=True, help="N is not published.")
-@click.option("--sets", is_flag=True, help="Also which of them may be released together.")
-@owned_options
-@work_options
-@style_option("table", "json")
-@output_option
-def frontier(
-    place: str,
-    statements: tuple[str, ...],
-    way: int | None,
-    digits: int,
-    no_total: bool,
-    sets: bool,
-    style: str,
-    output: str | None,
-    **options: Any,
-) -> int:
+@argument("statements", nargs=-1, metavar="[STATEMENT...]")
+@option("--way", type=WHOLE, help="Margins of up to so many variables; all unless given.")
+@option("--digits", type=WHOLE, default=2, show_default=True, help="Decimals of rates.")
+@no_total_option
+@option("--sets", is_flag=True, help="Also which of them may be released together.")
+@change_options
+def frontier(given: Given) -> int:
     """Show which margins and rates may still be released, one at a time, and which never again."""
-    check_written(output, place, options["tables"], *statements)
-    with working(place, options) as (book, how):
+    check_written(given, given.output, *given.statements)
+    with judging(given) as (book, how):
         found = book.frontier(
-            list(statements) or None,
-            way=way,
-            digits=digits,
-            total=not no_total,
-            sets=sets,
+            list(given.statements) or None,
+            way=given.way,
+            digits=given.digits,
+            total=not given.no_total,
+            sets=given.sets,
             **how,
         )
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", output, style)
+    write_result(found, given.style, given.output)
     return SAFE if found.safe else UNDECIDED if found.undecided else UNSAFE
 
 
-@ledger.command(epilog=EPILOG)
+@subcommand
 @place_argument
 @wait_option
-@click.option("--head", help="The hash of the last entry, as it was noted elsewhere.")
-@click.option("--entries", type=WHOLE, help="How many entries there were then, if that was noted.")
-@style_option("table", "json")
-def verify(place: str, wait: float, head: str | None, entries: int | None, style: str) -> int:
+@option("--head", help="The hash of the last entry, as it was noted elsewhere.")
+@option("--entries", type=WHOLE, help="How many entries there were then, if that was noted.")
+@style_option("table", "json", what="it")
+def verify(given: Given) -> int:
     """Check every link of the chain, its head against a copy, and the database's triggers."""
-    from cellbounds.ledger import Ledger
-
-    found = Ledger.open(place, wait=wait).verify(head=head, entries=entries)
-    write_text(json_text(found.to_dict()) if style == "json" else f"{found}\n", None, style)
+    found = opened(given).verify(head=given.head, entries=given.entries)
+    write_result(found, given.style, None)
     return SAFE if found.intact else UNSAFE

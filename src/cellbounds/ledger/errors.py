@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cellbounds.errors import CellboundsError
 
 if TYPE_CHECKING:
-    from cellbounds.ledger.answers import Answer
+    from cellbounds.ledger.judgement import Answer
 
 __all__ = ["BrokenChain", "LedgerBusy", "LedgerError", "NotSafe", "ReadOnly"]
 

@@ -12,9 +12,9 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
 from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.cumulative import PART, Effort, Judges
-from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
-from cellbounds.ledger.state import State
+from cellbounds.ledger.journal import State
+from cellbounds.ledger.judgement import PART, Effort, Judges
+from cellbounds.ledger.versions import Piece, informing, joined, stacked, targets_of
 from cellbounds.statements import Conditional, Release, publish
 from cellbounds.statements.notation import Spoken, parse
 from cellbounds.statements.statements import names_text

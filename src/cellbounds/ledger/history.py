@@ -13,7 +13,7 @@ from typing import Any
 
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.ledger.chain import Entry, body_of, digest_of_text
-from cellbounds.ledger.state import PASSING
+from cellbounds.ledger.journal import PASSING
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 

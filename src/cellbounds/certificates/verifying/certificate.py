@@ -18,10 +18,9 @@ from cellbounds.certificates.verifying.plain import (
     text,
     whole,
 )
-from cellbounds.certificates.verifying.reach import Progression
-from cellbounds.certificates.verifying.reading import read_statement
+from cellbounds.certificates.verifying.row_proofs import Progression
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Statement
+from cellbounds.certificates.verifying.statements import Statement, read_statement
 from cellbounds.errors import InvalidInput
 
 __all__ = ["FORMATS", "Bound", "Cell", "Certificate", "Proof", "Sparse", "read_certificate"]

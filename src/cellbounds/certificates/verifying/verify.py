@@ -13,10 +13,16 @@ from typing import Any
 import numpy as np
 
 from cellbounds.certificates.verifying.certificate import Bound, Cell, Certificate, read_certificate
-from cellbounds.certificates.verifying.digest import digest
 from cellbounds.certificates.verifying.plain import IntArray, packed
-from cellbounds.certificates.verifying.proofs import Proofs, laid_out, table_fault
-from cellbounds.certificates.verifying.solving import Solver, sum_at_least, sum_at_most
+from cellbounds.certificates.verifying.proofs import (
+    Proofs,
+    Solver,
+    laid_out,
+    sum_at_least,
+    sum_at_most,
+    table_fault,
+)
+from cellbounds.certificates.verifying.statements import digest
 from cellbounds.errors import InvalidInput
 from cellbounds.text import aligned
 from cellbounds.version import __version__

@@ -19,7 +19,6 @@ __all__ = [
     "plain_domain",
     "plain_policy",
     "plain_release",
-    "plain_statement",
     "plain_table",
     "read_plain_domain",
     "read_plain_policy",
