@@ -16,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
+from cellbounds.certificates.verifying.row_proofs import RowWork, proofs_by_rows
 from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import read_statement
 from listing import listed, sums

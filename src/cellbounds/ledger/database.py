@@ -150,8 +150,8 @@ def guards_fault(connection: Connection) -> str:
     """What is wrong with the triggers that keep entries as they are; empty if nothing is."""
     if connection.dialect.name == "sqlite":
         # The triggers of every table of the file: no other is needed there.
-        triggers = connection.execute(text(_TRIGGERS_OF_SQLITE)).tuples()
-        found = {name: sql == SQLITE.get(name) for name, sql in triggers}
+        triggers = connection.execute(text(_TRIGGERS_OF_SQLITE))
+        found = {str(name): sql == SQLITE.get(name) for name, sql in triggers}
         expected = set(SQLITE)
     else:
         name, body = POSTGRES
