@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.ledger import BrokenChain, LedgerError
-from cellbounds.ledger.chain import Head, Row, body_of, check, checked, digest_of_text, sealed
+from cellbounds.ledger.chain import (
+    ChainHead,
+    StoredEntry,
+    body_of,
+    check,
+    checked,
+    digest_of_text,
+    sealed,
+)
 from cellbounds.ledger.serialization import (
     plain_policy,
     plain_release,
@@ -39,7 +47,7 @@ def chain(count=4):
             content={"statements": ["[a]"], "digest": "ab", "version": 1, "judged": JUDGED},
         )
         rows.append(row)
-        head = Head(entry.number, entry.hash)
+        head = ChainHead(entry.number, entry.hash)
     return rows, head
 
 
@@ -80,7 +88,7 @@ def test_a_body_changed_together_with_its_hash_is_noticed_at_the_next_entry(data
     place = data.draw(st.integers(0, 3))
     body = ROWS[place].body.replace('"kind":"asked"', '"kind":"released"')
     rows = list(ROWS)
-    rows[place] = Row(place + 1, body, digest_of_text(body))
+    rows[place] = StoredEntry(place + 1, body, digest_of_text(body))
     with pytest.raises(BrokenChain) as broken:
         checked(rows, HEAD, "main")
     assert broken.value.number == min(place + 2, 4)
@@ -93,7 +101,7 @@ def test_rows_left_out_repeated_or_out_of_order_are_noticed(rows):
 
 
 def test_a_cut_end_with_its_head_is_noticed_by_a_copy_of_the_head_only():
-    cut, head = ROWS[:3], Head(3, ROWS[2].hash)
+    cut, head = ROWS[:3], ChainHead(3, ROWS[2].hash)
     assert len(checked(cut, head, "main")) == 3
     assert check(cut, head, "main", None, None, kept, guards).intact
     found = check(cut, head, "main", HEAD.hash, 4, kept, guards)
@@ -123,7 +131,7 @@ def test_the_head_alone_tells_whether_the_ledger_continues_the_copy():
     for row in ROWS:
         assert check(ROWS, HEAD, "main", row.hash, None, kept, guards).compared
     for rows, noted in ((ROWS, "0" * 64), (ROWS[:3], HEAD.hash)):
-        found = check(rows, Head(len(rows), rows[-1].hash), "main", noted, None, kept, guards)
+        found = check(rows, ChainHead(len(rows), rows[-1].hash), "main", noted, None, kept, guards)
         assert (found.intact, found.broken, found.compared) == (False, None, True)
         assert "rewritten or its end cut off" in found.problem
 
@@ -144,14 +152,14 @@ def test_a_chain_of_another_ledger_is_noticed():
 def test_what_is_no_entry_is_noticed_even_with_its_hash(body):
     mark = digest_of_text(body or "")
     with pytest.raises(BrokenChain):
-        checked([Row(1, body, mark)], Head(1, mark), "main")
+        checked([StoredEntry(1, body, mark)], ChainHead(1, mark), "main")
 
 
 def test_a_newer_format_is_refused():
     body = body_of({**json.loads(ROWS[0].body), "format": "cellbounds-ledger/9"})
     mark = digest_of_text(body)
     with pytest.raises(LedgerError, match="newer version"):
-        checked([Row(1, body, mark)], Head(1, mark), "main")
+        checked([StoredEntry(1, body, mark)], ChainHead(1, mark), "main")
 
 
 # What is recorded is read back with the same meaning.

@@ -27,7 +27,7 @@ from cellbounds.disclosure.policies import Policy, SmallCounts
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.report import filing
 from cellbounds.report.filing import SUFFIXES, build_report
-from cellbounds.report.pages.content import Chances, ReportLimits, columns_of, plotted
+from cellbounds.report.pages.content import CellPosteriors, ReportLimits, columns_of, plotted
 from cellbounds.report.pages.page import laid_out
 from cellbounds.report.pages.wording import published
 from cellbounds.results import ValueSet
@@ -674,7 +674,9 @@ def test_a_single_distribution_that_is_too_much_is_said():
         raise cb.TooMuchWork("too many steps")
 
     cells = [CellRisk((label,), cb.ValueSet([(1, 2, 1)])) for label in "abcd"]
-    said = plotted(Chances("exact", "sums", refuse), cells, "some cells", ReportLimits(plots=1))
+    said = plotted(
+        CellPosteriors("exact", "sums", refuse), cells, "some cells", ReportLimits(plots=1)
+    )
     assert said["left_out"] == 3
     assert said["cells"] == []
     assert said["said"] == "exact; the others are not worked out: too many steps"

@@ -40,7 +40,7 @@ from cellbounds.cli.outputs import check_outputs, open_output, say, write_text
 from cellbounds.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cellbounds.ledger import Answer, Entry, Ledger
+    from cellbounds.ledger import Entry, Ledger, LedgerAnswer
     from cellbounds.statements import Release
 
 __all__ = ["ledger"]
@@ -136,13 +136,15 @@ def check_written(given: Given, output: str | None, *inputs: str | None) -> None
         open_output(output)
 
 
-def answering(*inputs: str) -> Callable[[Callable[[Given], Answer | None]], Callable[..., int]]:
+def answering(
+    *inputs: str,
+) -> Callable[[Callable[[Given], LedgerAnswer | None]], Callable[..., int]]:
     """A command that returns an answer, which is written; its verdict is the exit status.
 
     `inputs` are the options with further files that are read.
     """
 
-    def decorate(function: Callable[[Given], Answer | None]) -> Callable[[Given], int]:
+    def decorate(function: Callable[[Given], LedgerAnswer | None]) -> Callable[[Given], int]:
         @wraps(function)
         def answered(given: Given) -> int:
             check_written(given, given.output, *(getattr(given, name) for name in inputs))
@@ -154,7 +156,7 @@ def answering(*inputs: str) -> Callable[[Callable[[Given], Answer | None]], Call
     return decorate
 
 
-def write_answer(answer: Answer, style: str, output: str | None) -> int:
+def write_answer(answer: LedgerAnswer, style: str, output: str | None) -> int:
     """Write an answer to a file or the terminal; its verdict as the exit status."""
     with recorded(answer.entry):
         write_result(answer, style, output)
@@ -335,7 +337,7 @@ def refuse(given: Given) -> int:
 @option("--why", default="", help="The reason, for the record.")
 @change_options
 @answering("policy")
-def policy(given: Given) -> Answer | None:
+def policy(given: Given) -> LedgerAnswer | None:
     """Show the policy; or change it with --policy, --protect, and judge what is out again."""
     with judging(given) as (book, how):
         if given.policy is None and given.independent is None and not given.protect:
@@ -356,7 +358,7 @@ def policy(given: Given) -> Answer | None:
 @signed_options
 @change_options
 @answering()
-def refine(given: Given) -> Answer:
+def refine(given: Given) -> LedgerAnswer:
     """Go on with a table of more variables, whose margin is the table of LEDGER."""
     with judging(given) as (book, how):
         return book.refine(how.pop("table"), who=given.who, why=given.why, **how)
@@ -368,7 +370,7 @@ def refine(given: Given) -> Answer:
 @signed_options
 @change_options
 @answering("later")
-def grow(given: Given) -> Answer:
+def grow(given: Given) -> LedgerAnswer:
     """Go on with LATER, a version of the table to which records were added.
 
     --table gives the earlier versions, unless LEDGER keeps them.
@@ -387,7 +389,7 @@ def grow(given: Given) -> Answer:
 @signed_options
 @change_options
 @answering("later")
-def revise(given: Given) -> Answer:
+def revise(given: Given) -> LedgerAnswer:
     """Go on with LATER, a version from which records were removed, or in which they moved.
 
     --table gives the earlier versions, unless LEDGER keeps them. Unless --removed and --added say

@@ -2,18 +2,18 @@
 
 from cellbounds.ledger.chain import Check, Entry
 from cellbounds.ledger.errors import BrokenChain, LedgerBusy, LedgerError, NotSafe
-from cellbounds.ledger.frontier import Frontier
-from cellbounds.ledger.judgement import Answer
+from cellbounds.ledger.frontier import LedgerFrontier
+from cellbounds.ledger.judgement import LedgerAnswer
 from cellbounds.ledger.ledger import Ledger
 
 __all__ = [
-    "Answer",
     "BrokenChain",
     "Check",
     "Entry",
-    "Frontier",
     "Ledger",
+    "LedgerAnswer",
     "LedgerBusy",
     "LedgerError",
+    "LedgerFrontier",
     "NotSafe",
 ]

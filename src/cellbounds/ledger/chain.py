@@ -31,10 +31,10 @@ from cellbounds.ledger.serialization import (
 from cellbounds.statements import Release
 
 __all__ = [
+    "ChainHead",
     "Check",
     "Entry",
-    "Head",
-    "Row",
+    "StoredEntry",
     "body_of",
     "check",
     "checked",
@@ -53,7 +53,7 @@ FIELDS = ("format", "ledger", "number", "kind", "at", "who", "why", "previous", 
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredEntry:
     """An entry as it is stored: its number, its body as JSON text, and the hash of the body."""
 
     number: int
@@ -62,7 +62,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """How many entries there are, and the hash of the last one."""
 
     entries: int
@@ -159,7 +159,7 @@ def digest_of_text(text: str) -> str:
 
 
 def sealed(
-    head: Head | None,
+    head: ChainHead | None,
     *,
     ledger: str,
     kind: str,
@@ -167,7 +167,7 @@ def sealed(
     who: str,
     why: str,
     content: dict[str, Any],
-) -> tuple[Row, Entry]:
+) -> tuple[StoredEntry, Entry]:
     """The next entry, tied to the head of the chain.
 
     Examples
@@ -195,10 +195,10 @@ def sealed(
     mark = digest_of_text(body)
     # What is read back is what was written: tuples are lists by now.
     entry = _entry(json.loads(body), mark)
-    return Row(number, body, mark), entry
+    return StoredEntry(number, body, mark), entry
 
 
-def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
+def checked(rows: Sequence[StoredEntry], head: ChainHead, ledger: str) -> tuple[Entry, ...]:
     """Read the entries and check every link.
 
     Raises
@@ -211,11 +211,11 @@ def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
     >>> row, entry = sealed(
     ...     None, ledger="main", kind="opened", at="2026-01-01", who="ann", why="", content={}
     ... )
-    >>> checked([row], Head(1, entry.hash), "main") == (entry,)
+    >>> checked([row], ChainHead(1, entry.hash), "main") == (entry,)
     True
-    >>> changed = Row(1, row.body.replace("ann", "bob"), row.hash)
+    >>> changed = StoredEntry(1, row.body.replace("ann", "bob"), row.hash)
     >>> try:
-    ...     checked([changed], Head(1, row.hash), "main")
+    ...     checked([changed], ChainHead(1, row.hash), "main")
     ... except BrokenChain as problem:
     ...     problem.number
     1
@@ -243,7 +243,7 @@ def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _values(row: Row, number: int) -> dict[str, Any]:
+def _values(row: StoredEntry, number: int) -> dict[str, Any]:
     try:
         values = json.loads(row.body)
     except (ValueError, RecursionError):
@@ -449,8 +449,8 @@ class Check:
 
 
 def check(
-    rows: Sequence[Row],
-    head: Head,
+    rows: Sequence[StoredEntry],
+    head: ChainHead,
     ledger: str,
     noted: str | None,
     count: int | None,

@@ -36,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy import update as updating
 
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.chain import Head, Row
+from cellbounds.ledger.chain import ChainHead, StoredEntry
 from cellbounds.ledger.errors import LedgerBusy, LedgerError, ReadOnly
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.migrations.versions.guards_0003 import POSTGRES, SQLITE
@@ -308,7 +308,7 @@ class Store:
         if not self.exists():
             raise _absent(self.place)
 
-    def rows(self) -> tuple[list[Row], Head]:
+    def rows(self) -> tuple[list[StoredEntry], ChainHead]:
         """All entries and the head, as they stood at one moment."""
         with self._connected() as connection:
             return _rows(connection, self.place)
@@ -465,11 +465,11 @@ class Writer:
     def __init__(self, connection: Connection, place: Place) -> None:
         self._connection, self._place = connection, place
 
-    def rows(self) -> tuple[list[Row], Head]:
+    def rows(self) -> tuple[list[StoredEntry], ChainHead]:
         """All entries and the head; they stay the last ones until the transaction ends."""
         return _rows(self._connection, self._place)
 
-    def append(self, row: Row) -> None:
+    def append(self, row: StoredEntry) -> None:
         """Add an entry and move the head."""
         name = self._place.name
         values = {"ledger": name, "number": row.number, "body": row.body, "hash": row.hash}
@@ -515,19 +515,19 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _head(connection: Connection, name: str) -> Head | None:
+def _head(connection: Connection, name: str) -> ChainHead | None:
     query = select(ledgers.c.entries, ledgers.c.head).where(ledgers.c.name == name)
     found = connection.execute(query).one_or_none()
-    return None if found is None else Head(found.entries, found.head)
+    return None if found is None else ChainHead(found.entries, found.head)
 
 
-def _rows(connection: Connection, place: Place) -> tuple[list[Row], Head]:
+def _rows(connection: Connection, place: Place) -> tuple[list[StoredEntry], ChainHead]:
     head = _head(connection, place.name)
     if head is None:
         raise _absent(place)
     query = select(entries.c.number, entries.c.body, entries.c.hash)
     query = query.where(entries.c.ledger == place.name).order_by(entries.c.number)
-    return [Row(*one) for one in connection.execute(query)], head
+    return [StoredEntry(*one) for one in connection.execute(query)], head
 
 
 def _absent(place: Place) -> LedgerError:

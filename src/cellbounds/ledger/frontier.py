@@ -12,15 +12,15 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
 from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.journal import State
-from cellbounds.ledger.judgement import PART, Effort, Judges
-from cellbounds.ledger.versions import Piece, informing, joined, stacked, targets_of
+from cellbounds.ledger.journal import LedgerState
+from cellbounds.ledger.judgement import PART, Budget, CumulativeJudge
+from cellbounds.ledger.versions import Published, informing, joined, stacked, targets_of
 from cellbounds.statements import Conditional, Release, publish
 from cellbounds.statements.notation import Spoken, parse
 from cellbounds.statements.statements import names_text
 from cellbounds.text import aligned, html_table
 
-__all__ = ["Frontier", "candidates_of", "frontier_of", "with_sets"]
+__all__ = ["LedgerFrontier", "candidates_of", "frontier_of", "with_sets"]
 
 FORMAT = "cellbounds-ledger-frontier/1"
 
@@ -29,7 +29,7 @@ MOST = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frontier:
+class LedgerFrontier:
     """Which statements may follow what is out, each by itself.
 
     Attributes
@@ -122,12 +122,12 @@ def candidates_of(domain: Domain, way: int | None, digits: int) -> Iterator[str]
 
 
 def frontier_of(
-    state: State,
+    state: LedgerState,
     tables: Sequence[Table],
     statements: Sequence[str],
     total: bool,
-    effort: Effort,
-) -> Frontier:
+    effort: Budget,
+) -> LedgerFrontier:
     """Judge every candidate with what is out; each judgement settles others where it can."""
     if len(statements) > MOST:
         raise InvalidInput(
@@ -135,17 +135,17 @@ def frontier_of(
             "or name the statements"
         )
     listed = list(dict.fromkeys(statements))
-    past = [Piece.recorded(one) for one in state.released]
+    past = [Published.recorded(one) for one in state.released]
     made = [publish(tables[-1], one, total=total) for one in listed]
     monotone = _monotone(state, [joined(state, past), *made])
     told = _told(listed) if monotone else [[] for _ in listed]
-    judges = Judges(state, stacked(state, tables), effort, past, PART)
+    judges = CumulativeJudge(state, stacked(state, tables), effort, past, PART)
     found: dict[int, Outcome] = {}
     judgements = 0
     for place in range(len(listed)):
         if place in found:
             continue
-        release = joined(state, [*past, Piece.of(made[place], state.versions)])
+        release = joined(state, [*past, Published.of(made[place], state.versions)])
         unsafe = judges.unsafe(release, targets_of(state))
         judgements += 1
         found[place] = Outcome.of(unsafe)
@@ -159,7 +159,7 @@ def frontier_of(
     }
     safe = [place for place in range(len(listed)) if found[place] is Outcome.SAFE]
     behind = {other for place in safe for other in _told(listed)[place]}
-    return Frontier(
+    return LedgerFrontier(
         state.policy,
         by[Outcome.SAFE],
         tuple(listed[place] for place in safe if place not in behind),
@@ -171,15 +171,19 @@ def frontier_of(
 
 
 def with_sets(
-    found: Frontier, state: State, tables: Sequence[Table], total: bool, effort: Effort
-) -> Frontier:
+    found: LedgerFrontier,
+    state: LedgerState,
+    tables: Sequence[Table],
+    total: bool,
+    effort: Budget,
+) -> LedgerFrontier:
     """The same, with the largest sets of maximal statements that are safe together."""
     if len(targets_of(state)) > 1:
         raise InvalidInput(
             "sets are searched where the cells of one table must be safe; this ledger protects "
             "margins or has several versions: ask for sets one at a time"
         )
-    past = [Piece.recorded(one) for one in state.released]
+    past = [Published.recorded(one) for one in state.released]
     if informing(state, past)[1]:
         raise InvalidInput(
             "sets are searched for an intruder who knows what is out; this ledger says that he "
@@ -222,7 +226,7 @@ def _names(one: Spoken) -> set[str]:
     return {*one.responses, *(one.given or ())}
 
 
-def _monotone(state: State, releases: Sequence[Release]) -> bool:
+def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:
     """Whether publishing more can only make things worse.
 
     A posterior probability may fall; without the counts, more may rule out what was at risk; and

@@ -16,7 +16,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.chain import Entry, Head, body_of, checked, sealed, understood
+from cellbounds.ledger.chain import ChainHead, Entry, body_of, checked, sealed, understood
 from cellbounds.ledger.errors import LedgerError
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import (
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 __all__ = [
     "PASSING",
     "WAIT",
-    "Book",
     "Draft",
+    "Journal",
+    "LedgerState",
     "Revision",
     "Said",
-    "State",
     "now",
     "plain_layout",
     "state_of",
@@ -68,7 +68,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class LedgerState:
     """Where a ledger stands.
 
     Attributes
@@ -125,9 +125,9 @@ class State:
         return version
 
 
-def state_of(entries: Iterable[Entry]) -> State:
+def state_of(entries: Iterable[Entry]) -> LedgerState:
     """Read entries in order."""
-    state: State | None = None
+    state: LedgerState | None = None
     for entry in entries:
         state = _opened(entry) if state is None else _after(state, entry)
     if state is None:
@@ -135,12 +135,12 @@ def state_of(entries: Iterable[Entry]) -> State:
     return state
 
 
-def _opened(entry: Entry) -> State:
+def _opened(entry: Entry) -> LedgerState:
     said = entry.content
     if entry.kind != "opened":
         raise LedgerError(f"the first entry is {entry.kind!r}, not 'opened'; restore a copy")
     domain, structural = _read_layout(said)
-    return State(
+    return LedgerState(
         domain,
         structural,
         (said["digest"],),
@@ -153,7 +153,7 @@ def _opened(entry: Entry) -> State:
     )
 
 
-def _after(state: State, entry: Entry) -> State:
+def _after(state: LedgerState, entry: Entry) -> LedgerState:
     said = entry.content
     match entry.kind:
         case kind if kind in PASSING:
@@ -259,7 +259,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class Journal:
     """Where a ledger is, how long to wait for others, and where times and users come from.
 
     `confirm_time` says that the clock is right though it is behind the last entry.
@@ -289,7 +289,7 @@ class Book:
         rows, head = self.store.rows()
         return understood(checked(rows, head, self.place.name))
 
-    def record(self, drafted: Callable[[State], Draft], said: Said) -> Entry | None:
+    def record(self, drafted: Callable[[LedgerState], Draft], said: Said) -> Entry | None:
         """Judge, and record it if nothing that matters came in meanwhile; judge anew if it did.
 
         Nobody has to wait while something is judged, unless others were faster several times.
@@ -316,28 +316,28 @@ class Book:
         return person
 
     @contextmanager
-    def creating(self) -> Iterator[Page]:
+    def creating(self) -> Iterator[JournalPage]:
         """The first page of a new ledger."""
         with self.store.creating() as writer:
-            yield Page(self, writer, ())
+            yield JournalPage(self, writer, ())
 
     @contextmanager
-    def writing(self) -> Iterator[Page]:
+    def writing(self) -> Iterator[JournalPage]:
         """The last page, under a lock; what is added is there when this ends, whole or not."""
         with self.store.writing() as writer:
-            yield Page(self, writer, understood(checked(*writer.rows(), self.place.name)))
+            yield JournalPage(self, writer, understood(checked(*writer.rows(), self.place.name)))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class JournalPage:
     """Where one entry can be added, while nobody else can."""
 
-    _book: Book
+    _book: Journal
     _writer: Writer
     _entries: tuple[Entry, ...]
 
     @property
-    def state(self) -> State:
+    def state(self) -> LedgerState:
         """Where the ledger stands."""
         return state_of(self._entries)
 
@@ -359,7 +359,7 @@ class Page:
             raise InvalidInput(f"why={why!r}; give a text")
         last = self._entries[-1] if self._entries else None
         row, entry = sealed(
-            None if last is None else Head(last.number, last.hash),
+            None if last is None else ChainHead(last.number, last.hash),
             ledger=self._book.place.name,
             kind=kind,
             at=self._time(last).isoformat(timespec="seconds"),

@@ -14,12 +14,20 @@ from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge
 from cellbounds.disclosure.policies.verdict import worst
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
-from cellbounds.ledger.journal import State
-from cellbounds.ledger.versions import Piece, Target, informing, joined, targets_of
+from cellbounds.ledger.journal import LedgerState
+from cellbounds.ledger.versions import ProtectedCells, Published, informing, joined, targets_of
 from cellbounds.statements import Prior, Release, Total
 from cellbounds.text import html_table
 
-__all__ = ["PART", "Answer", "Effort", "Judges", "answered", "blamed", "notations_of"]
+__all__ = [
+    "PART",
+    "Budget",
+    "CumulativeJudge",
+    "LedgerAnswer",
+    "answered",
+    "blamed",
+    "notations_of",
+]
 
 FORMAT = "cellbounds-ledger-answer/1"
 
@@ -37,7 +45,7 @@ def notations_of(release: Release) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class LedgerAnswer:
     """Whether a release may be published, given everything that is out.
 
     Attributes
@@ -67,7 +75,7 @@ class Answer:
     version: int
     policy: Policy
     together: Release
-    judged: tuple[tuple[Target, Verdict], ...]
+    judged: tuple[tuple[ProtectedCells, Verdict], ...]
     harmful: tuple[Entry, ...] = ()
     smallest: bool | None = None
     before: Outcome = Outcome.SAFE
@@ -179,7 +187,7 @@ MOST_TRIALS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class Budget:
     """How long judging may take, and who helps."""
 
     seconds: float | None = None
@@ -195,13 +203,13 @@ class Effort:
 
 
 def answered(
-    state: State,
+    state: LedgerState,
     release: Release | None,
     version: int,
     table: Table | None,
-    effort: Effort,
+    effort: Budget,
     knowledge: Release | None = None,
-) -> Answer:
+) -> LedgerAnswer:
     """Judge a release together with what is out, or, without one, what is out.
 
     Parameters
@@ -213,12 +221,12 @@ def answered(
         What an intruder knows besides, as priors over the variables of this version; what was
         recorded with past releases he knows anyway.
     """
-    pieces = [Piece.recorded(one) for one in state.released]
+    pieces = [Published.recorded(one) for one in state.released]
     if release is not None:
-        pieces.append(Piece.of(release, version, knowledge))
+        pieces.append(Published.of(release, version, knowledge))
     together = joined(state, pieces)
-    judged = Judges(state, table, effort, pieces).verdicts(together, targets_of(state))
-    return Answer(
+    judged = CumulativeJudge(state, table, effort, pieces).verdicts(together, targets_of(state))
+    return LedgerAnswer(
         release,
         version,
         state.policy,
@@ -229,21 +237,23 @@ def answered(
     )
 
 
-def blamed(state: State, answer: Answer, table: Table | None, effort: Effort) -> Answer:
+def blamed(
+    state: LedgerState, answer: LedgerAnswer, table: Table | None, effort: Budget
+) -> LedgerAnswer:
     """The same answer with the past releases that do the harm, if it is unsafe."""
     if answer.release is None or answer.verdict is not Outcome.UNSAFE:
         return answer
     harmed = [target for target, one in answer.judged if one.verdict is Outcome.UNSAFE]
-    past = [Piece.recorded(one) for one in state.released]
-    new = Piece.of(answer.release, answer.version, answer.knowledge)
+    past = [Published.recorded(one) for one in state.released]
+    new = Published.of(answer.release, answer.version, answer.knowledge)
     # What he knows besides is known to him whatever was released.
-    judges = Judges(state, table, effort, [*past, new], PART)
+    judges = CumulativeJudge(state, table, effort, [*past, new], PART)
     places, smallest = _fewest(judges, state, past, new, harmed)
     chosen = tuple(state.released[place] for place in places)
     return replace(answer, harmful=chosen, smallest=smallest)
 
 
-class Judges:
+class CumulativeJudge:
     """Judges releases with one budget, of which one release may take a part of what is left.
 
     The intruder knows besides what `pieces` say that he does.
@@ -251,24 +261,26 @@ class Judges:
 
     def __init__(
         self,
-        state: State,
+        state: LedgerState,
         table: Table | None,
-        effort: Effort,
-        pieces: Iterable[Piece],
+        effort: Budget,
+        pieces: Iterable[Published],
         part: float = 1.0,
     ) -> None:
         self._state, self._table, self._effort, self._part = state, table, effort, part
         self._domain, self._knows = informing(state, pieces)
         self._deadline = None if effort.seconds is None else time.monotonic() + effort.seconds
 
-    def verdicts(self, release: Release, targets: Sequence[Target]) -> list[tuple[Target, Verdict]]:
+    def verdicts(
+        self, release: Release, targets: Sequence[ProtectedCells]
+    ) -> list[tuple[ProtectedCells, Verdict]]:
         """A verdict for each target."""
         return [
             (target, self._one(release, target, len(targets) - place))
             for place, target in enumerate(targets)
         ]
 
-    def unsafe(self, release: Release, targets: Sequence[Target]) -> bool | None:
+    def unsafe(self, release: Release, targets: Sequence[ProtectedCells]) -> bool | None:
         """Whether one of the targets is unsafe; None if none is known to be and some are open."""
         decided = True
         for place, target in enumerate(targets):
@@ -278,7 +290,7 @@ class Judges:
             decided &= found is Outcome.SAFE
         return False if decided else None
 
-    def _one(self, release: Release, target: Target, shares: int) -> Verdict:
+    def _one(self, release: Release, target: ProtectedCells, shares: int) -> Verdict:
         seconds = None
         if self._deadline is not None:
             seconds = max(LEAST, self._part * (self._deadline - time.monotonic())) / shares
@@ -299,11 +311,11 @@ class Judges:
 
 
 def _fewest(
-    judges: Judges,
-    state: State,
-    past: Sequence[Piece],
-    new: Piece,
-    harmed: Sequence[Target],
+    judges: CumulativeJudge,
+    state: LedgerState,
+    past: Sequence[Published],
+    new: Published,
+    harmed: Sequence[ProtectedCells],
 ) -> tuple[Sequence[int], bool]:
     """The fewest past releases with which the new one harms these targets.
 

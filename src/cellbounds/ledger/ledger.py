@@ -14,10 +14,18 @@ from cellbounds.disclosure.policies import DEFAULT, Policy
 from cellbounds.disclosure.policies.reading import policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Check, Entry, check
-from cellbounds.ledger.frontier import Frontier, candidates_of, frontier_of, with_sets
+from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_of, with_sets
 from cellbounds.ledger.history import internal_history, public_history
-from cellbounds.ledger.journal import WAIT, Book, State, now, plain_layout, state_of, user_name
-from cellbounds.ledger.judgement import Answer, Effort
+from cellbounds.ledger.journal import (
+    WAIT,
+    Journal,
+    LedgerState,
+    now,
+    plain_layout,
+    state_of,
+    user_name,
+)
+from cellbounds.ledger.judgement import Budget, LedgerAnswer
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_policy
 from cellbounds.ledger.transactions import (
@@ -36,7 +44,7 @@ from cellbounds.ledger.transactions import (
     refuse,
     revise,
 )
-from cellbounds.ledger.versions import Piece, Tables, joined, kept_text, supplied
+from cellbounds.ledger.versions import Published, Tables, joined, kept_text, supplied
 from cellbounds.statements import Prior, Release
 
 __all__ = ["Ledger"]
@@ -48,13 +56,13 @@ Steps = Callable[[int, int], None]
 class LedgerReading:
     """What a ledger says; nothing here changes it."""
 
-    book: Book
+    book: Journal
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
         return self.book.entries()
 
-    def state(self) -> State:
+    def state(self) -> LedgerState:
         """Where the ledger stands: variables, policy, what is out."""
         return state_of(self.book.entries())
 
@@ -74,7 +82,7 @@ class LedgerReading:
         if until is not None and not 1 <= until <= len(entries):
             raise InvalidInput(f"until={until}; the ledger has the entries 1 to {len(entries)}")
         state = state_of(entries[:until])
-        return joined(state, map(Piece.recorded, state.released))
+        return joined(state, map(Published.recorded, state.released))
 
     def frontier(
         self,
@@ -88,7 +96,7 @@ class LedgerReading:
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Frontier:
+    ) -> LedgerFrontier:
         """Which statements may still be released, each by itself, and which never again.
 
         Parameters
@@ -105,7 +113,7 @@ class LedgerReading:
         found = supplied(replace(state, independent=False), table, self.book.store.kept)
         assert found is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
-        effort = Effort(seconds, executor, progress)
+        effort = Budget(seconds, executor, progress)
         alone = frontier_of(state, found, list(listed), total, effort)
         return with_sets(alone, state, found, total, effort) if sets else alone
 
@@ -202,7 +210,7 @@ class Ledger(LedgerReading):
         """
         if not isinstance(table, Table):
             raise InvalidInput(f"table={table!r}; give the confidential Table")
-        book = Book(Place.of(where), wait, clock, user)
+        book = Journal(Place.of(where), wait, clock, user)
         plain = bare(table)
         margins = protected(plain.domain, [plain.domain.names, *protect])
         content = {
@@ -244,7 +252,7 @@ class Ledger(LedgerReading):
         LedgerError
             If there is none, it cannot be read, or a newer version wrote it.
         """
-        book = Book(Place.of(where), wait, clock, user, confirm_time)
+        book = Journal(Place.of(where), wait, clock, user, confirm_time)
         book.store.prepare()
         return cls(book)
 
@@ -262,7 +270,7 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Judge a release together with everything that is out; nothing is published.
 
         Parameters
@@ -284,7 +292,7 @@ class Ledger(LedgerReading):
             As for :func:`cellbounds.judge`.
         """
         question = Request(what, table, version, total, knows)
-        effort = Effort(seconds, executor, progress)
+        effort = Budget(seconds, executor, progress)
         if record:
             return ask(self.book, question, (who, why), effort)
         return Judgement.of(self.book, self.state(), question, effort).explained()
@@ -335,7 +343,7 @@ class Ledger(LedgerReading):
             self.book,
             Request(what, table, version, total, knows),
             (who, _checked_reason(why)),
-            Effort(seconds, executor, progress),
+            Budget(seconds, executor, progress),
             already_out=already_out,
             record=record,
         )
@@ -357,7 +365,7 @@ class Ledger(LedgerReading):
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
         question = Request(what, table, version, total, knows)
         said = who, _checked_reason(why)
-        return refuse(self.book, question, said, Effort(seconds, executor, progress))
+        return refuse(self.book, question, said, Budget(seconds, executor, progress))
 
     def set_policy(
         self,
@@ -371,13 +379,13 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Judge by another policy from now on; says whether what is out is safe under it.
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
         said = who, _checked_reason(why)
-        effort = Effort(seconds, executor, progress)
+        effort = Budget(seconds, executor, progress)
         chosen = None if policy is None else policy_of(policy)
         return change_policy(self.book, chosen, independent, protect, table, said, effort)
 
@@ -390,14 +398,14 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Go on with a table that has additional variables and the ledger's table as its margin.
 
         The cells of the table as it was stay protected, those of the finer one are from now on.
         With several versions, give the finer table of each.
         """
         said = who, _checked_reason(why)
-        return refine(self.book, table, said, Effort(seconds, executor, progress))
+        return refine(self.book, table, said, Budget(seconds, executor, progress))
 
     def grow(
         self,
@@ -409,14 +417,14 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Go on with a later version of the table, to which records were added.
 
         Statements are about the newest version from now on, and what two versions give away by
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
         said = who, _checked_reason(why)
-        return grow(self.book, table, earlier, said, Effort(seconds, executor, progress))
+        return grow(self.book, table, earlier, said, Budget(seconds, executor, progress))
 
     def revise(
         self,
@@ -430,7 +438,7 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Go on with a later version, from which records were removed, or in which they moved.
 
         Statements are about the newest version from now on. What two versions give away about the
@@ -451,7 +459,7 @@ class Ledger(LedgerReading):
             As for :meth:`commit`.
         """
         said = who, _checked_reason(why)
-        effort = Effort(seconds, executor, progress)
+        effort = Budget(seconds, executor, progress)
         return revise(self.book, table, earlier, (removed, added), said, effort)
 
 

@@ -19,11 +19,11 @@ from cellbounds.disclosure.policies.scenarios import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.errors import NotSafe
-from cellbounds.ledger.journal import Book, Draft, Revision, Said, State, plain_layout
-from cellbounds.ledger.judgement import Answer, Effort, answered, blamed, notations_of
+from cellbounds.ledger.journal import Draft, Journal, LedgerState, Revision, Said, plain_layout
+from cellbounds.ledger.judgement import Budget, LedgerAnswer, answered, blamed, notations_of
 from cellbounds.ledger.serialization import plain_policy, plain_release
 from cellbounds.ledger.versions import (
-    Piece,
+    Published,
     Tables,
     check_change,
     check_refined,
@@ -78,40 +78,40 @@ class Request:
 class Judgement:
     """A question judged in a state of the ledger; who is to blame is worked out on demand."""
 
-    state: State
-    answer: Answer
+    state: LedgerState
+    answer: LedgerAnswer
     _table: Table | None
-    _effort: Effort
+    _effort: Budget
 
     @classmethod
-    def of(cls, book: Book, state: State, question: Request, effort: Effort) -> Judgement:
+    def of(cls, book: Journal, state: LedgerState, question: Request, effort: Budget) -> Judgement:
         """Judge a question."""
         about, release, knowledge, found = _understood(book, state, question)
         whole = None if found is None else stacked(state, found)
         answer = answered(state, release, about, whole, effort, knowledge)
         return cls(state, answer, whole, effort)
 
-    def explained(self) -> Answer:
+    def explained(self) -> LedgerAnswer:
         """The answer with the past releases that do the harm."""
         return blamed(self.state, self.answer, self._table, self._effort)
 
 
-def ask(book: Book, question: Request, said: Said, effort: Effort) -> Answer:
+def ask(book: Journal, question: Request, said: Said, effort: Budget) -> LedgerAnswer:
     """Judge, and record the question and its verdict."""
     return _without_release(book, "asked", question, said, effort)[0]
 
 
-def refuse(book: Book, question: Request, said: Said, effort: Effort) -> Entry:
+def refuse(book: Journal, question: Request, said: Said, effort: Budget) -> Entry:
     """Judge, and record the refusal."""
     return _without_release(book, "refused", question, said, effort)[1]
 
 
 def _without_release(
-    book: Book, kind: str, question: Request, said: Said, effort: Effort
-) -> tuple[Answer, Entry]:
-    answers: list[Answer] = []
+    book: Journal, kind: str, question: Request, said: Said, effort: Budget
+) -> tuple[LedgerAnswer, Entry]:
+    answers: list[LedgerAnswer] = []
 
-    def drafted(state: State) -> Draft:
+    def drafted(state: LedgerState) -> Draft:
         answers.append(Judgement.of(book, state, question, effort).explained())
         return Draft(kind, _without_figures(answers[-1]))
 
@@ -121,19 +121,19 @@ def _without_release(
 
 
 def commit(
-    book: Book,
+    book: Journal,
     question: Request,
     said: Said,
-    effort: Effort,
+    effort: Budget,
     *,
     already_out: bool,
     record: bool,
 ) -> Entry:
     """Judge, and record the release, or perhaps the refusal, if nothing came in meanwhile."""
-    answers: list[Answer] = []
+    answers: list[LedgerAnswer] = []
     judged: list[Judgement] = []
 
-    def drafted(state: State) -> Draft:
+    def drafted(state: LedgerState) -> Draft:
         earlier = _earlier(book, state, question)
         if earlier is not None:
             return Draft(earlier=earlier)
@@ -154,7 +154,7 @@ def commit(
 
 
 def _understood(
-    book: Book, state: State, question: Request
+    book: Journal, state: LedgerState, question: Request
 ) -> tuple[int, Release, Release | None, list[Table] | None]:
     """The version, the release and what an intruder knows, and the tables at hand."""
     about = state.about(question.version)
@@ -169,11 +169,11 @@ def _understood(
     return about, release, Release(domain, question.knows), found
 
 
-def _earlier(book: Book, state: State, question: Request) -> Entry | None:
+def _earlier(book: Journal, state: LedgerState, question: Request) -> Entry | None:
     """The entry with which this very release went out; what he knows was recorded by then too."""
     about, release, knowledge, _ = _understood(book, state, question)
-    new = Piece.of(release, about, knowledge)
-    past = [Piece.recorded(one) for one in state.released]
+    new = Published.of(release, about, knowledge)
+    past = [Published.recorded(one) for one in state.released]
     if len(informing(state, [*past, new])[1]) > len(informing(state, past)[1]):
         return None
     for entry in state.released:
@@ -201,7 +201,7 @@ def _release(what: What, table: Table | None, total: bool) -> Release:
     )
 
 
-def _with_figures(answer: Answer, already_out: bool) -> dict[str, Any]:
+def _with_figures(answer: LedgerAnswer, already_out: bool) -> dict[str, Any]:
     """What is recorded of a release that is out: its figures are public."""
     assert answer.release is not None  # asked with a release
     said = _without_figures(answer)
@@ -210,7 +210,7 @@ def _with_figures(answer: Answer, already_out: bool) -> dict[str, Any]:
     return {**said, "release": plain_release(answer.release), "already_out": already_out}
 
 
-def _without_figures(answer: Answer) -> dict[str, Any]:
+def _without_figures(answer: LedgerAnswer) -> dict[str, Any]:
     """What is recorded of a question or a refusal: figures that are not out stay out of it."""
     assert answer.release is not None  # asked with a release
     said = {
@@ -249,17 +249,17 @@ def checked_policy(policy: Policy, domain: Domain) -> Policy:
 
 
 def change_policy(
-    book: Book,
+    book: Journal,
     policy: Policy | None,
     independent: bool | None,
     protect: Sequence[Sequence[str]],
     tables: Tables,
     said: Said,
-    effort: Effort,
-) -> Answer:
+    effort: Budget,
+) -> LedgerAnswer:
     """Judge by another policy from now on, or more margins by the same."""
 
-    def changed(state: State) -> Change:
+    def changed(state: LedgerState) -> Change:
         after = replace(
             state,
             policy=state.policy if policy is None else checked_policy(policy, state.domain),
@@ -276,10 +276,12 @@ def change_policy(
     return _recorded(book, changed, said, effort)
 
 
-def refine(book: Book, tables: Table | Sequence[Table], said: Said, effort: Effort) -> Answer:
+def refine(
+    book: Journal, tables: Table | Sequence[Table], said: Said, effort: Budget
+) -> LedgerAnswer:
     """Go on with a table of additional variables."""
 
-    def changed(state: State) -> Change:
+    def changed(state: LedgerState) -> Change:
         given = listed(tables)
         if _brought(state, "refined", digests=sorted(bare(one).digest for one in given)):
             return Change("", {}, state, supplied(state, given, book.store.kept))
@@ -302,19 +304,19 @@ Between = int | tuple[int, int | None] | None
 """A number that is known, two between which it is known to be (None: no end), or nothing."""
 
 
-def grow(book: Book, table: Table, earlier: Tables, said: Said, effort: Effort) -> Answer:
+def grow(book: Journal, table: Table, earlier: Tables, said: Said, effort: Budget) -> LedgerAnswer:
     """Go on with a later version of the table, to which records were added."""
     return _another_version(book, table, earlier, None, said, effort)
 
 
 def revise(
-    book: Book,
+    book: Journal,
     table: Table,
     earlier: Tables,
     known: tuple[Between, Between],
     said: Said,
-    effort: Effort,
-) -> Answer:
+    effort: Budget,
+) -> LedgerAnswer:
     """Go on with a later version, from which records were removed too, or moved to other cells."""
     removed, added = known
     counted = _checked_between("removed", removed), _checked_between("added", added)
@@ -322,17 +324,17 @@ def revise(
 
 
 def _another_version(
-    book: Book,
+    book: Journal,
     table: Table,
     earlier: Tables,
     known: tuple[tuple[int, int | None], tuple[int, int | None]] | None,
     said: Said,
-    effort: Effort,
-) -> Answer:
+    effort: Budget,
+) -> LedgerAnswer:
     kind = "grown" if known is None else "revised"
     counted = {} if known is None else {"removed": list(known[0]), "added": list(known[1])}
 
-    def changed(state: State) -> Change:
+    def changed(state: LedgerState) -> Change:
         later = bare(check_version(state, table))
         if _brought(state, kind, digest=later.digest, **counted):
             every = [*listed(earlier), table]
@@ -351,7 +353,7 @@ def _another_version(
     return _recorded(book, changed, said, effort)
 
 
-def _brought(state: State, kind: str, **content: object) -> bool:
+def _brought(state: LedgerState, kind: str, **content: object) -> bool:
     """Whether the newest table came with a change that says the same."""
     source = state.source
     if source is None or source.kind != kind:
@@ -401,16 +403,18 @@ class Change:
 
     kind: str
     content: dict[str, Any]
-    after: State
+    after: LedgerState
     tables: list[Table] | None
     kept: Sequence[Table] = ()
 
 
-def _recorded(book: Book, changed: Callable[[State], Change], said: Said, effort: Effort) -> Answer:
+def _recorded(
+    book: Journal, changed: Callable[[LedgerState], Change], said: Said, effort: Budget
+) -> LedgerAnswer:
     """Judge what is out in the new state, and record the change with the verdict."""
-    answers: list[Answer] = []
+    answers: list[LedgerAnswer] = []
 
-    def drafted(state: State) -> Draft:
+    def drafted(state: LedgerState) -> Draft:
         change = changed(state)
         after, tables = change.after, change.tables
         whole = None if tables is None else stacked(after, tables)

@@ -23,7 +23,7 @@ from cellbounds.disclosure.policies import GroupDisclosure, Policy, Rule
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, body_of, kept_table
 from cellbounds.ledger.errors import LedgerError
-from cellbounds.ledger.journal import State
+from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.serialization import (
     plain_release,
     plain_table,
@@ -34,9 +34,9 @@ from cellbounds.statements import Prior, Release, Statement, Total
 from cellbounds.statements.statements import names_text
 
 __all__ = [
-    "Piece",
+    "ProtectedCells",
+    "Published",
     "Tables",
-    "Target",
     "check_change",
     "check_refined",
     "check_version",
@@ -67,7 +67,9 @@ def kept_text(table: Table) -> str:
     return body_of(plain_table(table))
 
 
-def supplied(state: State, tables: Tables, kept: Callable[[str], str | None]) -> list[Table] | None:
+def supplied(
+    state: LedgerState, tables: Tables, kept: Callable[[str], str | None]
+) -> list[Table] | None:
     """Every version of the table over the ledger's variables, in order.
 
     None if none is at hand and the ledger judges without the counts.
@@ -114,7 +116,7 @@ def _kept(digest: str, kept: Callable[[str], str | None]) -> Table | None:
     return table
 
 
-def _laid_out(state: State, table: Table) -> Table:
+def _laid_out(state: LedgerState, table: Table) -> Table:
     """A supplied table over the ledger's variables, its derived variables kept."""
     missing = [name for name in state.domain.names if name not in table.domain.names]
     if missing:
@@ -133,7 +135,7 @@ def _laid_out(state: State, table: Table) -> Table:
     return Table(domain, margin.counts, structural=margin.structural)
 
 
-def check_refined(state: State, tables: Sequence[Table]) -> list[Table]:
+def check_refined(state: LedgerState, tables: Sequence[Table]) -> list[Table]:
     """Check that tables with more variables have the ledger's tables as margins; in order.
 
     Raises
@@ -169,7 +171,7 @@ def check_refined(state: State, tables: Sequence[Table]) -> list[Table]:
     return ordered
 
 
-def check_version(state: State, table: Table) -> Table:
+def check_version(state: LedgerState, table: Table) -> Table:
     """Check that another version of the table has the ledger's variables and levels.
 
     Raises
@@ -219,7 +221,7 @@ def _labels(domain: Domain) -> list[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Published:
     """A release as plain values, and the version of the table that it is about.
 
     `knowledge` is what an intruder knows besides, as plain values too.
@@ -230,20 +232,20 @@ class Piece:
     knowledge: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, release: Release, version: int, knowledge: Release | None = None) -> Piece:
+    def of(cls, release: Release, version: int, knowledge: Release | None = None) -> Published:
         """A piece from a release."""
         known = None if knowledge is None else plain_release(knowledge)
         return cls(plain_release(release), version, known)
 
     @classmethod
-    def recorded(cls, entry: Entry) -> Piece:
+    def recorded(cls, entry: Entry) -> Published:
         """A piece from an entry of something released."""
         said = entry.content
         return cls(said["release"], said["version"], said.get("knowledge"))
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProtectedCells:
     """Cells that must be safe: of a margin, counting everybody or those of some versions.
 
     Attributes
@@ -261,7 +263,7 @@ class Target:
     said: str
 
 
-def joined(state: State, pieces: Iterable[Piece]) -> Release:
+def joined(state: LedgerState, pieces: Iterable[Published]) -> Release:
     """One release that says what all pieces say.
 
     Raises
@@ -290,7 +292,7 @@ def joined(state: State, pieces: Iterable[Piece]) -> Release:
     return Release(domain, said_now)
 
 
-def informing(state: State, pieces: Iterable[Piece]) -> tuple[Domain, tuple[Prior, ...]]:
+def informing(state: LedgerState, pieces: Iterable[Published]) -> tuple[Domain, tuple[Prior, ...]]:
     """What an intruder knows besides, with all that was recorded, and the variables it is about.
 
     That is the knowledge of the pieces, and how many records were removed and added between two
@@ -315,7 +317,7 @@ def informing(state: State, pieces: Iterable[Piece]) -> tuple[Domain, tuple[Prio
     return domain, (*found.values(), *counted)
 
 
-def _spoken(state: State, said: Iterable[dict[str, Any]]) -> Domain:
+def _spoken(state: LedgerState, said: Iterable[dict[str, Any]]) -> Domain:
     """The variables there are, with those that releases derive from them."""
     domain = _whole(state)
     for values in said:
@@ -326,14 +328,14 @@ def _spoken(state: State, said: Iterable[dict[str, Any]]) -> Domain:
 
 
 def _lifted_statements(
-    state: State, said: dict[str, Any], version: int, domain: Domain
+    state: LedgerState, said: dict[str, Any], version: int, domain: Domain
 ) -> Iterator[tuple[str, Statement]]:
     for values in said["statements"]:
         lifted = _lifted(values, version, state)
         yield body_of(lifted), read_statement(lifted, domain)
 
 
-def stacked(state: State, tables: Sequence[Table]) -> Table:
+def stacked(state: LedgerState, tables: Sequence[Table]) -> Table:
     """The versions of a table as one, over the variables and when a record was there.
 
     Of the ways in which one version may have become the next, this is the one with the fewest
@@ -361,13 +363,13 @@ def stacked(state: State, tables: Sequence[Table]) -> Table:
     return Table(_whole(state), np.stack(list(layers.values())), structural=structural)
 
 
-def targets_of(state: State) -> list[Target]:
+def targets_of(state: LedgerState) -> list[ProtectedCells]:
     """Everything that must be safe, the cells of the table first.
 
     With several versions: the cells of each version, and those of the records that were added
     between any two, or removed, because who holds two versions can take their difference.
     """
-    found: list[Target] = []
+    found: list[ProtectedCells] = []
     for names in dict.fromkeys(state.protected):
         for without, version in _betweens(state):
             target = _target(state, names, without, version)
@@ -376,7 +378,9 @@ def targets_of(state: State) -> list[Target]:
     return found
 
 
-def _target(state: State, names: tuple[str, ...], without: int, version: int) -> Target | None:
+def _target(
+    state: LedgerState, names: tuple[str, ...], without: int, version: int
+) -> ProtectedCells | None:
     everything = names == state.domain.names
     everybody = len(_members(state, without, version)) == len(_stays(state))
     part = None if everybody else _part_name(state, without, version)
@@ -394,7 +398,7 @@ def _target(state: State, names: tuple[str, ...], without: int, version: int) ->
     elif without:
         how, earlier, later = _change(without, version)
         said += f" in the records {how} from version {earlier} to version {later}"
-    return Target(over, policy, said)
+    return ProtectedCells(over, policy, said)
 
 
 def _change(without: int, version: int) -> tuple[str, int, int]:
@@ -414,7 +418,7 @@ def _of_part(rule: Rule, names: tuple[str, ...], part: str | None) -> Rule:
     return replace(rule, responses=responses, given=given)
 
 
-def _stays(state: State) -> list[tuple[int, int]]:
+def _stays(state: LedgerState) -> list[tuple[int, int]]:
     """When a record can have been there: the versions it came in with and was last in.
 
     Where it is known that nobody was removed, or added, there is nobody to be protected either.
@@ -429,7 +433,7 @@ def _stays(state: State) -> list[tuple[int, int]]:
     ]
 
 
-def _members(state: State, without: int, version: int) -> list[str]:
+def _members(state: LedgerState, without: int, version: int) -> list[str]:
     """The levels of the records that one version has, and not the other (0: whatever others)."""
     return [
         _level(state, stay)
@@ -438,12 +442,12 @@ def _members(state: State, without: int, version: int) -> list[str]:
     ]
 
 
-def _level(state: State, stay: tuple[int, int]) -> str:
+def _level(state: LedgerState, stay: tuple[int, int]) -> str:
     came, last = stay
     return str(came) if last == state.versions else f"{came} to {last}"
 
 
-def _betweens(state: State) -> list[tuple[int, int]]:
+def _betweens(state: LedgerState) -> list[tuple[int, int]]:
     """Each version by itself, and pairs of versions of which the second has records of its own."""
     numbers = range(1, state.versions + 1)
     pairs = [(first - 1, last) for first in numbers for last in numbers if first <= last]
@@ -451,7 +455,7 @@ def _betweens(state: State) -> list[tuple[int, int]]:
     return [pair for pair in pairs if _members(state, *pair)]
 
 
-def _whole(state: State) -> Domain:
+def _whole(state: LedgerState) -> Domain:
     """The variables, and the version if there are several."""
     if state.versions == 1:
         return state.domain
@@ -465,14 +469,14 @@ def _whole(state: State) -> Domain:
     return Domain(levels, groupings=parts)
 
 
-def _axis_name(state: State) -> str:
+def _axis_name(state: LedgerState) -> str:
     name = "version"
     while name in state.domain.names:
         name += "_"
     return name
 
 
-def _part_name(state: State, without: int, version: int) -> str:
+def _part_name(state: LedgerState, without: int, version: int) -> str:
     """The derived variable of one level: the records of a version that another has not."""
     name = f"as_of_{version}"
     if without:
@@ -484,7 +488,7 @@ def _part_name(state: State, without: int, version: int) -> str:
     return name
 
 
-def _lifted(values: dict[str, Any], version: int, state: State) -> dict[str, Any]:
+def _lifted(values: dict[str, Any], version: int, state: LedgerState) -> dict[str, Any]:
     """A statement about a version as one about the part of the records that it had."""
     if len(_members(state, 0, version)) == len(_stays(state)):
         return values

@@ -19,8 +19,16 @@ from cellbounds.disclosure.policies.scenarios import empty_rows, margin_of
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.ledger import Entry, Ledger
 from cellbounds.ledger.history import public_history
-from cellbounds.ledger.journal import PASSING, State, state_of
-from cellbounds.ledger.versions import Piece, Tables, Target, joined, stacked, supplied, targets_of
+from cellbounds.ledger.journal import PASSING, LedgerState, state_of
+from cellbounds.ledger.versions import (
+    ProtectedCells,
+    Published,
+    Tables,
+    joined,
+    stacked,
+    supplied,
+    targets_of,
+)
 from cellbounds.model.effort import Effort
 from cellbounds.report.filing import provenance
 from cellbounds.report.pages.content import plain_cell
@@ -64,8 +72,8 @@ class Stage:
 
 
 def _views(
-    state: State,
-    targets: Sequence[Target],
+    state: LedgerState,
+    targets: Sequence[ProtectedCells],
     numbers: Sequence[tuple[int, Entry]],
     whole: Table | None,
     effort: Effort,
@@ -79,7 +87,7 @@ def _views(
     for place, target in enumerate(targets, 1):
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
-            pieces = [Piece.recorded(one) for _, one in numbers[:count]]
+            pieces = [Published.recorded(one) for _, one in numbers[:count]]
             left = effort.left
             budget = None if left is None else max(left / next(shares), LEAST)
             ask = partial(solve, over=target.over, seconds=budget)
@@ -92,9 +100,9 @@ def _stage(
     number: int,
     entry: Entry,
     release: Release,
-    target: Target,
+    target: ProtectedCells,
     whole: Table | None,
-    state: State,
+    state: LedgerState,
     ask: Callable[..., Attainable],
 ) -> Stage:
     domain, names = release.domain, target.over or release.domain.names
@@ -120,7 +128,7 @@ def _stage(
     return Stage(number, entry, tuple(CellRisk(*one) for one in cells), said)
 
 
-def _view(state: State, target: Target, stages: Sequence[Stage]) -> dict[str, Any]:
+def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -> dict[str, Any]:
     """Everything that the page shows of one kind of cells."""
     worked = [stage for stage in stages if stage.cells]
     last = worked[-1].cells if worked else ()
@@ -424,7 +432,7 @@ def _numbers(entries: Sequence[Entry], public: bool) -> list[tuple[int, Entry]]:
     return [(number, one) for number, one in enumerate(told, 1) if one.kind == "released"]
 
 
-def _banner(ledger: Ledger, state: State, entries: Sequence[Entry]) -> dict[str, Any]:
+def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dict[str, Any]:
     # Somebody may have added an entry meanwhile; the page is about those that were read.
     found = ledger.verify(head=entries[-1].hash, entries=len(entries))
     word, sign = OUTCOMES[state.standing.value]
@@ -448,7 +456,7 @@ def _banner(ledger: Ledger, state: State, entries: Sequence[Entry]) -> dict[str,
     }
 
 
-def _public_banner(state: State) -> dict[str, Any]:
+def _public_banner(state: LedgerState) -> dict[str, Any]:
     count = len(state.released)
     return {
         "word": f"{count} RELEASE{'' if count == 1 else 'S'}",
@@ -459,7 +467,7 @@ def _public_banner(state: State) -> dict[str, Any]:
     }
 
 
-def _owner_facts(state: State) -> dict[str, Any]:
+def _owner_facts(state: LedgerState) -> dict[str, Any]:
     return {
         "kept": state.kept,
         "digests": state.digests,
@@ -470,13 +478,13 @@ def _owner_facts(state: State) -> dict[str, Any]:
 # What could be worked out.
 
 
-def _whole(ledger: Ledger, state: State, table: Tables) -> Table | None:
+def _whole(ledger: Ledger, state: LedgerState, table: Tables) -> Table | None:
     """Every version of the table as one; None if it is not at hand."""
     found = supplied(replace(state, independent=True), table, ledger.book.store.kept)
     return None if found is None else stacked(state, found)
 
 
-def _spoken(state: State) -> tuple[str, ...]:
+def _spoken(state: LedgerState) -> tuple[str, ...]:
     """The variables that some release is about: the levels of others are not out."""
     said = {
         name for one in state.released for name, _ in one.content["release"]["domain"]["variables"]
@@ -484,7 +492,7 @@ def _spoken(state: State) -> tuple[str, ...]:
     return tuple(name for name in state.domain.names if name in said)
 
 
-def _open_targets(state: State) -> list[Target]:
+def _open_targets(state: LedgerState) -> list[ProtectedCells]:
     """The cells of the table for outsiders; which other margins are protected is not told."""
     spoken, names = _spoken(state), state.domain.names
     found = []

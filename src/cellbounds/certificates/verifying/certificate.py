@@ -23,7 +23,7 @@ from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Statement, read_statement
 from cellbounds.errors import InvalidInput
 
-__all__ = ["FORMATS", "Bound", "Cell", "Certificate", "Proof", "Sparse", "read_certificate"]
+__all__ = ["FORMATS", "Bound", "Cell", "Certificate", "ClaimedProof", "Sparse", "read_certificate"]
 
 FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
 """What is read; the first has no proofs by rows."""
@@ -39,7 +39,7 @@ _PROOFS = ("nonnegative", "dual", "rows", *_TOLD, "unbounded")
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ClaimedProof:
     """Why a bound holds: its kind, and what a dual proof, a proof by rows or a ray consists of."""
 
     kind: str
@@ -64,7 +64,7 @@ class Bound:
     proven: int | None
     attained: int | None
     witness: int | None
-    proof: Proof
+    proof: ClaimedProof
 
     @property
     def sign(self) -> int:
@@ -210,7 +210,7 @@ def _bound(given: object, side: str, where: str, space: Space, witnesses: int) -
     return Bound(side, proven, attained, witness, _proof(content["proof"], where, space))
 
 
-def _proof(given: object, where: str, space: Space) -> Proof:
+def _proof(given: object, where: str, space: Space) -> ClaimedProof:
     where = f"{where}.proof"
     content = object_with(given, where, ["kind"])
     kind = choice(content["kind"], f"{where}.kind", _PROOFS)
@@ -228,10 +228,10 @@ def _proof(given: object, where: str, space: Space) -> Proof:
                 )
             )
         denominator = whole(content["denominator"], f"{where}.denominator", 1)
-        return Proof(kind, denominator, tuple(multipliers))
+        return ClaimedProof(kind, denominator, tuple(multipliers))
     if kind == "rows":
         object_with(content, where, ["kind", "statement", "row", "sums"], only=[])
-        return Proof(
+        return ClaimedProof(
             kind,
             statement=whole(content["statement"], f"{where}.statement"),
             row=whole(content["row"], f"{where}.row"),
@@ -239,10 +239,10 @@ def _proof(given: object, where: str, space: Space) -> Proof:
         )
     if kind == "unbounded":
         object_with(content, where, ["kind", "ray"], only=[])
-        return Proof(kind, ray=_sparse(content["ray"], f"{where}.ray", space, 0))
+        return ClaimedProof(kind, ray=_sparse(content["ray"], f"{where}.ray", space, 0))
     if kind in _TOLD:
         object_with(content, where, ["kind", "text"], only=[])
         text(content["text"], f"{where}.text")
     else:
         object_with(content, where, ["kind"], only=[])
-    return Proof(kind)
+    return ClaimedProof(kind)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.certificates.verifying.certificate import Bound, Cell, Proof, Sparse
+from cellbounds.certificates.verifying.certificate import Bound, Cell, ClaimedProof, Sparse
 from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
 from cellbounds.certificates.verifying.row_proofs import (
     BLOCK,
@@ -136,7 +136,7 @@ class Proofs:
         return None if proves >= bound.sign * bound.proven else "the dual proof proves less"
 
     def _rest(
-        self, cell: Cell, sign: int, proof: Proof, used: Sequence[tuple[Inequality, int]]
+        self, cell: Cell, sign: int, proof: ClaimedProof, used: Sequence[tuple[Inequality, int]]
     ) -> IntArray:
         """The coefficients of ``sign * D q - sum m a``."""
         size = proof.denominator + sum(
@@ -151,7 +151,7 @@ class Proofs:
             rest[found.cells] -= factor * found.coefficients.astype(rest.dtype)
         return rest
 
-    def ray_fault(self, cell: Cell, proof: Proof) -> str | None:
+    def ray_fault(self, cell: Cell, proof: ClaimedProof) -> str | None:
         """Why a ray does not show that a cell has no upper bound; None if it does."""
         if proof.ray not in self._rays:
             self._rays[proof.ray] = self._leaves(laid_out(proof.ray, self._space.size))
@@ -241,7 +241,7 @@ class Solver:
                 return False, ""
             lists.append((listed, within))
         # CP-SAT may end the process that it works in.
-        model = Isolated(_Model, [(row.terms, row.bound) for row in kept], lists, tops)
+        model = Isolated(_CpModel, [(row.terms, row.bound) for row in kept], lists, tops)
         try:
             status, found = model.ask("solve", seconds, not self._lists, seconds=seconds)
         except ImportError:
@@ -268,7 +268,7 @@ class Solver:
         return None, "it has cells that nothing limits"
 
 
-class _Model:
+class _CpModel:
     """A model in the process that CP-SAT works in."""
 
     def __init__(

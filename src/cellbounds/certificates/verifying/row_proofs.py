@@ -24,7 +24,7 @@ import numpy as np
 
 from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Rates, Statement, Sums
+from cellbounds.certificates.verifying.statements import RateStatement, Statement, SumStatement
 
 __all__ = [
     "BLOCK",
@@ -155,13 +155,13 @@ def some_between(bits: int, window: int, lows: IntArray, highs: IntArray) -> Int
     return np.asarray(before[top + 1] > before[np.minimum(bottom, top + 1)])
 
 
-class Limits:
+class SumLimits:
     """What totals, margins and priors say of the sum of any cells, each statement by itself."""
 
     def __init__(self, space: Space, statements: Sequence[Statement]) -> None:
-        self._said: list[tuple[Sums, IntArray, IntArray]] = []
+        self._said: list[tuple[SumStatement, IntArray, IntArray]] = []
         for statement in statements:
-            if not isinstance(statement, Sums):
+            if not isinstance(statement, SumStatement):
                 continue
             behind = space.behind(statement.names)
             if len(np.unique(behind.cells)) < len(behind.cells):
@@ -189,14 +189,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ends:
+class _ColumnLimits:
     """The least and the most of each column, -1 where there is no most; one entry a column."""
 
     least: IntArray
     most: IntArray
 
     @classmethod
-    def of(cls, limits: Sequence[tuple[int, int | None]]) -> _Ends:
+    def of(cls, limits: Sequence[tuple[int, int | None]]) -> _ColumnLimits:
         tops = [-1 if most is None else most for _, most in limits]
         return cls(packed([least for least, _ in limits])[:, None], packed(tops)[:, None])
 
@@ -206,24 +206,26 @@ class _Ends:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class RowSplit:
     """The columns of a row cut in two: what is asked about, and the rest."""
 
-    asked: _Ends
-    rest: _Ends
+    asked: _ColumnLimits
+    rest: _ColumnLimits
 
 
-class Row:
+class RateRow:
     """A row of a statement of rates: its cells by column, its intervals, what else is known."""
 
-    def __init__(self, statement: Rates, row: int, columns: list[IntArray], limits: Limits) -> None:
+    def __init__(
+        self, statement: RateStatement, row: int, columns: list[IntArray], limits: SumLimits
+    ) -> None:
         inside_row = slice(row * statement.columns, (row + 1) * statement.columns)
         self.columns = columns
         self.cells = np.concatenate(columns)
         self.empty = statement.empty[row]
         self._limits = limits
         self._known = [limits.of(cells) for cells in columns]
-        self._ends = _Ends.of(self._known)
+        self._ends = _ColumnLimits.of(self._known)
         lows, highs = statement.lows[inside_row], statement.highs[inside_row]
         self._low_open = np.array(statement.low_open[inside_row])[:, None]
         self._high_open = np.array(statement.high_open[inside_row])[:, None]
@@ -277,7 +279,7 @@ class Row:
             fits &= sums <= self.most
         return np.asarray((fits & (low <= high).all(axis=0)).astype(bool))
 
-    def split(self, cells: IntArray) -> Split:
+    def split(self, cells: IntArray) -> RowSplit:
         """Each column cut into the cells that are asked about and the rest."""
         asked, rest = [], []
         chosen = np.isin(self.cells, cells)
@@ -290,9 +292,9 @@ class Row:
             else:
                 asked.append(self._limits.of(column[here]))
                 rest.append(self._limits.of(column[~here]))
-        return Split(_Ends.of(asked), _Ends.of(rest))
+        return RowSplit(_ColumnLimits.of(asked), _ColumnLimits.of(rest))
 
-    def extremes(self, split: Split, sums: IntArray) -> tuple[IntArray, ...]:
+    def extremes(self, split: RowSplit, sums: IntArray) -> tuple[IntArray, ...]:
         """Least and most of what is asked about, and of the rest, by the columns alone."""
         low, high = self.ends(sums)
         asked, rest = split.asked, split.rest
@@ -340,7 +342,7 @@ class RowWork:
     block: int = BLOCK
     wide: int = 32
 
-    def most(self, row: Row, largest: int) -> int:
+    def most(self, row: RateRow, largest: int) -> int:
         """How many sums of a row, up to some number, are tried at most."""
         return self.tried // len(row.columns) // (self.wide if row.is_wide(largest) else 1)
 
@@ -349,27 +351,29 @@ def proofs_by_rows(
     space: Space, statements: Sequence[Statement], work: RowWork | None = None
 ) -> dict[int, RowProofs]:
     """What each statement of rates proves by its rows, by its place."""
-    limits = Limits(space, statements)
+    limits = SumLimits(space, statements)
     return {
         place: RowProofs(space, statement, limits, work or RowWork())
         for place, statement in enumerate(statements)
-        if isinstance(statement, Rates)
+        if isinstance(statement, RateStatement)
     }
 
 
 class RowProofs:
     """What one statement of rates proves together with N, by its rows."""
 
-    def __init__(self, space: Space, statement: Rates, limits: Limits, work: RowWork) -> None:
+    def __init__(
+        self, space: Space, statement: RateStatement, limits: SumLimits, work: RowWork
+    ) -> None:
         self._space, self._statement, self._limits, self._work = space, statement, limits, work
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RateRow]:
         """The rows in the order of the statement."""
         behind = self._space.behind(self._statement.names)
         count = self._statement.columns
         return [
-            Row(
+            RateRow(
                 self._statement,
                 row,
                 [behind.of(row * count + column) for column in range(count)],
@@ -410,7 +414,7 @@ class RowProofs:
         """For each row the sums that it may have, found by trying one after another."""
         return [self._admitted(row) for row in self.rows]
 
-    def _admitted(self, row: Row) -> tuple[Progression, ...]:
+    def _admitted(self, row: RateRow) -> tuple[Progression, ...]:
         others = sum(one.least for one in self.rows) - row.least
         most, total = row.most, self._total[1]
         if total is not None:
@@ -527,8 +531,8 @@ class RowProofs:
 
     @staticmethod
     def _beyond(
-        row: Row,
-        split: Split,
+        row: RateRow,
+        split: RowSplit,
         side: str,
         proven: int,
         start: int,
@@ -548,7 +552,7 @@ class RowProofs:
 
     @staticmethod
     def _crossing(
-        row: Row, split: Split, side: str, proven: int, start: int, stop: int | None
+        row: RateRow, split: RowSplit, side: str, proven: int, start: int, stop: int | None
     ) -> int | None:
         """The first multiple of the step from which on the columns alone keep, or break, a bound.
 

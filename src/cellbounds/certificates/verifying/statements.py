@@ -43,10 +43,10 @@ from cellbounds.certificates.verifying.plain import (
     packed,
     whole,
 )
-from cellbounds.certificates.verifying.space import Behind, Space
+from cellbounds.certificates.verifying.space import CellsBehind, Space
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Inequality", "Rates", "Statement", "Sums", "digest", "read_statement"]
+__all__ = ["Inequality", "RateStatement", "Statement", "SumStatement", "digest", "read_statement"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def _first(broken: IntArray) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class SumStatement:
     """Totals, margins and priors: each figure is a sum of cells, from `least` to `most`.
 
     `most` is None where there is no limit; a figure with `values` must be one of them.
@@ -87,7 +87,7 @@ class Sums:
     values: Mapping[int, frozenset[int]]
 
     @property
-    def _behind(self) -> Behind:
+    def _behind(self) -> CellsBehind:
         return self.space.behind(self.names)
 
     @cached_property
@@ -140,7 +140,7 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weighted:
+class LinearStatement:
     """Linear statements: whole coefficients of the cells, and limits of their sum."""
 
     title: str
@@ -184,7 +184,7 @@ class Weighted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rates:
+class RateStatement:
     """Conditionals: cell of a row over the sum of the row, between two fractions.
 
     `lows` and `highs` hold, row after row, the ends of each interval, which belong to it unless
@@ -270,7 +270,7 @@ class Rates:
         return f"{self.title} at {self.space.words(self.names, figure)}"
 
 
-Statement = Sums | Weighted | Rates
+Statement = SumStatement | LinearStatement | RateStatement
 
 
 _HALF, _ONE, _NONE = Fraction(1, 2), Fraction(1), Fraction(0)
@@ -314,16 +314,16 @@ def _titled(where: str, names: tuple[str, ...]) -> str:
     return f"{where} [{','.join(names)}]"
 
 
-def _total(given: object, where: str, space: Space) -> Sums:
+def _total(given: object, where: str, space: Space) -> SumStatement:
     content = object_with(given, where, ["lower", "upper"], only=[])
     upper = content["upper"]
     least = whole(content["lower"], f"{where}: lower")
     most = None if upper is None else whole(upper, f"{where}: upper")
     meaning = {"total": {"lower": least, "upper": most}}
-    return Sums(where, meaning, space, (), [least], [most], {})
+    return SumStatement(where, meaning, space, (), [least], [most], {})
 
 
-def _margin(given: object, where: str, space: Space) -> Sums:
+def _margin(given: object, where: str, space: Space) -> SumStatement:
     content = object_with(given, where, ["variables", "counts"], only=["base", "rounding"])
     names = _names(content, "variables", where, space)
     base = rule = None
@@ -336,7 +336,7 @@ def _margin(given: object, where: str, space: Space) -> Sums:
     spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
     meaning = _limits_meant("Margin", names, least, most, {}, space)
-    return Sums(_titled(where, names), meaning, space, names, least, most, {})
+    return SumStatement(_titled(where, names), meaning, space, names, least, most, {})
 
 
 def _limits_meant(
@@ -395,7 +395,7 @@ def _range(found: re.Match[str]) -> tuple[int, int | None]:
     }[found[1]]
 
 
-def _prior(given: object, where: str, space: Space) -> Sums:
+def _prior(given: object, where: str, space: Space) -> SumStatement:
     keys = ["variables", "lower", "upper", "values", "keyed"]
     content = object_with(given, where, keys, only=[])
     names = _names(content, "variables", where, space)
@@ -419,7 +419,7 @@ def _prior(given: object, where: str, space: Space) -> Sums:
         least[figure] = max(least[figure], min(listed))
         limit = most[figure]
         most[figure] = max(listed) if limit is None else min(limit, max(listed))
-    return Sums(_titled(where, names), meaning, space, names, least, most, values)
+    return SumStatement(_titled(where, names), meaning, space, names, least, most, values)
 
 
 def _laid_out(
@@ -459,7 +459,7 @@ def _count(given: object, where: str) -> int:
     return whole(given, where)
 
 
-def _linear(given: object, where: str, space: Space) -> Weighted:
+def _linear(given: object, where: str, space: Space) -> LinearStatement:
     keys = ["variables", "coefficients", "lower", "upper"]
     content = object_with(given, where, keys, only=[])
     names = _names(content, "variables", where, space)
@@ -483,7 +483,7 @@ def _linear(given: object, where: str, space: Space) -> Weighted:
     whole_weights = [int(one * scale) for one in weights]
     ends = [None if content[key] is None else number(content[key], where) for key in _LIMITS]
     meaning = _weights_meant(names, numbers, ends)
-    return Weighted(_titled(where, names), meaning, names, whole_weights, lower, upper)
+    return LinearStatement(_titled(where, names), meaning, names, whole_weights, lower, upper)
 
 
 def _weights_meant(
@@ -503,7 +503,7 @@ def _weights_meant(
     return {"Linear": list(names), "coefficients": weights, "lower": least, "upper": most}
 
 
-def _conditional(given: object, where: str, space: Space) -> Rates:
+def _conditional(given: object, where: str, space: Space) -> RateStatement:
     keys = ["responses", "given", "rates", "digits", "rounding", "eps", "strict", "missing"]
     content = object_with(given, where, keys, only=[])
     responses = _names(content, "responses", where, space)
@@ -542,7 +542,7 @@ def _conditional(given: object, where: str, space: Space) -> Rates:
         "rates": [list(responses), list(givens)],
         "intervals": [None if nobody else row for row, nobody in zip(by_row, empty, strict=True)],
     }
-    return Rates(
+    return RateStatement(
         f"{where} [{','.join(responses)}|{','.join(givens)}]",
         meaning,
         space,

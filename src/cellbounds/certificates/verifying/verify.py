@@ -173,7 +173,7 @@ def verify_certificate(
     ):
         raise InvalidInput(f"seconds={seconds!r}; give a number above 0")
     read = read_certificate(certificate)
-    check = _Check(read)
+    check = _Verifier(read)
     check.release()
     check.rows()
     check.witnesses()
@@ -196,7 +196,7 @@ class _Claim:
         return f"{what}: that it is attained (no witness)" if self.attained else what
 
 
-class _Check:
+class _Verifier:
     """The checks of one certificate, and what they found so far."""
 
     def __init__(self, certificate: Certificate) -> None:

@@ -180,7 +180,7 @@ def _blamed(audit: Audit, effort: Effort, limits: ReportLimits) -> dict[str, Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chances:
+class CellPosteriors:
     """The distribution of each cell of the table, or why there is none."""
 
     said: str
@@ -195,11 +195,11 @@ def chances_of(
     seed: int | None,
     seconds: float | None,
     limits: ReportLimits,
-) -> Chances:
+) -> CellPosteriors:
     """The posterior of the cells under a uniform prior over the consistent tables."""
     domain = release.domain
     if set(over) != set(domain.names):
-        return Chances(
+        return CellPosteriors(
             "not worked out: the cells here are those of a margin, and posteriors are of the cells "
             "of the whole table"
         )
@@ -215,15 +215,17 @@ def chances_of(
         found = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
         if isinstance(found, Chosen):
             sums = found.sums
-            return Chances(
+            return CellPosteriors(
                 "exact: every consistent table is summed over",
                 found.name,
                 lambda labels: sums.distribution(place(labels)),
             )
         if found.steps is None:
-            return Chances(f"not worked out: {found.reason}")
+            return CellPosteriors(f"not worked out: {found.reason}")
         if seed is None:
-            return Chances(f"not worked out: {found.reason} (a report with a seed estimates it)")
+            return CellPosteriors(
+                f"not worked out: {found.reason} (a report with a seed estimates it)"
+            )
         drawn = posterior(
             release,
             PRIOR,
@@ -235,13 +237,13 @@ def chances_of(
     except InconsistentRelease:
         raise
     except CellboundsError as problem:
-        return Chances(f"not worked out: {problem}")
+        return CellPosteriors(f"not worked out: {problem}")
     said = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
-    return Chances(said, drawn.method, lambda labels: drawn.at(place(labels)))
+    return CellPosteriors(said, drawn.method, lambda labels: drawn.at(place(labels)))
 
 
 def plotted(
-    chances: Chances,
+    chances: CellPosteriors,
     cells: Sequence[CellRisk],
     chosen: str,
     limits: ReportLimits,
@@ -363,7 +365,7 @@ def public_part(
     release: Release,
     over: tuple[str, ...],
     cells: PublicCells,
-    chances: Chances,
+    chances: CellPosteriors,
     verdict: Verdict | None,
     limits: ReportLimits,
 ) -> dict[str, Any]:
@@ -467,7 +469,7 @@ def _summary(cells: tuple[CellRisk, ...]) -> dict[str, int]:
 
 
 def _few_counts(
-    cells: Sequence[CellRisk], chances: Chances, limits: ReportLimits
+    cells: Sequence[CellRisk], chances: CellPosteriors, limits: ReportLimits
 ) -> dict[str, Any]:
     """Posteriors of the cells with the fewest attainable counts: a choice without the counts."""
     several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < math.inf]
@@ -484,7 +486,7 @@ WARNING = "this part holds confidential counts and what follows from them: keep 
 
 def internal_part(
     audit: Audit,
-    chances: Chances,
+    chances: CellPosteriors,
     *,
     seed: int | None,
     source: str | None,
@@ -513,7 +515,7 @@ def internal_part(
     return said
 
 
-def _at_risk(audit: Audit, chances: Chances, limits: ReportLimits) -> dict[str, Any]:
+def _at_risk(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
     """The cells that break a rule or may; then those with few attainable counts."""
     risky = [
         cell
@@ -538,7 +540,7 @@ def _size(cell: CellRisk) -> float:
     return math.inf if isinstance(size, Unbounded) else size
 
 
-def _utility(audit: Audit, chances: Chances, limits: ReportLimits) -> dict[str, Any]:
+def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
     """What a reader gets from the release: its figures, and the best guess of the table."""
     try:
         own = kept(audit.table, audit.release).to_dict()
@@ -555,7 +557,7 @@ def _utility(audit: Audit, chances: Chances, limits: ReportLimits) -> dict[str, 
     }
 
 
-def _hellinger(audit: Audit, chances: Chances, limits: ReportLimits) -> float | None:
+def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> float | None:
     """The distance of the expected table from the true one; None if it is not worked out."""
     if chances.at is None or len(audit.cells) > limits.means or audit.table.total == 0:
         return None

@@ -40,7 +40,7 @@ GROUP = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeaderCell:
     """A header cell: its text, and the columns or rows that it stands over."""
 
     text: str
@@ -48,20 +48,20 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MapRow:
     """A row: the headers that begin with it, and the places of its cells in the table."""
 
-    heads: tuple[Head, ...]
+    heads: tuple[HeaderCell, ...]
     places: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class CellMap:
     """The whole layout: lines of column headers, then rows in groups under headings."""
 
     names: tuple[str, ...]
-    tops: tuple[tuple[str, tuple[Head, ...]], ...]
-    groups: tuple[tuple[str, tuple[Line, ...]], ...]
+    tops: tuple[tuple[str, tuple[HeaderCell, ...]], ...]
+    groups: tuple[tuple[str, tuple[MapRow, ...]], ...]
 
     @property
     def width(self) -> int:
@@ -69,16 +69,16 @@ class Map:
         return len(self.names) + len(self.groups[0][1][0].places)
 
 
-def laid_out(variables: Sequence[tuple[str, Sequence[Any]]], columns: Sequence[str]) -> Map:
+def laid_out(variables: Sequence[tuple[str, Sequence[Any]]], columns: Sequence[str]) -> CellMap:
     """Lay the cells of a table, the last variable running fastest, out over a page.
 
     Examples
     --------
     >>> made = laid_out([("county", ["A", "B"]), ("age", [1, 2, 3])], ["age"])
-    >>> made.tops
-    (('age', (Head(text='1', span=1), Head(text='2', span=1), Head(text='3', span=1))),)
+    >>> made.tops[0][0], made.tops[0][1][2]
+    ('age', HeaderCell(text='3', span=1))
     >>> made.groups[0][1][1]
-    Line(heads=(Head(text='B', span=1),), places=(3, 4, 5))
+    MapRow(heads=(HeaderCell(text='B', span=1),), places=(3, 4, 5))
     """
     levels = {name: [label_text(label) for label in labels] for name, labels in variables}
     rest = [name for name in levels if name not in columns]
@@ -98,7 +98,7 @@ def laid_out(variables: Sequence[tuple[str, Sequence[Any]]], columns: Sequence[s
         )
         for heading, block in zip(headings, cells.reshape(-1, rows, width).tolist(), strict=True)
     ]
-    return Map(tuple(inner), tuple(_tops(levels, columns)), tuple(groups))
+    return CellMap(tuple(inner), tuple(_tops(levels, columns)), tuple(groups))
 
 
 def _inner(levels: Mapping[str, Sequence[str]], rest: Sequence[str]) -> list[str]:
@@ -115,23 +115,23 @@ def _inner(levels: Mapping[str, Sequence[str]], rest: Sequence[str]) -> list[str
 
 def _tops(
     levels: Mapping[str, Sequence[str]], columns: Sequence[str]
-) -> Iterator[tuple[str, tuple[Head, ...]]]:
+) -> Iterator[tuple[str, tuple[HeaderCell, ...]]]:
     width = math.prod(len(levels[name]) for name in columns)
     repeats = 1
     for name in columns:
         width //= len(levels[name])
-        heads = tuple(Head(text, width) for text in levels[name]) * repeats
+        heads = tuple(HeaderCell(text, width) for text in levels[name]) * repeats
         yield name, heads
         repeats *= len(levels[name])
 
 
-def _lines(levels: Sequence[Sequence[str]], block: Sequence[Sequence[int]]) -> Iterator[Line]:
+def _lines(levels: Sequence[Sequence[str]], block: Sequence[Sequence[int]]) -> Iterator[MapRow]:
     """The rows of a group; a header stands over all rows that share it."""
     spans = [math.prod(map(len, levels[place + 1 :])) for place in range(len(levels))]
     for number, (labels, places) in enumerate(zip(itertools.product(*levels), block, strict=True)):
         heads = zip(labels, spans, strict=True)
-        begun = tuple(Head(label, span) for label, span in heads if number % span == 0)
-        yield Line(begun, tuple(places))
+        begun = tuple(HeaderCell(label, span) for label, span in heads if number % span == 0)
+        yield MapRow(begun, tuple(places))
 
 
 WIDTH, HEIGHT, TOP, FOOT = 240, 96, 14, 16
