@@ -7,32 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cellbounds.cli.options import (
-    FILE,
-    SAFE,
-    STATUSES,
-    Given,
-    argument,
-    cell_option,
-    cells_of,
-    certificate_option,
-    combine,
-    command,
-    effort,
-    effort_options,
-    knows_option,
-    names_of,
-    option,
-    output_options,
-    outside_option,
-    policy_options,
-    publishing_options,
-    read_knowledge,
-    read_owned,
-    state_option,
-    table_argument,
-    table_options,
-)
+from cellbounds.cli import options
+from cellbounds.cli.options import Given
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import read_bytes
@@ -43,36 +19,36 @@ if TYPE_CHECKING:
 __all__ = ["attack", "audit"]
 
 
-@command
-@table_argument
-@argument("release", nargs=-1, required=True)
-@table_options
-@publishing_options
-@policy_options
-@knows_option
-@option(
+@options.command
+@options.table_argument
+@click.argument("release", nargs=-1, required=True)
+@options.table_options
+@options.publishing_options
+@options.policy_options
+@options.knows_option
+@click.option(
     "--report",
     "reports",
     multiple=True,
-    type=FILE,
+    type=options.FILE,
     metavar="FILE",
     help="Write a report to file: .html, .json, .csv or .xlsx; may be repeated.",
 )
-@option(
+@click.option(
     "--key",
-    type=FILE,
+    type=options.FILE,
     metavar="FILE",
     help="Name TABLE in reports by a digest under this secret: the bytes of FILE.",
 )
-@option(
+@click.option(
     "--public",
     is_flag=True,
     help="Leave everything confidential out of reports and certificate, to hand them on.",
 )
-@effort_options()
-@state_option
-@certificate_option
-@output_options
+@options.effort_options()
+@options.state_option
+@options.certificate_option
+@options.output_options
 def audit(given: Given) -> int:
     """Show what publishing RELEASE would reveal about TABLE, and whether a policy allows it.
 
@@ -87,7 +63,7 @@ def audit(given: Given) -> int:
     from cellbounds.runtime.progress import Progress
     from cellbounds.solvers.solve import bounds
 
-    over = names_of(given.over, "--over")
+    over = options.names_of(given.over, "--over")
     check_outputs(
         [*given.reports, given.certificate, given.output, given.state],
         [given.table, *given.release, *given.knows, given.key, given.policy],
@@ -95,11 +71,11 @@ def audit(given: Given) -> int:
     secret = _checked_secret(given)
     policy = read_policy(given.policy)
     with Progress("reading the table") as progress:
-        table = read_owned(given.table, given)
-        release = combine(table, given.release, given)
-        knows = read_knowledge(given.knows, table.domain, allow_outside=given.allow_outside)
+        table = options.read_owned(given.table, given)
+        release = options.combine(table, given.release, given)
+        knows = options.read_knowledge(given.knows, table.domain, allow_outside=given.allow_outside)
         progress.say("working out what is attainable", seconds=given.seconds)
-        with effort(given, progress, "work") as how:
+        with options.effort(given, progress, "work") as how:
             found = audit_table(
                 table,
                 release,
@@ -139,16 +115,18 @@ def audit(given: Given) -> int:
             text = render(found, given.style, everything=given.everything)
     handed_on = given.public and given.style == "html"
     write_text(text, given.output, given.style, private=not handed_on)
-    return STATUSES[found.verdict.verdict.value]
+    return options.STATUSES[found.verdict.verdict.value]
 
 
 def _checked_secret(given: Given) -> bytes | None:
     """Check what goes with reports, before any work; the secret of the key file."""
     reported = bool(given.reports) or given.style == "html"
     if given.public and given.certificate is None and not reported:
-        raise InvalidInput("--public goes with --report FILE, --format html or --certificate FILE")
+        raise InvalidInput(
+            "--public goes with --report options.FILE, --format html or --certificate FILE"
+        )
     if given.key is not None and not reported:
-        raise InvalidInput("--key goes with --report FILE or --format html")
+        raise InvalidInput("--key goes with --report options.FILE or --format html")
     for path in given.reports:
         check_suffix(path, (".html", ".json", ".csv", ".xlsx"))
     if given.key is None:
@@ -166,14 +144,14 @@ def _write_certificate(answer: Attainable | Bounds, given: Given, *, private: bo
     write_text(text, given.certificate, "json", private=private)
 
 
-@command
-@argument("release", type=click.Path())
-@cell_option
-@outside_option
-@effort_options()
-@state_option
-@certificate_option
-@output_options
+@options.command
+@click.argument("release", type=click.Path())
+@options.cell_option
+@options.outside_option
+@options.effort_options()
+@options.state_option
+@options.certificate_option
+@options.output_options
 def attack(given: Given) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
     from cellbounds.report.audits import render
@@ -181,16 +159,16 @@ def attack(given: Given) -> int:
     from cellbounds.solvers.solve import attainable
     from cellbounds.statements.files import read_release
 
-    names = names_of(given.over, "--over")
+    names = options.names_of(given.over, "--over")
     if given.cells and given.style == "html":
         raise InvalidInput("--cell goes with --format table, json or csv; pages show whole margins")
     check_outputs([given.certificate, given.output, given.state], [given.release])
     with (
         Progress("working out what is attainable", seconds=given.seconds) as progress,
-        effort(given, progress, "work") as how,
+        options.effort(given, progress, "work") as how,
     ):
         release = read_release(given.release, allow_outside=given.allow_outside)
-        over, cells = cells_of(given.cells, names, release.domain)
+        over, cells = options.cells_of(given.cells, names, release.domain)
         answer = attainable(release, over=over, cells=cells, **how)
         if given.style == "html":
             from cellbounds.report.filing import build_report
@@ -202,4 +180,4 @@ def attack(given: Given) -> int:
             progress.say("certifying")
             _write_certificate(answer, given, private=False)
     write_text(text, given.output, given.style)
-    return SAFE
+    return options.SAFE

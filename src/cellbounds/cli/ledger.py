@@ -9,33 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cellbounds.cli.options import (
-    EPILOG,
-    FILE,
-    SAFE,
-    STATUSES,
-    UNDECIDED,
-    UNSAFE,
-    WHOLE,
-    Given,
-    argument,
-    combine,
-    command,
-    effort,
-    effort_options,
-    knows_option,
-    names_of,
-    no_total_option,
-    option,
-    options,
-    output_option,
-    policy_options,
-    publishing_options,
-    read_knowledge,
-    read_owned,
-    style_option,
-    table_options,
-)
+from cellbounds.cli import options
+from cellbounds.cli.options import Given
 from cellbounds.cli.outputs import check_outputs, open_output, say, write_text
 from cellbounds.errors import InvalidInput
 
@@ -49,7 +24,7 @@ LONGEST = 18
 """Digits of a number of records."""
 
 
-@click.group(epilog=EPILOG)
+@click.group(epilog=options.EPILOG)
 def ledger() -> None:
     """What was released about a table, and whether something more may follow.
 
@@ -57,11 +32,11 @@ def ledger() -> None:
     """
 
 
-subcommand = partial(command, group=ledger)
+subcommand = partial(options.command, group=ledger)
 
-place_argument = argument("place", metavar="LEDGER")
+place_argument = click.argument("place", metavar="LEDGER")
 
-wait_option = option(
+wait_option = click.option(
     "--wait",
     type=float,
     default=60.0,
@@ -69,28 +44,28 @@ wait_option = option(
     help="Seconds to wait for somebody else's commit.",
 )
 
-protect_option = option(
+protect_option = click.option(
     "--protect", multiple=True, metavar="A,B", help="The cells of this margin must be safe too."
 )
 
-who_option = option("--who", help="Who does it; the user who runs this unless given.")
+who_option = click.option("--who", help="Who does it; the user who runs this unless given.")
 
-owned_options = options(
-    option(
+owned_options = options.combined(
+    click.option(
         "--table",
         "tables",
         multiple=True,
         type=click.Path(),
         help="The confidential table, unless LEDGER keeps it; once for each version.",
     ),
-    table_options,
+    options.table_options,
 )
 """The confidential table, once for each version."""
 
-work_options = options(
-    effort_options("what is not settled by then is undecided"),
+work_options = options.combined(
+    options.effort_options("what is not settled by then is undecided"),
     wait_option,
-    option(
+    click.option(
         "--confirm-time",
         is_flag=True,
         help="The clock is right, though it is behind the last entry of LEDGER.",
@@ -98,30 +73,32 @@ work_options = options(
 )
 """Budget, workers, and patience with others."""
 
-signed_options = options(
-    who_option, option("--why", required=True, help="The reason, for the record.")
+signed_options = options.combined(
+    who_option, click.option("--why", required=True, help="The reason, for the record.")
 )
 """Who does it, and why."""
 
-release_options = options(
+release_options = options.combined(
     place_argument,
-    argument("statements", nargs=-1, required=True, metavar="RELEASE..."),
-    option(
+    click.argument("statements", nargs=-1, required=True, metavar="RELEASE..."),
+    click.option(
         "--version",
         "about",
-        type=WHOLE,
+        type=options.WHOLE,
         help="The version of the table that RELEASE is about; the newest unless given.",
     ),
     owned_options,
-    publishing_options,
-    knows_option,
+    options.publishing_options,
+    options.knows_option,
     work_options,
 )
 """Where the ledger is, and the release that is judged."""
 
-answer_options = options(style_option("table", "json", what="it"), output_option)
+answer_options = options.combined(
+    options.style_option("table", "json", what="it"), options.output_option
+)
 
-change_options = options(owned_options, work_options, answer_options)
+change_options = options.combined(owned_options, work_options, answer_options)
 """The table, and how the answer to a change is worked out and written."""
 
 
@@ -149,7 +126,9 @@ def answering(
         def answered(given: Given) -> int:
             check_written(given, given.output, *(getattr(given, name) for name in inputs))
             answer = function(given)
-            return SAFE if answer is None else write_answer(answer, given.style, given.output)
+            return (
+                options.SAFE if answer is None else write_answer(answer, given.style, given.output)
+            )
 
         return answered
 
@@ -160,7 +139,7 @@ def write_answer(answer: LedgerAnswer, style: str, output: str | None) -> int:
     """Write an answer to a file or the terminal; its verdict as the exit status."""
     with recorded(answer.entry):
         write_result(answer, style, output)
-    return STATUSES[answer.verdict.value]
+    return options.STATUSES[answer.verdict.value]
 
 
 def write_result(result: Any, style: str, output: str | None) -> None:
@@ -175,7 +154,7 @@ def write_lines(entry: Entry, *lines: str) -> int:
     """Write what there is to say about an entry that was recorded."""
     with recorded(entry):
         write_text("".join(f"{line}\n" for line in lines), None)
-    return SAFE
+    return options.SAFE
 
 
 @contextmanager
@@ -202,8 +181,8 @@ def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
     from cellbounds.runtime.progress import Progress
 
     book = opened(given, confirm_time=given.confirm_time)
-    with Progress("reading the table") as progress, effort(given, progress) as how:
-        tables = [read_owned(path, given) for path in given.tables]
+    with Progress("reading the table") as progress, options.effort(given, progress) as how:
+        tables = [options.read_owned(path, given) for path in given.tables]
         progress.say("judging")
         yield book, {"table": tables or None, **how}
 
@@ -220,24 +199,24 @@ def judging_release(
             release: Release | list[str] = list(given.statements)
             domain = book.state().domain
         else:
-            release, domain = combine(table, given.statements, given), table.domain
-        knows = read_knowledge(given.knows, domain)
+            release, domain = options.combine(table, given.statements, given), table.domain
+        knows = options.read_knowledge(given.knows, domain)
         yield book, release, {**how, "version": about, "knows": knows}
 
 
 def margins_of(texts: Iterable[str]) -> list[list[str]]:
     """The margins of ``--protect``."""
-    return [names_of(text, "--protect") or [] for text in texts]
+    return [options.names_of(text, "--protect") or [] for text in texts]
 
 
 @subcommand
 @place_argument
 @owned_options
-@policy_options
+@options.policy_options
 @protect_option
-@option("--keep-table", is_flag=True, help="Keep the table in LEDGER itself.")
+@click.option("--keep-table", is_flag=True, help="Keep the table in LEDGER itself.")
 @who_option
-@option("--why", default="", help="A reason, for the record.")
+@click.option("--why", default="", help="A reason, for the record.")
 @wait_option
 def init(given: Given) -> int:
     """Make a new ledger for a confidential table."""
@@ -247,7 +226,7 @@ def init(given: Given) -> int:
         raise InvalidInput(f"{len(given.tables)} tables; give --table once, the confidential table")
     made = Ledger.create(
         given.place,
-        read_owned(given.tables[0], given),
+        options.read_owned(given.tables[0], given),
         given.policy,
         independent=given.independent,
         protect=margins_of(given.protect),
@@ -262,9 +241,9 @@ def init(given: Given) -> int:
 
 @subcommand
 @release_options
-@option("--record", is_flag=True, help="Record the question and its verdict.")
-@option("--who", help="Who asks; the user who runs this unless given.")
-@option("--why", default="", help="A reason, for the record.")
+@click.option("--record", is_flag=True, help="Record the question and its verdict.")
+@click.option("--who", help="Who asks; the user who runs this unless given.")
+@click.option("--why", default="", help="A reason, for the record.")
 @answer_options
 def ask(given: Given) -> int:
     """Judge RELEASE together with everything that was committed; nothing is published."""
@@ -277,12 +256,12 @@ def ask(given: Given) -> int:
 @subcommand
 @release_options
 @signed_options
-@option("--record", is_flag=True, help="If it is not safe, record that it was refused.")
-@option("--already-out", is_flag=True, help="It was published before: record it.")
-@option(
+@click.option("--record", is_flag=True, help="If it is not safe, record that it was refused.")
+@click.option("--already-out", is_flag=True, help="It was published before: record it.")
+@click.option(
     "--write",
     "written",
-    type=FILE,
+    type=options.FILE,
     metavar="FILE",
     help="Write what was released to this release file (.toml).",
 )
@@ -326,15 +305,15 @@ def refuse(given: Given) -> int:
 
 @subcommand
 @place_argument
-@option("--policy", metavar="NAME|FILE", help="Judge by this profile or policy file.")
-@option(
+@click.option("--policy", metavar="NAME|FILE", help="Judge by this profile or policy file.")
+@click.option(
     "--independent/--with-counts",
     default=None,
     help="Judge without the true counts: every consistent table must pass.",
 )
 @protect_option
 @who_option
-@option("--why", default="", help="The reason, for the record.")
+@click.option("--why", default="", help="The reason, for the record.")
 @change_options
 @answering("policy")
 def policy(given: Given) -> LedgerAnswer | None:
@@ -366,7 +345,7 @@ def refine(given: Given) -> LedgerAnswer:
 
 @subcommand
 @place_argument
-@argument("later", type=click.Path())
+@click.argument("later", type=click.Path())
 @signed_options
 @change_options
 @answering("later")
@@ -375,7 +354,7 @@ def grow(given: Given) -> LedgerAnswer:
 
     --table gives the earlier versions, unless LEDGER keeps them.
     """
-    later = read_owned(given.later, given)
+    later = options.read_owned(given.later, given)
     with judging(given) as (book, how):
         earlier = how.pop("table")
         return book.grow(later, earlier=earlier, who=given.who, why=given.why, **how)
@@ -383,9 +362,9 @@ def grow(given: Given) -> LedgerAnswer:
 
 @subcommand
 @place_argument
-@argument("later", type=click.Path())
-@option("--removed", metavar="N|N-M", help="So many records were removed, as is known.")
-@option("--added", metavar="N|N-M", help="So many records were added, as is known.")
+@click.argument("later", type=click.Path())
+@click.option("--removed", metavar="N|N-M", help="So many records were removed, as is known.")
+@click.option("--added", metavar="N|N-M", help="So many records were added, as is known.")
 @signed_options
 @change_options
 @answering("later")
@@ -397,7 +376,7 @@ def revise(given: Given) -> LedgerAnswer:
     taken to know nothing about it: everybody may have been exchanged.
     """
     removed, added = _between(given.removed, "--removed"), _between(given.added, "--added")
-    later = read_owned(given.later, given)
+    later = options.read_owned(given.later, given)
     with judging(given) as (book, how):
         how |= {"earlier": how.pop("table"), "removed": removed, "added": added}
         return book.revise(later, who=given.who, why=given.why, **how)
@@ -417,8 +396,8 @@ def _between(text: str | None, name: str) -> tuple[int, int] | None:
 @subcommand
 @place_argument
 @wait_option
-@option("--public", is_flag=True, help="For html: only what outsiders may see.")
-@option(
+@click.option("--public", is_flag=True, help="For html: only what outsiders may see.")
+@click.option(
     "--seconds",
     type=float,
     default=60.0,
@@ -426,8 +405,8 @@ def _between(text: str | None, name: str) -> tuple[int, int] | None:
     help="For html: budget for what could be worked out after each release.",
 )
 @owned_options
-@style_option("table", "json", "csv", "html", what="it")
-@output_option
+@options.style_option("table", "json", "csv", "html", what="it")
+@options.output_option
 def history(given: Given) -> int:
     """Show every entry, for the owner; `export` makes the history that outsiders may see.
 
@@ -445,7 +424,7 @@ def history(given: Given) -> int:
     check_written(given, given.output)
     book = opened(given)
     if given.style == "html":
-        tables = [read_owned(path, given) for path in given.tables] or None
+        tables = [options.read_owned(path, given) for path in given.tables] or None
         text = ledger_page(book, table=tables, public=given.public, seconds=given.seconds)
     elif given.style == "json":
         text = json_text(book.export(public=False), indent=2)
@@ -453,14 +432,14 @@ def history(given: Given) -> int:
         entries = book.history()
         text = history_csv(entries) if given.style == "csv" else f"{history_text(entries)}\n"
     write_text(text, given.output, given.style)
-    return SAFE
+    return options.SAFE
 
 
 @subcommand
 @place_argument
 @wait_option
-@option("--internal", is_flag=True, help="Everything, for the owner.")
-@output_option
+@click.option("--internal", is_flag=True, help="Everything, for the owner.")
+@options.output_option
 def export(given: Given) -> int:
     """Write the history as JSON: without --internal, what outsiders may see."""
     from cellbounds.report.formats import json_text
@@ -468,16 +447,20 @@ def export(given: Given) -> int:
     check_written(given, given.output)
     exported = opened(given).export(public=not given.internal)
     write_text(json_text(exported, indent=2), given.output, "json")
-    return SAFE
+    return options.SAFE
 
 
 @subcommand
 @place_argument
-@argument("statements", nargs=-1, metavar="[STATEMENT...]")
-@option("--way", type=WHOLE, help="Margins of up to so many variables; all unless given.")
-@option("--digits", type=WHOLE, default=2, show_default=True, help="Decimals of rates.")
-@no_total_option
-@option("--sets", is_flag=True, help="Also which of them may be released together.")
+@click.argument("statements", nargs=-1, metavar="[STATEMENT...]")
+@click.option(
+    "--way", type=options.WHOLE, help="Margins of up to so many variables; all unless given."
+)
+@click.option(
+    "--digits", type=options.WHOLE, default=2, show_default=True, help="Decimals of rates."
+)
+@options.no_total_option
+@click.option("--sets", is_flag=True, help="Also which of them may be released together.")
 @change_options
 def frontier(given: Given) -> int:
     """Show which margins and rates may still be released, one at a time, and which never again."""
@@ -492,17 +475,19 @@ def frontier(given: Given) -> int:
             **how,
         )
     write_result(found, given.style, given.output)
-    return SAFE if found.safe else UNDECIDED if found.undecided else UNSAFE
+    return options.SAFE if found.safe else options.UNDECIDED if found.undecided else options.UNSAFE
 
 
 @subcommand
 @place_argument
 @wait_option
-@option("--head", help="The hash of the last entry, as it was noted elsewhere.")
-@option("--entries", type=WHOLE, help="How many entries there were then, if that was noted.")
-@style_option("table", "json", what="it")
+@click.option("--head", help="The hash of the last entry, as it was noted elsewhere.")
+@click.option(
+    "--entries", type=options.WHOLE, help="How many entries there were then, if that was noted."
+)
+@options.style_option("table", "json", what="it")
 def verify(given: Given) -> int:
     """Check every link of the chain, its head against a copy, and the database's triggers."""
     found = opened(given).verify(head=given.head, entries=given.entries)
     write_result(found, given.style, None)
-    return SAFE if found.intact else UNSAFE
+    return options.SAFE if found.intact else options.UNSAFE

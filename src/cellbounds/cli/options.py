@@ -21,47 +21,6 @@ if TYPE_CHECKING:
     from cellbounds.runtime.progress import Progress
     from cellbounds.statements import Prior, Release
 
-__all__ = [
-    "BAD_INPUT",
-    "EPILOG",
-    "FILE",
-    "FOLDER",
-    "INTERNAL",
-    "SAFE",
-    "STATUSES",
-    "UNDECIDED",
-    "UNSAFE",
-    "WHOLE",
-    "Given",
-    "argument",
-    "cell_option",
-    "cells_of",
-    "certificate_option",
-    "combine",
-    "command",
-    "effort",
-    "effort_options",
-    "format_options",
-    "knows_option",
-    "memory_option",
-    "names_of",
-    "no_total_option",
-    "option",
-    "options",
-    "output_option",
-    "output_options",
-    "outside_option",
-    "policy_options",
-    "publishing_options",
-    "read_knowledge",
-    "read_owned",
-    "state_option",
-    "style_option",
-    "table_argument",
-    "table_options",
-    "workers",
-]
-
 SAFE, UNSAFE, BAD_INPUT, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
 
 STATUSES = {"safe": SAFE, "unsafe": UNSAFE, "undecided": UNDECIDED}
@@ -76,8 +35,6 @@ Given = SimpleNamespace
 """What a command was given: its arguments and options by name, as click converted them."""
 
 Option = Callable[[Callable[..., int]], Callable[..., int]]
-
-argument, option = click.argument, click.option
 
 FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
 
@@ -102,7 +59,7 @@ def command(
     return made
 
 
-def options(*several: Option) -> Option:
+def combined(*several: Option) -> Option:
     """Several options as one, in this order."""
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
@@ -130,38 +87,44 @@ WHOLE = _Whole()
 
 # The confidential table.
 
-table_argument = argument("table", type=click.Path())
+table_argument = click.argument("table", type=click.Path())
 
-table_options = options(
-    option("--count", default="count", show_default=True, help="Name of the column of counts."),
-    option("--records", is_flag=True, help="Each line of TABLE is one record; tabulate them."),
-    option(
+table_options = combined(
+    click.option(
+        "--count", default="count", show_default=True, help="Name of the column of counts."
+    ),
+    click.option(
+        "--records", is_flag=True, help="Each line of TABLE is one record; tabulate them."
+    ),
+    click.option(
         "--weight",
         metavar="NAME",
         help="With --records: column that says how many persons each record stands for.",
     ),
-    option(
+    click.option(
         "--round-weight",
         is_flag=True,
         help="Add fractional weights up exactly, and round each cell to whole persons.",
     ),
-    option(
+    click.option(
         "--missing",
         type=click.Choice(["error", "drop", "level"]),
         default="error",
         show_default=True,
         help="Labels that are missing: refuse them, drop the records, or make them a level.",
     ),
-    option("--sheet", help="Sheet of TABLE, if it is an Excel file with several."),
-    option("--variables", metavar="A,B", help="Use these columns only, summing over the others."),
-    option(
+    click.option("--sheet", help="Sheet of TABLE, if it is an Excel file with several."),
+    click.option(
+        "--variables", metavar="A,B", help="Use these columns only, summing over the others."
+    ),
+    click.option(
         "--structural",
         is_flag=True,
         help="Cells missing from TABLE, or without a count, are structural zeros.",
     ),
-    option("--encoding", default="utf-8", show_default=True, help="Encoding of TABLE."),
-    option("--delimiter", default=",", show_default=True, help="Delimiter of TABLE."),
-    option(
+    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of TABLE."),
+    click.option("--delimiter", default=",", show_default=True, help="Delimiter of TABLE."),
+    click.option(
         "--merge",
         "merges",
         multiple=True,
@@ -231,29 +194,29 @@ def names_of(text: str | None, name: str) -> list[str] | None:
 
 # What is published of it.
 
-outside_option = option(
+outside_option = click.option(
     "--allow-outside",
     is_flag=True,
     help="Release files may name figures that are not in their own folder or below.",
 )
 
-no_total_option = option("--no-total", is_flag=True, help="N is not published.")
+no_total_option = click.option("--no-total", is_flag=True, help="N is not published.")
 
-publishing_options = options(
-    option(
+publishing_options = combined(
+    click.option(
         "--rounding",
         type=click.Choice(["nearest", "half-even", "down", "up", "consistent"]),
         help="How rates with @ are rounded; nearest unless given.",
     ),
-    option("--eps", metavar="EPS", help="Tolerance announced with the rates, such as 0.01."),
-    option("--strict", is_flag=True, help="True rates are closer than EPS, not just within."),
+    click.option("--eps", metavar="EPS", help="Tolerance announced with the rates, such as 0.01."),
+    click.option("--strict", is_flag=True, help="True rates are closer than EPS, not just within."),
     no_total_option,
-    option(
+    click.option(
         "--count-rounding",
         type=click.Choice(["nearest", "half-even", "down", "up", "random"]),
         help="How margins with ~ are rounded; nearest unless given.",
     ),
-    option(
+    click.option(
         "--seed", type=int, help="Seed for everything random; keep it secret if it rounds counts."
     ),
     outside_option,
@@ -280,22 +243,22 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
 
 # What it is judged by.
 
-policy_options = options(
-    option(
+policy_options = combined(
+    click.option(
         "--policy",
         default="small-counts",
         show_default=True,
         metavar="NAME|FILE",
         help="Judge by this profile or policy file (.toml, .yaml).",
     ),
-    option(
+    click.option(
         "--independent",
         is_flag=True,
         help="Judge without the true counts: every consistent table must pass.",
     ),
 )
 
-knows_option = option(
+knows_option = click.option(
     "--knows",
     multiple=True,
     type=FILE,
@@ -343,7 +306,7 @@ def _difference(read: Domain, owned: Domain) -> str:
 
 # Which cells are asked about.
 
-cell_option = option(
+cell_option = click.option(
     "--cell",
     "cells",
     multiple=True,
@@ -400,7 +363,7 @@ def _read_cell(text: str, domain: Domain) -> dict[str, Any]:
 
 def style_option(*styles: str, what: str = "the answer") -> Option:
     """How to write it."""
-    return option(
+    return click.option(
         "--format",
         "style",
         type=click.Choice(styles),
@@ -409,16 +372,16 @@ def style_option(*styles: str, what: str = "the answer") -> Option:
     )
 
 
-output_option = option("-o", "--output", type=FILE, help="Write to this file.")
+output_option = click.option("-o", "--output", type=FILE, help="Write to this file.")
 
-format_options = options(style_option("table", "json", "csv"), output_option)
+format_options = combined(style_option("table", "json", "csv"), output_option)
 """How to write an answer, and where."""
 
-output_options = options(
+output_options = combined(
     style_option("table", "json", "csv", "html"),
     output_option,
-    option("--all", "everything", is_flag=True, help="Show every cell in a table."),
-    option(
+    click.option("--all", "everything", is_flag=True, help="Show every cell in a table."),
+    click.option(
         "--over",
         metavar="A,B",
         help="Ask about this margin instead of the cells; names separated by commas.",
@@ -426,7 +389,7 @@ output_options = options(
 )
 """How to write what is known of cells."""
 
-certificate_option = option(
+certificate_option = click.option(
     "--certificate",
     type=FILE,
     help="Write bounds, witnesses and proofs to this file, for `cellbounds verify`.",
@@ -435,7 +398,7 @@ certificate_option = option(
 
 # How long a command may work, and who works for it.
 
-memory_option = option(
+memory_option = click.option(
     "--memory",
     metavar="SIZE",
     help="Give up, with exit status 3, rather than take more memory than this, such as 2GiB.",
@@ -446,21 +409,21 @@ def effort_options(
     late: str = "what is not settled by then is reported as such", seconds: float | None = 600.0
 ) -> Option:
     """Budget, workers and memory; `late` says what becomes of what the budget does not reach."""
-    return options(
-        option(
+    return combined(
+        click.option(
             "--seconds",
             type=float,
             default=seconds,
             show_default=seconds is not None,
             help=f"Budget; {late}.",
         ),
-        option(
+        click.option(
             "--jobs",
             type=WHOLE,
             metavar="N",
             help="Processes that share long work; as many as there are cores unless given.",
         ),
-        option(
+        click.option(
             "--scheduler",
             metavar="ADDRESS",
             help="Share the work with the Dask cluster at tcp://HOST:PORT instead. What it works "
@@ -470,7 +433,7 @@ def effort_options(
     )
 
 
-state_option = option(
+state_option = click.option(
     "--state",
     type=FILE,
     metavar="FILE",

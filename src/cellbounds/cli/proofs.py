@@ -8,19 +8,8 @@ from pathlib import Path
 
 import click
 
-from cellbounds.cli.options import (
-    FOLDER,
-    SAFE,
-    UNDECIDED,
-    UNSAFE,
-    Given,
-    argument,
-    command,
-    format_options,
-    option,
-    output_option,
-    style_option,
-)
+from cellbounds.cli import options
+from cellbounds.cli.options import Given
 from cellbounds.cli.outputs import check_outputs, say, write_text
 
 __all__ = ["reproduce", "verify"]
@@ -31,17 +20,17 @@ EPILOG = (
 )
 
 
-@partial(command, epilog=EPILOG)
-@argument("file", type=click.Path())
-@option(
+@partial(options.command, epilog=EPILOG)
+@click.argument("file", type=click.Path())
+@click.option(
     "--seconds",
     type=float,
     default=600,
     show_default=True,
     help="Time for claims that come without a proof and have to be proved anew.",
 )
-@style_option("table", "json", what="the result")
-@output_option
+@options.style_option("table", "json", what="the result")
+@options.output_option
 def verify(given: Given) -> int:
     """Check the certificate FILE (.json) with code that shares nothing with the methods.
 
@@ -62,12 +51,12 @@ def verify(given: Given) -> int:
     )
     text = json_text(found.to_dict(), indent=2) if given.style == "json" else f"{found}\n"
     write_text(text, given.output, given.style)
-    return UNSAFE if not found.ok else SAFE if found.settled else UNDECIDED
+    return options.UNSAFE if not found.ok else options.SAFE if found.settled else options.UNDECIDED
 
 
-@command
-@option("--figures", type=FOLDER, help="Draw the figures as SVG here.")
-@format_options
+@options.command
+@click.option("--figures", type=FOLDER, help="Draw the figures as SVG here.")
+@options.format_options
 def reproduce(given: Given) -> int:
     """Put every table of documents 000 to 004 beside our figures.
 
@@ -88,4 +77,4 @@ def reproduce(given: Given) -> int:
     write_text(text, given.output, given.style)
     if given.figures is not None:
         say("\n".join(f"drawn: {path}" for path in drawn))
-    return SAFE if all(one.as_expected for one in compared) else UNSAFE
+    return options.SAFE if all(one.as_expected for one in compared) else options.UNSAFE

@@ -8,32 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cellbounds.cli.options import (
-    FILE,
-    FOLDER,
-    SAFE,
-    UNDECIDED,
-    UNSAFE,
-    WHOLE,
-    Given,
-    argument,
-    combine,
-    command,
-    effort,
-    effort_options,
-    format_options,
-    knows_option,
-    names_of,
-    no_total_option,
-    option,
-    outside_option,
-    policy_options,
-    publishing_options,
-    read_knowledge,
-    read_owned,
-    table_argument,
-    table_options,
-)
+from cellbounds.cli import options
+from cellbounds.cli.options import Given
 from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import hidden_folder
@@ -45,46 +21,46 @@ if TYPE_CHECKING:
 __all__ = ["explore", "margins", "suggest"]
 
 
-@command
-@table_argument
-@option("--response", required=True, metavar="Y", help="The variable whose rates are wanted.")
-@option(
+@options.command
+@options.table_argument
+@click.option("--response", required=True, metavar="Y", help="The variable whose rates are wanted.")
+@click.option(
     "--given",
     "givens",
     multiple=True,
     metavar="A,B",
     help='A set of predictors to try; again for more ("" for none). All subsets unless given.',
 )
-@option(
+@click.option(
     "--digits",
     metavar="D",
     help='Decimals to try: "1-4" (unless given), "2,4", "exact"; with --eps what it needs.',
 )
-@option(
+@click.option(
     "--rounding",
     multiple=True,
     type=click.Choice(["nearest", "half-even", "down", "up", "consistent"]),
     help="A rounding rule to try; again for more. Nearest unless given.",
 )
-@option("--eps", multiple=True, metavar="EPS", help="A tolerance to try; again for more.")
-@option("--strict", is_flag=True, help="True rates are closer than EPS, not just within.")
-@option(
+@click.option("--eps", multiple=True, metavar="EPS", help="A tolerance to try; again for more.")
+@click.option("--strict", is_flag=True, help="True rates are closer than EPS, not just within.")
+@click.option(
     "--merge-levels",
     metavar="adjacent|FILE",
     help="Try merged levels too: of every two neighbours, or those that FILE (.toml) lists.",
 )
-@no_total_option
-@policy_options
-@table_options
-@effort_options("designs not reached by then are left out", None)
-@option(
+@options.no_total_option
+@options.policy_options
+@options.table_options
+@options.effort_options("designs not reached by then are left out", None)
+@click.option(
     "--state",
-    type=FILE,
+    type=options.FILE,
     help="Keep what was found in this file, and go on from it. Confidential.",
 )
-@option("--plot", type=FILE, help="Draw to this .html, .svg or .png file.")
-@option("--best", type=FILE, help="Write the best safe release (.toml).")
-@format_options
+@click.option("--plot", type=FILE, help="Draw to this .html, .svg or .png file.")
+@click.option("--best", type=FILE, help="Write the best safe release (.toml).")
+@options.format_options
 def explore(given: Given) -> int:
     """Judge every design of published rates of TABLE, and find the best safe one.
 
@@ -106,30 +82,31 @@ def explore(given: Given) -> int:
         [given.table, given.policy, given.merge_levels],
     )
     with Progress("reading the table") as progress:
-        table = read_owned(given.table, given)
+        table = options.read_owned(given.table, given)
         designs = _designs(given)
         progress.say("judging designs")
-        with effort(given, progress, "search") as how:
+        with options.effort(given, progress, "search") as how:
             from cellbounds.disclosure.exploring import explore as search
 
             found = search(table, **designs, **how)
         progress.say("writing")
         _write_explored(found, given)
     if found.best is not None:
-        return SAFE
+        return options.SAFE
     from cellbounds.disclosure.policies import Outcome
 
     settled = found.complete and all(one.outcome is Outcome.UNSAFE for one in found.designs)
-    return UNSAFE if settled else UNDECIDED
+    return options.UNSAFE if settled else options.UNDECIDED
 
 
 def _designs(given: Given) -> dict[str, Any]:
     """The arguments of the search that say which designs are judged, and how."""
     givens = [
-        tuple(names_of(text, "--given") or ()) if text.strip() else () for text in given.givens
+        tuple(options.names_of(text, "--given") or ()) if text.strip() else ()
+        for text in given.givens
     ]
     return {
-        "response": names_of(given.response, "--response"),
+        "response": options.names_of(given.response, "--response"),
         "givens": givens or None,
         "digits": _digits(given.digits, bool(given.eps)),
         "rounding": given.rounding or ("nearest",),
@@ -200,30 +177,32 @@ def _write_explored(found: Frontier, given: Given) -> None:
     write_text(render(found, given.style), given.output, given.style, private=True)
 
 
-@command
-@table_argument
-@table_options
-@option("--way", type=WHOLE, metavar="K", help="All margins of K variables; else all margins.")
-@option("--margin", "chosen", multiple=True, metavar="A,B", help="A margin; repeat it.")
-@option(
+@options.command
+@options.table_argument
+@options.table_options
+@click.option(
+    "--way", type=options.WHOLE, metavar="K", help="All margins of K variables; else all margins."
+)
+@click.option("--margin", "chosen", multiple=True, metavar="A,B", help="A margin; repeat it.")
+@click.option(
     "--statement",
     "statements",
     multiple=True,
     metavar="STATEMENT",
     help='Any statement, such as "[A,B]~5" or "[Y|A]@2"; repeat it.',
 )
-@option(
+@click.option(
     "--given",
     "out",
     multiple=True,
     metavar="RELEASE",
     help="What is out already: a statement or a release file; repeat it.",
 )
-@outside_option
-@no_total_option
-@policy_options
-@effort_options()
-@format_options
+@options.outside_option
+@options.no_total_option
+@options.policy_options
+@options.effort_options()
+@options.format_options
 def margins(given: Given) -> int:
     """Find the largest sets of margins of TABLE that are safe together.
 
@@ -243,14 +222,14 @@ def margins(given: Given) -> int:
     from cellbounds.statements.combining import combined_release
 
     with Progress("reading the table") as progress:
-        table = read_owned(given.table, given)
-        listed = [names_of(text, "--margin") or [] for text in given.chosen]
+        table = options.read_owned(given.table, given)
+        listed = [options.names_of(text, "--margin") or [] for text in given.chosen]
         out = None
         if given.out:
             outside = given.allow_outside
             out = combined_release(table, given.out, total=False, allow_outside=outside)
         progress.say("judging sets")
-        with effort(given, progress) as how:
+        with options.effort(given, progress) as how:
             found = safe_margins(
                 table,
                 margins=listed or given.way,
@@ -263,28 +242,32 @@ def margins(given: Given) -> int:
             )
     write_text(render(found, given.style), given.output, given.style, private=True)
     if any(one.statements for one in found.safe):
-        return SAFE
-    return UNSAFE if found.complete else UNDECIDED
+        return options.SAFE
+    return options.UNSAFE if found.complete else options.UNDECIDED
 
 
-@command
-@table_argument
-@argument("release", nargs=-1, required=True)
-@table_options
-@publishing_options
-@policy_options
-@knows_option
-@option("--over", metavar="A,B", help="Judge the cells of this margin.")
-@option("--most", type=WHOLE, default=10, show_default=True, help="Suggestions at most.")
-@option("--changes", type=WHOLE, default=2, show_default=True, help="Changes at once at most.")
-@effort_options("what was not tried by then is said")
-@option(
+@options.command
+@options.table_argument
+@click.argument("release", nargs=-1, required=True)
+@options.table_options
+@options.publishing_options
+@options.policy_options
+@options.knows_option
+@click.option("--over", metavar="A,B", help="Judge the cells of this margin.")
+@click.option(
+    "--most", type=options.WHOLE, default=10, show_default=True, help="Suggestions at most."
+)
+@click.option(
+    "--changes", type=options.WHOLE, default=2, show_default=True, help="Changes at once at most."
+)
+@options.effort_options("what was not tried by then is said")
+@click.option(
     "--save",
-    type=FOLDER,
+    type=options.FOLDER,
     metavar="FOLDER",
     help="Write each suggestion there as a release file: suggestion-1.toml and so on.",
 )
-@format_options
+@options.format_options
 def suggest(given: Given) -> int:
     """Find safe releases near RELEASE, if publishing that about TABLE is not safe.
 
@@ -296,16 +279,16 @@ def suggest(given: Given) -> int:
     from cellbounds.report.formats import render
     from cellbounds.runtime.progress import Progress
 
-    over = names_of(given.over, "--over")
+    over = options.names_of(given.over, "--over")
     if given.save is not None:
         _check_folder(Path(given.save))
     inputs = [given.table, *given.release, *given.knows, given.policy, given.save]
     check_outputs([given.output], inputs)
     with Progress("reading the table") as progress:
-        table = read_owned(given.table, given)
-        release = combine(table, given.release, given)
+        table = options.read_owned(given.table, given)
+        release = options.combine(table, given.release, given)
         progress.say("judging releases")
-        with effort(given, progress) as how:
+        with options.effort(given, progress) as how:
             found = suggest_releases(
                 release,
                 table,
@@ -313,14 +296,16 @@ def suggest(given: Given) -> int:
                 over=over,
                 most=given.most,
                 changes=given.changes,
-                knows=read_knowledge(given.knows, table.domain, allow_outside=given.allow_outside),
+                knows=options.read_knowledge(
+                    given.knows, table.domain, allow_outside=given.allow_outside
+                ),
                 independent=given.independent,
                 **how,
             )
     if given.save is not None:
         _save(found, Path(given.save))
     write_text(render(found, given.style), given.output, given.style, private=True)
-    return SAFE if found.safe_already or len(found) else UNSAFE
+    return options.SAFE if found.safe_already or len(found) else options.UNSAFE
 
 
 def _check_folder(folder: Path) -> None:

@@ -7,25 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cellbounds.cli.options import (
-    FILE,
-    FOLDER,
-    SAFE,
-    WHOLE,
-    Given,
-    argument,
-    combine,
-    command,
-    effort,
-    effort_options,
-    format_options,
-    memory_option,
-    option,
-    options,
-    publishing_options,
-    read_owned,
-    table_options,
-)
+from cellbounds.cli import options
+from cellbounds.cli.options import Given
 from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
 from cellbounds.errors import InvalidInput
 
@@ -37,26 +20,26 @@ __all__ = ["count", "posterior", "sample", "synthesize"]
 
 PRIORS = "uniform, multinomial, hypergeometric, poisson:MEAN, gamma-poisson:SHAPE,SCALE"
 
-_release_options = options(
-    argument("source", type=click.Path()),
-    argument("release", nargs=-1),
-    table_options,
-    publishing_options,
-    option("--effort", type=float, help="Steps that exact work may take; 2e9 unless given."),
+_release_options = options.combined(
+    click.argument("source", type=click.Path()),
+    click.argument("release", nargs=-1),
+    options.table_options,
+    options.publishing_options,
+    click.option("--effort", type=float, help="Steps that exact work may take; 2e9 unless given."),
 )
 """What every one of these commands has: where the release is from, and the steps."""
 
-_prior_option = option(
+_prior_option = click.option(
     "--prior", default="uniform", show_default=True, metavar="PRIOR", help=f"One of {PRIORS}."
 )
 
-_drawing_options = effort_options("what was drawn by then is kept")
+_drawing_options = options.effort_options("what was drawn by then is kept")
 
 
-@command
+@options.command
 @_release_options
-@memory_option
-@format_options
+@options.memory_option
+@options.format_options
 def count(given: Given) -> int:
     """Count the tables that fit a release, exactly.
 
@@ -73,16 +56,18 @@ def count(given: Given) -> int:
         release = _release(given)
         found = CountedTables(release, count_tables(release, effort=given.effort))
     write_text(render(found, given.style), given.output, given.style)
-    return SAFE
+    return options.SAFE
 
 
-@command
+@options.command
 @_release_options
 @_prior_option
-@option("--draws", type=WHOLE, default=10_000, show_default=True, help="For estimates.")
+@click.option(
+    "--draws", type=options.WHOLE, default=10_000, show_default=True, help="For estimates."
+)
 @_drawing_options
-@option("--plot", type=FILE, help="Draw to this .svg or .png file.")
-@format_options
+@click.option("--plot", type=FILE, help="Draw to this .svg or .png file.")
+@options.format_options
 def posterior(given: Given) -> int:
     """Show how likely each count of each cell is.
 
@@ -97,7 +82,7 @@ def posterior(given: Given) -> int:
     if given.plot is not None:
         check_suffix(given.plot, (".svg", ".png", ".html"))
     check_outputs([given.plot, given.output], [given.source, *given.release])
-    with Progress("summing over tables") as progress, effort(given, progress) as how:
+    with Progress("summing over tables") as progress, options.effort(given, progress) as how:
         belief, release = _belief(given.prior), _release(given)
         drawn = {"draws": given.draws, "rng": given.seed or 0}
         found = posterior_of(release, belief, effort=given.effort, **drawn, **how)
@@ -107,31 +92,31 @@ def posterior(given: Given) -> int:
 
             save_chart(found.plot(), given.plot)
     write_text(text, given.output, given.style)
-    return SAFE
+    return options.SAFE
 
 
-@command
+@options.command
 @_release_options
 @_prior_option
-@option("--size", type=WHOLE, default=1000, show_default=True, help="Tables to draw.")
-@option(
+@click.option("--size", type=options.WHOLE, default=1000, show_default=True, help="Tables to draw.")
+@click.option(
     "--method",
     type=click.Choice(["auto", "exact", "chain", "importance"]),
     default="auto",
     show_default=True,
     help="auto: exact if the structure allows, else a Markov chain.",
 )
-@option("--chains", type=WHOLE, help="Markov chains to run at once; 4 unless given.")
-@option("--burn-in", type=WHOLE, help="Steps of each chain that are thrown away.")
-@option("--thin", type=WHOLE, help="Steps of a chain for each draw.")
-@option("--proposal", type=click.Choice(["ordinary", "two-step"]), help="Of a chain.")
-@option(
+@click.option("--chains", type=options.WHOLE, help="Markov chains to run at once; 4 unless given.")
+@click.option("--burn-in", type=options.WHOLE, help="Steps of each chain that are thrown away.")
+@click.option("--thin", type=options.WHOLE, help="Steps of a chain for each draw.")
+@click.option("--proposal", type=click.Choice(["ordinary", "two-step"]), help="Of a chain.")
+@click.option(
     "--moves",
     type=click.Choice(["basic", "conditional", "lattice", "4ti2"]),
     help="Moves of a chain; the best that is known unless given.",
 )
 @_drawing_options
-@format_options
+@options.format_options
 def sample(given: Given) -> int:
     """Draw tables that fit a release.
 
@@ -145,7 +130,7 @@ def sample(given: Given) -> int:
 
     chain = {name: getattr(given, name) for name in CHAIN if getattr(given, name) is not None}
     check_outputs([given.output], [given.source, *given.release])
-    with Progress("drawing tables") as progress, effort(given, progress) as how:
+    with Progress("drawing tables") as progress, options.effort(given, progress) as how:
         found = sample_from(
             _release(given),
             given.size,
@@ -158,38 +143,38 @@ def sample(given: Given) -> int:
         )
         text = render(found, given.style)
     write_text(text, given.output, given.style)
-    return SAFE
+    return options.SAFE
 
 
 CHAIN = ("chains", "burn_in", "thin", "proposal", "moves")
 """Options of a Markov chain, which only some methods take."""
 
 
-@command
+@options.command
 @_release_options
-@option("--prior", metavar="PRIOR", help=f"One of {PRIORS}.")
-@option("--copies", type=WHOLE, default=1, show_default=True, help="Tables to make.")
-@option(
+@click.option("--prior", metavar="PRIOR", help=f"One of {PRIORS}.")
+@click.option("--copies", type=options.WHOLE, default=1, show_default=True, help="Tables to make.")
+@click.option(
     "--digits",
-    type=WHOLE,
+    type=options.WHOLE,
     help="Round the rates of RELEASE to so many decimals and take these as exact.",
 )
-@option(
+@click.option(
     "--total",
     type=click.Choice(["same", "nearest"]),
     default="same",
     show_default=True,
     help="With --digits: keep N, or take the nearest that the rounded rates allow.",
 )
-@option(
+@click.option(
     "--compare", is_flag=True, help="For the owner: what the tables give away and are good for."
 )
-@option("--overwrite", is_flag=True, help="Replace files of the same names.")
+@click.option("--overwrite", is_flag=True, help="Replace files of the same names.")
 @_drawing_options
-@option(
+@click.option(
     "-o",
     "--output",
-    type=FOLDER,
+    type=options.FOLDER,
     required=True,
     help="Folder for the tables (CSV) and a README.",
 )
@@ -215,10 +200,12 @@ def synthesize(given: Given) -> int:
         "rng": _unsaid_seed(given),
         "effort": given.effort,
     }
-    with Progress("drawing tables") as progress, effort(given, progress) as how:
-        table = read_owned(given.source, given) if given.release else None
+    with Progress("drawing tables") as progress, options.effort(given, progress) as how:
+        table = options.read_owned(given.source, given) if given.release else None
         if given.digits is None:
-            release = _release(given) if table is None else combine(table, given.release, given)
+            release = (
+                _release(given) if table is None else options.combine(table, given.release, given)
+            )
             made = make(release, **drawn, **how)
         elif table is None:
             raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
@@ -232,13 +219,13 @@ def synthesize(given: Given) -> int:
         written = made.write(given.output, overwrite=given.overwrite)
     write_text(text, None)
     say("\n".join(f"written: {path}" for path in written))
-    return SAFE
+    return options.SAFE
 
 
 def _release(given: Given) -> Release:
     """A release file alone, or what is published of a table."""
     if given.release:
-        return combine(read_owned(given.source, given), given.release, given)
+        return options.combine(options.read_owned(given.source, given), given.release, given)
     from cellbounds.statements.files import read_release
 
     if not given.source.endswith(".toml"):

@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from cellbounds.data.table import Table
@@ -49,7 +50,8 @@ FORMAT = "cellbounds-ledger/1"
 FIRST = ""
 """What stands for the hash before the first entry."""
 
-FIELDS = ("format", "ledger", "number", "kind", "at", "who", "why", "previous", "content")
+STORED = ("number", "kind", "at", "who", "why", "content", "previous")
+"""What of an entry is stored in its body, beside the format and the ledger's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +132,7 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values; for the owner."""
-        return {
-            "number": self.number,
-            "kind": self.kind,
-            "at": self.at,
-            "who": self.who,
-            "why": self.why,
-            "content": self.content,
-            "previous": self.previous,
-            "hash": self.hash,
-        }
+        return {name: getattr(self, name) for name in (*STORED, "hash")}
 
     def __str__(self) -> str:
         said = ", ".join(self.statements)
@@ -253,7 +246,7 @@ def _values(row: StoredEntry, number: int) -> dict[str, Any]:
             f"entry {number} has the format {values['format']!r}; this version reads {FORMAT!r}: "
             "install a newer version of cellbounds"
         )
-    if not isinstance(values, dict) or set(values) != set(FIELDS):
+    if not isinstance(values, dict) or set(values) != {"format", "ledger", *STORED}:
         raise _broken(number, f"entry {number} is not an entry of a ledger")
     return values
 
@@ -267,16 +260,7 @@ def _broken(number: int, what: str) -> BrokenChain:
 
 
 def _entry(values: dict[str, Any], mark: str) -> Entry:
-    return Entry(
-        values["number"],
-        values["kind"],
-        values["at"],
-        values["who"],
-        values["why"],
-        values["content"],
-        values["previous"],
-        mark,
-    )
+    return Entry(**{name: values[name] for name in STORED}, hash=mark)
 
 
 _UNREADABLE = (
@@ -430,14 +414,7 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "intact": self.intact,
-            "entries": self.entries,
-            "head": self.head,
-            "problem": self.problem,
-            "broken": self.broken,
-            "compared": self.compared,
-        }
+        return {"intact": self.intact, **asdict(self)}
 
     def __str__(self) -> str:
         if not self.intact:
@@ -462,47 +439,45 @@ def check(
         raise InvalidInput("entries without the head; give the head too, as it was noted")
     if count is not None and count < 1:
         raise InvalidInput(f"entries={count}; a ledger has at least one entry")
+    seen = partial(Check, len(rows), head.hash, compared=noted is not None)
     try:
         entries = understood(checked(rows, head, ledger))
     except BrokenChain as problem:
-        return Check(len(rows), head.hash, str(problem), problem.number, noted is not None)
+        return seen(str(problem), problem.number)
     for number, digest in _kept_digests(entries):
         text = kept(digest)
         table = None if text is None else kept_table(text)
         if table is None or table.digest != digest:
             said = f"the table kept with entry {number} is missing or was changed; restore a copy"
-            return Check(len(rows), head.hash, said, number, noted is not None)
+            return seen(said, number)
     if noted is not None:
-        found = _cut_or_rewritten(entries, noted.strip().lower(), count)
-        if found is not None:
-            first, said = found
-            return Check(len(rows), head.hash, f"{said}; restore a copy", first, True)
+        first, said = _cut_or_rewritten(entries, noted.strip().lower(), count)
+        if said:
+            return seen(f"{said}; restore a copy", first)
     fault = guards()
     if fault:
-        said = (
+        return seen(
             f"every link of {len(entries)} entries holds, but the database no longer keeps them as "
             f"they are: {fault}; compare the head with a copy, restore the trigger from a copy of "
             "the database, and find out who can alter it"
         )
-        return Check(len(rows), head.hash, said, None, noted is not None)
-    return Check(len(rows), head.hash, compared=noted is not None)
+    return seen()
 
 
 def _cut_or_rewritten(
     entries: Sequence[Entry], noted: str, count: int | None
-) -> tuple[int | None, str] | None:
-    """The first entry that is not as it was noted, and why; its number only if that is known."""
+) -> tuple[int | None, str]:
+    """The first entry that is not as it was noted, if that is known, and why; empty if all are."""
     if count is None:
-        if noted in (one.hash for one in entries):
-            return None
+        if noted in (entry.hash for entry in entries):
+            return None, ""
         return None, "no entry has the noted hash: the chain was rewritten or its end cut off"
     if len(entries) < count:
         said = f"the ledger has {len(entries)} entries, but had {count}: its end was cut off"
         return len(entries) + 1, said
     if entries[count - 1].hash != noted:
-        said = f"entry {count} has another hash than was noted: the chain was rewritten"
-        return count, said
-    return None
+        return count, f"entry {count} has another hash than was noted: the chain was rewritten"
+    return None, ""
 
 
 def _kept_digests(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:

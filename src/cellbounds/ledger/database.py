@@ -16,24 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
-    Column,
     Connection,
     Engine,
-    Integer,
-    MetaData,
     NullPool,
-    String,
-    Table,
-    Text,
+    column,
     create_engine,
     event,
     exc,
     insert,
     inspect,
     select,
+    table,
     text,
+    update,
 )
-from sqlalchemy import update as updating
 
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import ChainHead, StoredEntry
@@ -47,36 +43,14 @@ __all__ = ["VERSION_TABLE", "Store", "Writer", "migrate"]
 READABLE, HEAD = "0002", "0003"
 """The oldest schema that can be read as it is, and the one that this version writes."""
 
-metadata = MetaData()
-
-ledgers = Table(
-    "ledgers",
-    metadata,
-    Column("name", String(200), primary_key=True),
-    Column("entries", Integer, nullable=False),
-    Column("head", String(64), nullable=False),
-)
+ledgers = table("ledgers", column("name"), column("entries"), column("head"))
 """The head of each chain. Whoever commits holds its row locked."""
 
-entries = Table(
-    "entries",
-    metadata,
-    Column("ledger", String(200), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("body", Text, nullable=False),
-    Column("hash", String(64), nullable=False),
-)
+entries = table("entries", *map(column, ("ledger", "number", "body", "hash")))
 """The chain. Triggers refuse to change, replace or remove what is in it."""
 
-kept_tables = Table(
-    "kept_tables",
-    metadata,
-    Column("ledger", String(200), primary_key=True),
-    Column("digest", String(64), primary_key=True),
-    Column("body", Text, nullable=False),
-)
+kept_tables = table("kept_tables", column("ledger"), column("digest"), column("body"))
 """Confidential tables, where their owner asked to keep them here."""
-
 
 VERSION_TABLE = "ledger_schema"
 """Where Alembic keeps the revision; a name of its own, as a team's database has other tenants."""
@@ -316,11 +290,7 @@ class Store:
     def kept(self, digest: str) -> str | None:
         """A confidential table that is kept here, as JSON text."""
         with self._connected() as connection:
-            query = select(kept_tables.c.body).where(
-                kept_tables.c.ledger == self.place.name, kept_tables.c.digest == digest
-            )
-            found: str | None = connection.execute(query).scalar_one_or_none()
-            return found
+            return _kept_table(connection, self.place.name, digest)
 
     def guards(self) -> str:
         """What is wrong with the triggers that keep entries as they are; empty if nothing is.
@@ -474,16 +444,13 @@ class Writer:
         name = self._place.name
         values = {"ledger": name, "number": row.number, "body": row.body, "hash": row.hash}
         self._connection.execute(insert(entries).values(values))
-        moved = updating(ledgers).where(ledgers.c.name == name)
+        moved = update(ledgers).where(ledgers.c.name == name)
         self._connection.execute(moved.values(entries=row.number, head=row.hash))
 
     def keep(self, digest: str, body: str) -> None:
         """Keep a confidential table, once."""
         name = self._place.name
-        query = select(kept_tables.c.digest).where(
-            kept_tables.c.ledger == name, kept_tables.c.digest == digest
-        )
-        if self._connection.execute(query).first() is None:
+        if _kept_table(self._connection, name, digest) is None:
             row = {"ledger": name, "digest": digest, "body": body}
             self._connection.execute(insert(kept_tables).values(row))
 
@@ -519,6 +486,12 @@ def _head(connection: Connection, name: str) -> ChainHead | None:
     query = select(ledgers.c.entries, ledgers.c.head).where(ledgers.c.name == name)
     found = connection.execute(query).one_or_none()
     return None if found is None else ChainHead(found.entries, found.head)
+
+
+def _kept_table(connection: Connection, name: str, digest: str) -> str | None:
+    chosen = kept_tables.c.ledger == name, kept_tables.c.digest == digest
+    body: str | None = connection.execute(select(kept_tables.c.body).where(*chosen)).scalar()
+    return body
 
 
 def _rows(connection: Connection, place: Place) -> tuple[list[StoredEntry], ChainHead]:

@@ -38,7 +38,7 @@ __all__ = [
     "Journal",
     "LedgerState",
     "Revision",
-    "Said",
+    "Signed",
     "now",
     "plain_layout",
     "state_of",
@@ -136,64 +136,65 @@ def state_of(entries: Iterable[Entry]) -> LedgerState:
 
 
 def _opened(entry: Entry) -> LedgerState:
-    said = entry.content
+    content = entry.content
     if entry.kind != "opened":
         raise LedgerError(f"the first entry is {entry.kind!r}, not 'opened'; restore a copy")
-    domain, structural = _read_layout(said)
+    domain, structural = _read_layout(content)
     return LedgerState(
         domain,
         structural,
-        (said["digest"],),
-        said["kept"],
-        read_plain_policy(said["policy"]),
-        said["independent"],
-        tuple(tuple(one) for one in said["protected"]),
+        (content["digest"],),
+        content["kept"],
+        read_plain_policy(content["policy"]),
+        content["independent"],
+        tuple(map(tuple, content["protected"])),
         mark=entry.hash,
         source=entry,
     )
 
 
 def _after(state: LedgerState, entry: Entry) -> LedgerState:
-    said = entry.content
-    match entry.kind:
-        case kind if kind in PASSING:
-            return state
-        case "released":
-            state = replace(state, released=(*state.released, entry))
+    if entry.kind in PASSING:
+        return state
+    if entry.kind == "released":
+        state = replace(state, released=(*state.released, entry))
+    elif entry.kind == "policy":
+        state = changed(state, entry.kind, entry.content)
+    elif entry.kind in ("refined", "grown", "revised"):
+        state = replace(changed(state, entry.kind, entry.content), source=entry)
+    else:
+        raise LedgerError(
+            f"entry {entry.number} is of the unknown kind {entry.kind!r}; install a newer "
+            "version of cellbounds"
+        )
+    return replace(state, standing=Outcome(entry.content["judged"]["outcome"]), mark=entry.hash)
+
+
+def changed(state: LedgerState, kind: str, content: dict[str, Any]) -> LedgerState:
+    """The state after another policy, a finer table or a later version; without a kind, as is."""
+    match kind:
         case "policy":
-            policy = read_plain_policy(said["policy"])
-            state = replace(
+            return replace(
                 state,
-                policy=policy,
-                independent=said["independent"],
-                protected=tuple(tuple(one) for one in said["protected"]),
+                policy=read_plain_policy(content["policy"]),
+                independent=content["independent"],
+                protected=tuple(map(tuple, content["protected"])),
             )
         case "refined":
-            domain, structural = _read_layout(said)
-            state = replace(
+            domain, structural = _read_layout(content)
+            return replace(
                 state,
                 domain=domain,
                 structural=structural,
-                digests=tuple(said["digests"]),
+                digests=tuple(content["digests"]),
                 protected=(domain.names, *state.protected),
             )
-        case "grown":
-            state = replace(state, digests=(*state.digests, said["digest"]))
-        case "revised":
-            lows_and_highs = tuple(said["removed"]), tuple(said["added"])
-            state = replace(
-                state,
-                digests=(*state.digests, said["digest"]),
-                revisions=(*state.revisions, Revision(state.versions + 1, *lows_and_highs)),
-            )
-        case _:
-            raise LedgerError(
-                f"entry {entry.number} is of the unknown kind {entry.kind!r}; install a newer "
-                "version of cellbounds"
-            )
-    if entry.kind in ("refined", "grown", "revised"):
-        state = replace(state, source=entry)
-    return replace(state, standing=Outcome(said["judged"]["outcome"]), mark=entry.hash)
+        case "grown" | "revised":
+            state = replace(state, digests=(*state.digests, content["digest"]))
+    if kind == "revised":
+        known = tuple(content["removed"]), tuple(content["added"])
+        state = replace(state, revisions=(*state.revisions, Revision(state.versions, *known)))
+    return state
 
 
 def plain_layout(table: Table) -> dict[str, Any]:
@@ -214,7 +215,7 @@ WAIT = 60.0
 TRIES = 3
 """How often something is judged before others have to wait for it: each time something came in."""
 
-Said = tuple[str | None, str]
+Signed = tuple[str | None, str]
 """Who, and why."""
 
 
@@ -289,12 +290,12 @@ class Journal:
         rows, head = self.store.rows()
         return understood(checked(rows, head, self.place.name))
 
-    def record(self, drafted: Callable[[LedgerState], Draft], said: Said) -> Entry | None:
+    def record(self, drafted: Callable[[LedgerState], Draft], signed: Signed) -> Entry | None:
         """Judge, and record it if nothing that matters came in meanwhile; judge anew if it did.
 
         Nobody has to wait while something is judged, unless others were faster several times.
         """
-        who, why = said
+        who, why = signed
         person = self.person(who)
         for _ in range(TRIES):
             state = state_of(self.entries())

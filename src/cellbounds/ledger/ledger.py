@@ -30,19 +30,17 @@ from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_policy
 from cellbounds.ledger.transactions import (
     Between,
-    Judgement,
     Request,
     What,
-    ask,
+    another_version,
     bare,
     change_policy,
     checked_policy,
     commit,
-    grow,
+    judged,
     protected,
+    record_judged,
     refine,
-    refuse,
-    revise,
 )
 from cellbounds.ledger.versions import Published, Tables, joined, kept_text, supplied
 from cellbounds.statements import Prior, Release
@@ -291,11 +289,11 @@ class Ledger(LedgerReading):
         seconds, executor, progress
             As for :func:`cellbounds.judge`.
         """
-        question = Request(what, table, version, total, knows)
-        effort = Budget(seconds, executor, progress)
+        request = Request(what, table, version, total, knows)
+        budget = Budget(seconds, executor, progress)
         if record:
-            return ask(self.book, question, (who, why), effort)
-        return Judgement.of(self.book, self.state(), question, effort).explained()
+            return record_judged(self.book, "asked", request, (who, why), budget)[0]
+        return judged(self.book, self.state(), request, budget)
 
     def commit(
         self,
@@ -363,9 +361,10 @@ class Ledger(LedgerReading):
         progress: Steps | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        question = Request(what, table, version, total, knows)
-        said = who, _checked_reason(why)
-        return refuse(self.book, question, said, Budget(seconds, executor, progress))
+        request = Request(what, table, version, total, knows)
+        signed = who, _checked_reason(why)
+        budget = Budget(seconds, executor, progress)
+        return record_judged(self.book, "refused", request, signed, budget)[1]
 
     def set_policy(
         self,
@@ -384,10 +383,10 @@ class Ledger(LedgerReading):
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        said = who, _checked_reason(why)
-        effort = Budget(seconds, executor, progress)
+        signed = who, _checked_reason(why)
+        budget = Budget(seconds, executor, progress)
         chosen = None if policy is None else policy_of(policy)
-        return change_policy(self.book, chosen, independent, protect, table, said, effort)
+        return change_policy(self.book, chosen, independent, protect, table, signed, budget)
 
     def refine(
         self,
@@ -404,8 +403,8 @@ class Ledger(LedgerReading):
         The cells of the table as it was stay protected, those of the finer one are from now on.
         With several versions, give the finer table of each.
         """
-        said = who, _checked_reason(why)
-        return refine(self.book, table, said, Budget(seconds, executor, progress))
+        signed = who, _checked_reason(why)
+        return refine(self.book, table, signed, Budget(seconds, executor, progress))
 
     def grow(
         self,
@@ -423,8 +422,8 @@ class Ledger(LedgerReading):
         Statements are about the newest version from now on, and what two versions give away by
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
-        said = who, _checked_reason(why)
-        return grow(self.book, table, earlier, said, Budget(seconds, executor, progress))
+        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
+        return another_version(self.book, table, earlier, None, signed, budget)
 
     def revise(
         self,
@@ -458,9 +457,9 @@ class Ledger(LedgerReading):
         why, who, seconds, executor, progress
             As for :meth:`commit`.
         """
-        said = who, _checked_reason(why)
-        effort = Budget(seconds, executor, progress)
-        return revise(self.book, table, earlier, (removed, added), said, effort)
+        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
+        known = {"removed": removed, "added": added}
+        return another_version(self.book, table, earlier, known, signed, budget)
 
 
 def _checked_reason(why: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from cellbounds.disclosure.policies.scenarios import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.errors import NotSafe
-from cellbounds.ledger.journal import Draft, Journal, LedgerState, Revision, Said, plain_layout
+from cellbounds.ledger.journal import Draft, Journal, LedgerState, Signed, changed, plain_layout
 from cellbounds.ledger.judgement import Budget, LedgerAnswer, answered, blamed, notations_of
-from cellbounds.ledger.serialization import plain_policy, plain_release
+from cellbounds.ledger.serialization import plain_release
 from cellbounds.ledger.versions import (
     Published,
     Tables,
@@ -40,19 +40,17 @@ from cellbounds.statements.files import read_release
 
 __all__ = [
     "Between",
-    "Judgement",
     "Request",
     "What",
-    "ask",
+    "another_version",
     "bare",
     "change_policy",
     "checked_policy",
     "commit",
-    "grow",
+    "judged",
     "protected",
+    "record_judged",
     "refine",
-    "refuse",
-    "revise",
 ]
 
 What = Release | str | Sequence[str]
@@ -74,104 +72,79 @@ class Request:
         object.__setattr__(self, "knows", checked_knowledge(self.knows))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
-    """A question judged in a state of the ledger; who is to blame is worked out on demand."""
-
-    state: LedgerState
-    answer: LedgerAnswer
-    _table: Table | None
-    _effort: Budget
-
-    @classmethod
-    def of(cls, book: Journal, state: LedgerState, question: Request, effort: Budget) -> Judgement:
-        """Judge a question."""
-        about, release, knowledge, found = _understood(book, state, question)
-        whole = None if found is None else stacked(state, found)
-        answer = answered(state, release, about, whole, effort, knowledge)
-        return cls(state, answer, whole, effort)
-
-    def explained(self) -> LedgerAnswer:
-        """The answer with the past releases that do the harm."""
-        return blamed(self.state, self.answer, self._table, self._effort)
+def judged(
+    book: Journal, state: LedgerState, request: Request, budget: Budget, *, blame: bool = True
+) -> LedgerAnswer:
+    """Judge a release in a state of the ledger, and say which past releases do the harm."""
+    about, release, knowledge, tables = _understood(book, state, request)
+    whole = None if tables is None else stacked(state, tables)
+    answer = answered(state, release, about, whole, budget, knowledge)
+    return blamed(state, answer, whole, budget) if blame else answer
 
 
-def ask(book: Journal, question: Request, said: Said, effort: Budget) -> LedgerAnswer:
-    """Judge, and record the question and its verdict."""
-    return _without_release(book, "asked", question, said, effort)[0]
-
-
-def refuse(book: Journal, question: Request, said: Said, effort: Budget) -> Entry:
-    """Judge, and record the refusal."""
-    return _without_release(book, "refused", question, said, effort)[1]
-
-
-def _without_release(
-    book: Journal, kind: str, question: Request, said: Said, effort: Budget
+def record_judged(
+    book: Journal, kind: str, request: Request, signed: Signed, budget: Budget
 ) -> tuple[LedgerAnswer, Entry]:
+    """Judge, and record the question (``"asked"``) or the refusal (``"refused"``)."""
     answers: list[LedgerAnswer] = []
 
     def drafted(state: LedgerState) -> Draft:
-        answers.append(Judgement.of(book, state, question, effort).explained())
+        answers.append(judged(book, state, request, budget))
         return Draft(kind, _without_figures(answers[-1]))
 
-    entry = book.record(drafted, said)
+    entry = book.record(drafted, signed)
     assert entry is not None  # such a draft is always recorded
     return replace(answers[-1], entry=entry), entry
 
 
 def commit(
     book: Journal,
-    question: Request,
-    said: Said,
-    effort: Budget,
+    request: Request,
+    signed: Signed,
+    budget: Budget,
     *,
     already_out: bool,
     record: bool,
 ) -> Entry:
     """Judge, and record the release, or perhaps the refusal, if nothing came in meanwhile."""
     answers: list[LedgerAnswer] = []
-    judged: list[Judgement] = []
 
     def drafted(state: LedgerState) -> Draft:
-        earlier = _earlier(book, state, question)
+        earlier = _earlier(book, state, request)
         if earlier is not None:
             return Draft(earlier=earlier)
-        judged.append(Judgement.of(book, state, question, effort))
-        answers.append(judged[-1].answer)
-        if answers[-1].safe or already_out:
-            return Draft("released", _with_figures(answers[-1], already_out))
-        if not record:
-            return Draft()
-        answers.append(judged[-1].explained())
-        return Draft("refused", _without_figures(answers[-1]))
+        answer = judged(book, state, request, budget, blame=not already_out)
+        answers.append(answer)
+        if answer.safe or already_out:
+            return Draft("released", _with_figures(answer, already_out))
+        return Draft("refused", _without_figures(answer)) if record else Draft()
 
-    entry = book.record(drafted, said)
+    entry = book.record(drafted, signed)
     if entry is not None and entry.kind == "released":
         return entry
-    answer = judged[-1].explained() if entry is None else answers[-1]
-    raise NotSafe(f"not committed: {answer.reason}", replace(answer, entry=entry))
+    answer = replace(answers[-1], entry=entry)
+    raise NotSafe(f"not committed: {answer.reason}", answer)
 
 
 def _understood(
-    book: Journal, state: LedgerState, question: Request
+    book: Journal, state: LedgerState, request: Request
 ) -> tuple[int, Release, Release | None, list[Table] | None]:
     """The version, the release and what an intruder knows, and the tables at hand."""
-    about = state.about(question.version)
-    found = supplied(state, question.tables, book.store.kept)
+    about = state.about(request.version)
+    found = supplied(state, request.tables, book.store.kept)
     own = None if found is None else found[about - 1]
-    release = _release(question.what, own, question.total)
-    if not question.knows:
+    release = _release(request.what, own, request.total)
+    if not request.knows:
         return about, release, None, found
     domain = state.domain.with_groupings(release.domain.groupings)
     if own is not None:
         domain = domain.with_groupings(own.domain.groupings)
-    return about, release, Release(domain, question.knows), found
+    return about, release, Release(domain, request.knows), found
 
 
-def _earlier(book: Journal, state: LedgerState, question: Request) -> Entry | None:
+def _earlier(book: Journal, state: LedgerState, request: Request) -> Entry | None:
     """The entry with which this very release went out; what he knows was recorded by then too."""
-    about, release, knowledge, _ = _understood(book, state, question)
+    about, release, knowledge, _ = _understood(book, state, request)
     new = Published.of(release, about, knowledge)
     past = [Published.recorded(one) for one in state.released]
     if len(informing(state, [*past, new])[1]) > len(informing(state, past)[1]):
@@ -248,109 +221,89 @@ def checked_policy(policy: Policy, domain: Domain) -> Policy:
     return policy
 
 
+class Change(NamedTuple):
+    """A change of the ledger itself: its entry, the tables at hand, and those to keep with it.
+
+    No kind: the ledger is in this state by its last change.
+    """
+
+    kind: str
+    content: dict[str, Any]
+    tables: Tables
+    new: Sequence[Table] = ()
+
+
 def change_policy(
     book: Journal,
     policy: Policy | None,
     independent: bool | None,
     protect: Sequence[Sequence[str]],
     tables: Tables,
-    said: Said,
-    effort: Budget,
+    signed: Signed,
+    budget: Budget,
 ) -> LedgerAnswer:
     """Judge by another policy from now on, or more margins by the same."""
 
-    def changed(state: LedgerState) -> Change:
-        after = replace(
-            state,
-            policy=state.policy if policy is None else checked_policy(policy, state.domain),
-            independent=state.independent if independent is None else independent,
-            protected=protected(state.domain, (*state.protected, *protect)),
-        )
+    def change(state: LedgerState) -> Change:
+        chosen = state.policy if policy is None else checked_policy(policy, state.domain)
+        margins = protected(state.domain, (*state.protected, *protect))
         content = {
-            "policy": plain_policy(after.policy),
-            "independent": after.independent,
-            "protected": [list(one) for one in after.protected],
+            "policy": chosen.to_dict(),
+            "independent": state.independent if independent is None else independent,
+            "protected": [list(names) for names in margins],
         }
-        return Change("policy", content, after, supplied(after, tables, book.store.kept))
+        return Change("policy", content, tables)
 
-    return _recorded(book, changed, said, effort)
+    return _record_change(book, change, signed, budget)
 
 
 def refine(
-    book: Journal, tables: Table | Sequence[Table], said: Said, effort: Budget
+    book: Journal, tables: Table | Sequence[Table], signed: Signed, budget: Budget
 ) -> LedgerAnswer:
     """Go on with a table of additional variables."""
 
-    def changed(state: LedgerState) -> Change:
+    def change(state: LedgerState) -> Change:
         given = listed(tables)
-        if _brought(state, "refined", digests=sorted(bare(one).digest for one in given)):
-            return Change("", {}, state, supplied(state, given, book.store.kept))
-        finer = [bare(one) for one in check_refined(state, given)]
-        domain, digests = finer[0].domain, tuple(one.digest for one in finer)
-        after = replace(
-            state,
-            domain=domain,
-            structural=finer[0].structural,
-            digests=digests,
-            protected=(domain.names, *state.protected),
-        )
-        content = {**plain_layout(finer[0]), "digests": list(digests)}
-        return Change("refined", content, after, finer, finer)
+        if _brought(state, "refined", digests=sorted(bare(table).digest for table in given)):
+            return Change("", {}, given)
+        finer = [bare(table) for table in check_refined(state, given)]
+        content = {**plain_layout(finer[0]), "digests": [table.digest for table in finer]}
+        return Change("refined", content, finer, finer)
 
-    return _recorded(book, changed, said, effort)
+    return _record_change(book, change, signed, budget)
 
 
 Between = int | tuple[int, int | None] | None
 """A number that is known, two between which it is known to be (None: no end), or nothing."""
 
 
-def grow(book: Journal, table: Table, earlier: Tables, said: Said, effort: Budget) -> LedgerAnswer:
-    """Go on with a later version of the table, to which records were added."""
-    return _another_version(book, table, earlier, None, said, effort)
-
-
-def revise(
+def another_version(
     book: Journal,
     table: Table,
     earlier: Tables,
-    known: tuple[Between, Between],
-    said: Said,
-    effort: Budget,
+    known: dict[str, Between] | None,
+    signed: Signed,
+    budget: Budget,
 ) -> LedgerAnswer:
-    """Go on with a later version, from which records were removed too, or moved to other cells."""
-    removed, added = known
-    counted = _checked_between("removed", removed), _checked_between("added", added)
-    return _another_version(book, table, earlier, counted, said, effort)
+    """Go on with a later version of the table, to which records were added.
 
-
-def _another_version(
-    book: Journal,
-    table: Table,
-    earlier: Tables,
-    known: tuple[tuple[int, int | None], tuple[int, int | None]] | None,
-    said: Said,
-    effort: Budget,
-) -> LedgerAnswer:
+    With what is `known` of how many were removed and added, some may have been removed too, or
+    moved to other cells.
+    """
     kind = "grown" if known is None else "revised"
-    counted = {} if known is None else {"removed": list(known[0]), "added": list(known[1])}
+    counted = {what: list(_checked_between(what, ends)) for what, ends in (known or {}).items()}
 
-    def changed(state: LedgerState) -> Change:
+    def change(state: LedgerState) -> Change:
         later = bare(check_version(state, table))
         if _brought(state, kind, digest=later.digest, **counted):
-            every = [*listed(earlier), table]
-            return Change("", {}, state, supplied(state, every, book.store.kept))
+            return Change("", {}, [*listed(earlier), table])
         before = supplied(replace(state, independent=False), earlier, book.store.kept)
         assert before is not None  # without `independent` a missing table is an error
         check_change(before[-1], later, only_added=known is None)
-        after = replace(state, digests=(*state.digests, later.digest))
-        if known is not None:
-            revision = Revision(after.versions, *known)
-            _check_stated(revision, before[-1], later)
-            after = replace(after, revisions=(*state.revisions, revision))
-        content = {"digest": later.digest, **counted}
-        return Change(kind, content, after, [*before, later], [later])
+        _check_stated(counted, before[-1], later)
+        return Change(kind, {"digest": later.digest, **counted}, [*before, later], [later])
 
-    return _recorded(book, changed, said, effort)
+    return _record_change(book, change, signed, budget)
 
 
 def _brought(state: LedgerState, kind: str, **content: object) -> bool:
@@ -364,14 +317,12 @@ def _brought(state: LedgerState, kind: str, **content: object) -> bool:
     return all(said[key] == value for key, value in content.items())
 
 
-def _check_stated(revision: Revision, before: Table, later: Table) -> None:
+def _check_stated(counted: dict[str, list[int | None]], before: Table, later: Table) -> None:
     """Check that an intruder knows what is true: the tables tell by their fewest changes."""
     change = later.counts - before.counts
-    for what, found, (low, high) in (
-        ("removed", int(np.maximum(-change, 0).sum()), revision.removed),
-        ("added", int(np.maximum(change, 0).sum()), revision.added),
-    ):
-        if found < low or (high is not None and found > high):
+    for what, (low, high) in counted.items():
+        number = int(np.maximum(-change if what == "removed" else change, 0).sum())
+        if number < (low or 0) or (high is not None and number > high):
             raise InvalidInput(
                 f"{what}: the tables differ by another number of {what} records than is stated; an "
                 "intruder knows what is true: count the records that cells have more or fewer"
@@ -393,35 +344,21 @@ def _checked_between(what: str, given: object) -> tuple[int, int | None]:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """A change of the ledger itself: the entry, the state after it, and the tables of that.
-
-    `kept` are the tables that are new, to be kept if the ledger keeps them. No kind: the ledger is
-    in this state by its last change.
-    """
-
-    kind: str
-    content: dict[str, Any]
-    after: LedgerState
-    tables: list[Table] | None
-    kept: Sequence[Table] = ()
-
-
-def _recorded(
-    book: Journal, changed: Callable[[LedgerState], Change], said: Said, effort: Budget
+def _record_change(
+    book: Journal, change: Callable[[LedgerState], Change], signed: Signed, budget: Budget
 ) -> LedgerAnswer:
     """Judge what is out in the new state, and record the change with the verdict."""
     answers: list[LedgerAnswer] = []
 
     def drafted(state: LedgerState) -> Draft:
-        change = changed(state)
-        after, tables = change.after, change.tables
+        kind, content, given, new = change(state)
+        after = changed(state, kind, content)
+        tables = supplied(after, given, book.store.kept)
         whole = None if tables is None else stacked(after, tables)
-        answers.append(answered(after, None, after.versions, whole, effort))
-        content = {**change.content, "judged": answers[-1].summary()}
-        kept = {one.digest: kept_text(one) for one in change.kept if after.kept}
-        return Draft(change.kind, content, kept, None if change.kind else state.source)
+        answers.append(answered(after, None, after.versions, whole, budget))
+        content = {**content, "judged": answers[-1].summary()}
+        kept = {table.digest: kept_text(table) for table in new if after.kept}
+        return Draft(kind, content, kept, None if kind else state.source)
 
-    entry = book.record(drafted, said)
+    entry = book.record(drafted, signed)
     return replace(answers[-1], entry=entry)
