@@ -122,11 +122,9 @@ def _checked_secret(given: Given) -> bytes | None:
     """Check what goes with reports, before any work; the secret of the key file."""
     reported = bool(given.reports) or given.style == "html"
     if given.public and given.certificate is None and not reported:
-        raise InvalidInput(
-            "--public goes with --report options.FILE, --format html or --certificate FILE"
-        )
+        raise InvalidInput("--public goes with --report FILE, --format html or --certificate FILE")
     if given.key is not None and not reported:
-        raise InvalidInput("--key goes with --report options.FILE or --format html")
+        raise InvalidInput("--key goes with --report FILE or --format html")
     for path in given.reports:
         check_suffix(path, (".html", ".json", ".csv", ".xlsx"))
     if given.key is None:

@@ -55,7 +55,7 @@ def verify(given: Given) -> int:
 
 
 @options.command
-@click.option("--figures", type=FOLDER, help="Draw the figures as SVG here.")
+@click.option("--figures", type=options.FOLDER, help="Draw the figures as SVG here.")
 @options.format_options
 def reproduce(given: Given) -> int:
     """Put every table of documents 000 to 004 beside our figures.

@@ -58,8 +58,8 @@ __all__ = ["explore", "margins", "suggest"]
     type=options.FILE,
     help="Keep what was found in this file, and go on from it. Confidential.",
 )
-@click.option("--plot", type=FILE, help="Draw to this .html, .svg or .png file.")
-@click.option("--best", type=FILE, help="Write the best safe release (.toml).")
+@click.option("--plot", type=options.FILE, help="Draw to this .html, .svg or .png file.")
+@click.option("--best", type=options.FILE, help="Write the best safe release (.toml).")
 @options.format_options
 def explore(given: Given) -> int:
     """Judge every design of published rates of TABLE, and find the best safe one.

@@ -66,7 +66,7 @@ def count(given: Given) -> int:
     "--draws", type=options.WHOLE, default=10_000, show_default=True, help="For estimates."
 )
 @_drawing_options
-@click.option("--plot", type=FILE, help="Draw to this .svg or .png file.")
+@click.option("--plot", type=options.FILE, help="Draw to this .svg or .png file.")
 @options.format_options
 def posterior(given: Given) -> int:
     """Show how likely each count of each cell is.
