@@ -13,7 +13,7 @@ when checked here in exact integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -186,15 +186,16 @@ def sum_at_most(cells: IntArray, value: int) -> Inequality:
     return Inequality(cells, -np.ones(len(cells), dtype=np.int64), -value)
 
 
-class _Row:
-    """An inequality in Python integers."""
+class _Terms(NamedTuple):
+    """An inequality in Python integers: cells with their factors, and the least of their sum."""
 
-    __slots__ = ("bound", "terms")
+    terms: list[tuple[int, int]]
+    bound: int
 
-    def __init__(self, given: Inequality) -> None:
+    @classmethod
+    def of(cls, given: Inequality) -> _Terms:
         pairs = zip(given.cells.tolist(), given.coefficients.tolist(), strict=True)
-        self.terms: list[tuple[int, int]] = list(pairs)
-        self.bound = given.bound
+        return cls(list(pairs), given.bound)
 
 
 class Solver:
@@ -208,7 +209,7 @@ class Solver:
     ) -> None:
         self._size, self._statements, self._known = size, statements, known
         made = (one.inequality(*end) for one in statements for end in one.ends())
-        self._rows = [_Row(one) for one in made if one is not None]
+        self._rows = [_Terms.of(one) for one in made if one is not None]
         self._lists = [
             (cells.tolist(), values) for one in statements for cells, values in one.lists()
         ]
@@ -219,7 +220,7 @@ class Solver:
         """Whether a table is consistent and as asked; None, and why, if that is not settled."""
         if not self._possible:
             return False, ""
-        extra = [_Row(one) for one in asked]
+        extra = [_Terms.of(one) for one in asked]
         limits = list(self._limits)
         rows = self._rows if None in limits else []
         if not _limit([*extra, *rows], limits):
@@ -241,7 +242,7 @@ class Solver:
                 return False, ""
             lists.append((listed, within))
         # CP-SAT may end the process that it works in.
-        model = Isolated(_CpModel, [(row.terms, row.bound) for row in kept], lists, tops)
+        model = Isolated(_CpModel, [tuple(row) for row in kept], lists, tops)
         try:
             status, found = model.ask("solve", seconds, not self._lists, seconds=seconds)
         except ImportError:
@@ -258,7 +259,7 @@ class Solver:
             return None, "CP-SAT refused the model"
         return None, f"CP-SAT did not settle it in {seconds:.3g} s"
 
-    def _believed(self, found: dict[int, int], extra: Sequence[_Row]) -> tuple[bool | None, str]:
+    def _believed(self, found: dict[int, int], extra: Sequence[_Terms]) -> tuple[bool | None, str]:
         table = np.zeros(self._size, dtype=object) if self._known is None else self._known.copy()
         table = table.astype(object)
         table[list(found)] = list(found.values())
@@ -312,12 +313,12 @@ class _CpModel:
         return status, {at: solver.value(one) for at, one in self._cells.items()}
 
 
-def _width(row: _Row, tops: Sequence[int]) -> int:
+def _width(row: _Terms, tops: Sequence[int]) -> int:
     """How large a row may get on the way."""
     return abs(row.bound) + sum(abs(factor) * max(1, tops[cell]) for cell, factor in row.terms)
 
 
-def _limit(rows: Sequence[_Row], limits: list[int | None]) -> bool:
+def _limit(rows: Sequence[_Terms], limits: list[int | None]) -> bool:
     """Work out upper limits of cells, in place; False if that shows that no table exists.
 
     In ``a x >= b`` the cells with negative coefficients are limited as soon as those with

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -205,14 +205,6 @@ class _ColumnLimits:
         return np.where(self.most < 0, sums, np.minimum(self.most, sums))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowSplit:
-    """The columns of a row cut in two: what is asked about, and the rest."""
-
-    asked: _ColumnLimits
-    rest: _ColumnLimits
-
-
 class RateRow:
     """A row of a statement of rates: its cells by column, its intervals, what else is known."""
 
@@ -226,11 +218,10 @@ class RateRow:
         self._limits = limits
         self._known = [limits.of(cells) for cells in columns]
         self._ends = _ColumnLimits.of(self._known)
-        lows, highs = statement.lows[inside_row], statement.highs[inside_row]
-        self._low_open = np.array(statement.low_open[inside_row])[:, None]
-        self._high_open = np.array(statement.high_open[inside_row])[:, None]
+        lows, highs, low_open, high_open = zip(*statement.intervals[inside_row], strict=True)
+        self._low_open, self._high_open = np.array(low_open)[:, None], np.array(high_open)[:, None]
         self._low, self._high = _ratios(lows), _ratios(highs)
-        self._largest = max(
+        self._largest: int = max(
             abs(part) for rate in (*lows, *highs) for part in rate.as_integer_ratio()
         )
         least, most = limits.of(self.cells)
@@ -279,25 +270,27 @@ class RateRow:
             fits &= sums <= self.most
         return np.asarray((fits & (low <= high).all(axis=0)).astype(bool))
 
-    def split(self, cells: IntArray) -> RowSplit:
-        """Each column cut into the cells that are asked about and the rest."""
-        asked, rest = [], []
+    def split(self, cells: IntArray) -> tuple[_ColumnLimits, _ColumnLimits]:
+        """The limits of each column's cells that are asked about, and of the rest."""
+        pairs: list[tuple[tuple[int, int | None], tuple[int, int | None]]] = []
         chosen = np.isin(self.cells, cells)
         ends = np.cumsum([len(column) for column in self.columns])
         for column, end, known in zip(self.columns, ends, self._known, strict=True):
             here = chosen[end - len(column) : end]
-            if here.all() or not here.any():
-                asked.append(known if here.any() else (0, 0))
-                rest.append((0, 0) if here.any() else known)
+            if here.all():
+                pairs.append((known, (0, 0)) if here.any() else ((0, 0), known))
+            elif not here.any():
+                pairs.append(((0, 0), known))
             else:
-                asked.append(self._limits.of(column[here]))
-                rest.append(self._limits.of(column[~here]))
-        return RowSplit(_ColumnLimits.of(asked), _ColumnLimits.of(rest))
+                pairs.append((self._limits.of(column[here]), self._limits.of(column[~here])))
+        asked, rest = zip(*pairs, strict=True)
+        return _ColumnLimits.of(asked), _ColumnLimits.of(rest)
 
-    def extremes(self, split: RowSplit, sums: IntArray) -> tuple[IntArray, ...]:
+    def extremes(
+        self, asked: _ColumnLimits, rest: _ColumnLimits, sums: IntArray
+    ) -> tuple[IntArray, ...]:
         """Least and most of what is asked about, and of the rest, by the columns alone."""
         low, high = self.ends(sums)
-        asked, rest = split.asked, split.rest
         asked_most, rest_most = asked.most_of(sums), rest.most_of(sums)
         return (
             np.maximum(low - rest_most, asked.least).sum(axis=0),
@@ -508,14 +501,37 @@ class RowProofs:
         place = self.row_of(cells)
         if place is None:
             return None
-        row = self.rows[place]
-        split = row.split(cells)
-        parts = self.admitted[place]
+        row, parts = self.rows[place], self.admitted[place]
         if not parts:
             return np.zeros(0, dtype=np.int64)
-        least, most = parts[0][0], parts[-1][1]
-        start, stop = least // row.step, None if most is None else most // row.step + 1
-        cut = self._crossing(row, split, side, proven, start, stop)
+        asked, rest = row.split(cells)
+
+        def keeps_or_breaks(multiple: int) -> bool:
+            """Whether from this multiple of the step on the columns alone keep, or break, it.
+
+            Both ends of what the columns allow only grow with the sum of the row, from its least
+            sum on: below it, a column that needs more than the row holds would leave the less to
+            the rest the smaller the row.
+            """
+            sums = _multiples(multiple, multiple + 1, row.step)
+            low, high, *_ = row.extremes(asked, rest, sums)
+            return bool(low[0] >= proven if side == "lower" else high[0] > proven)
+
+        def beyond(first: int, last: int) -> IntArray:
+            """Which of some multiples of the step are admissible and could break the bound."""
+            sums = _multiples(first, last, row.step)
+            sums = sums[inside(sums, parts)]
+            sums = sums[row.admissible(sums)]
+            asked_low, asked_high, rest_low, rest_high = row.extremes(asked, rest, sums)
+            if side == "lower":
+                breaks = np.maximum(asked_low, sums - rest_high) < proven
+            else:
+                breaks = np.minimum(asked_high, sums - rest_low) > proven
+            return np.asarray(sums[breaks.astype(bool)])
+
+        start, most = parts[0][0] // row.step, parts[-1][1]
+        stop = None if most is None else most // row.step + 1
+        cut = _first_from(keeps_or_breaks, start, stop)
         if side == "lower":
             stop = cut
         else:
@@ -523,59 +539,8 @@ class RowProofs:
         if stop is None or stop - start > self._work.most(row, stop * row.step):
             return None
         size = max(1, self._work.block // len(row.columns))
-        found = [
-            self._beyond(row, split, side, proven, first, min(stop, first + size), parts)
-            for first in range(start, stop, size)
-        ]
+        found = [beyond(first, min(stop, first + size)) for first in range(start, stop, size)]
         return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-
-    @staticmethod
-    def _beyond(
-        row: RateRow,
-        split: RowSplit,
-        side: str,
-        proven: int,
-        start: int,
-        stop: int,
-        parts: Sequence[Progression],
-    ) -> IntArray:
-        """Which of some multiples of the step are admissible and could break a bound."""
-        sums = _multiples(start, stop, row.step)
-        sums = sums[inside(sums, parts)]
-        sums = sums[row.admissible(sums)]
-        asked_low, asked_high, rest_low, rest_high = row.extremes(split, sums)
-        if side == "lower":
-            beyond = np.maximum(asked_low, sums - rest_high) < proven
-        else:
-            beyond = np.minimum(asked_high, sums - rest_low) > proven
-        return np.asarray(sums[beyond.astype(bool)])
-
-    @staticmethod
-    def _crossing(
-        row: RateRow, split: RowSplit, side: str, proven: int, start: int, stop: int | None
-    ) -> int | None:
-        """The first multiple of the step from which on the columns alone keep, or break, a bound.
-
-        Both ends of what the columns allow only grow with the sum of the row, from its least sum
-        on: below it, a column that needs more than the row holds would leave the less to the rest
-        the smaller the row.
-        """
-
-        def crossed(multiple: int) -> bool:
-            low, high, *_ = row.extremes(split, _multiples(multiple, multiple + 1, row.step))
-            return bool(low[0] >= proven if side == "lower" else high[0] > proven)
-
-        below, above = start, start + 1
-        while not crossed(above):
-            if above >= stop if stop is not None else above - start > SAFE:
-                return stop
-            below, above = above, start + 2 * (above - start)
-        if crossed(start):
-            return start
-        while above - below > 1:
-            middle = (below + above) // 2
-            below, above = (below, middle) if crossed(middle) else (middle, above)
-        return above
 
     def as_progressions(self, cells: IntArray, sums: IntArray) -> tuple[Progression, ...]:
         """Some sums of the row of a cell, written as progressions."""
@@ -600,3 +565,18 @@ def _multiples(start: int, stop: int, step: int) -> IntArray:
     if stop * step < SAFE:
         return np.arange(start, stop, dtype=np.int64) * step
     return np.array([number * step for number in range(start, stop)], dtype=object)
+
+
+def _first_from(holds: Callable[[int], bool], start: int, stop: int | None) -> int | None:
+    """The first number from `start` on at which something holds that goes on to; else `stop`."""
+    below, above = start, start + 1
+    while not holds(above):
+        if above >= stop if stop is not None else above - start > SAFE:
+            return stop
+        below, above = above, start + 2 * (above - start)
+    if holds(start):
+        return start
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if holds(middle) else (middle, above)
+    return above

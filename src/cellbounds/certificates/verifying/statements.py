@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -183,12 +183,25 @@ class LinearStatement:
         return self.title if not figure else f"{self.title}, figure {figure}"
 
 
+class Interval(NamedTuple):
+    """Between which fractions a rate lies; an end belongs to it unless it is open."""
+
+    low: Fraction
+    high: Fraction
+    low_open: bool = False
+    high_open: bool = False
+
+    def __str__(self) -> str:
+        begin, end = "[("[self.low_open], "])"[self.high_open]
+        return f"{begin}{self.low},{self.high}{end}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RateStatement:
     """Conditionals: cell of a row over the sum of the row, between two fractions.
 
-    `lows` and `highs` hold, row after row, the ends of each interval, which belong to it unless
-    open. A row that is `empty` holds nobody; every other row holds somebody.
+    `intervals` are those of the rates, row after row. A row that is `empty` holds nobody; every
+    other row holds somebody.
     """
 
     title: str
@@ -196,10 +209,7 @@ class RateStatement:
     space: Space
     names: tuple[str, ...]
     columns: int
-    lows: Sequence[Fraction]
-    highs: Sequence[Fraction]
-    low_open: Sequence[bool]
-    high_open: Sequence[bool]
+    intervals: Sequence[Interval]
     empty: Sequence[bool]
 
     def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
@@ -214,18 +224,17 @@ class RateStatement:
             if held < 1 and not ray:
                 return row * self.columns
             for figure, value in enumerate(values, row * self.columns):
-                low, high = self.lows[figure], self.highs[figure]
+                low, high, *is_open = self.intervals[figure]
                 above = low.denominator * value - low.numerator * held
                 below = high.numerator * held - high.denominator * value
-                open_ends = (self.low_open[figure], self.high_open[figure])
-                least = (0, 0) if ray else map(int, open_ends)
+                least = (0, 0) if ray else map(int, is_open)
                 if any(gap < needed for gap, needed in zip((above, below), least, strict=True)):
                     return figure
         return None
 
     def inequality(self, figure: int, end: str) -> Inequality | None:
         """What one end of one rate, or a row as such, says; None if it says nothing."""
-        if not 0 <= figure < len(self.lows):
+        if not 0 <= figure < len(self.intervals):
             return None
         behind = self.space.behind(self.names)
         row, column = divmod(figure, self.columns)
@@ -238,12 +247,10 @@ class RateStatement:
             return Inequality(cells, np.full(len(cells), sign), int(end == "row"))
         if self.empty[row] or end not in ("lower", "upper"):
             return None
-        rate, is_open = (
-            (self.lows[figure], self.low_open[figure])
-            if end == "lower"
-            else (self.highs[figure], self.high_open[figure])
-        )
-        sign = 1 if end == "lower" else -1
+        interval, is_lower = self.intervals[figure], end == "lower"
+        rate = interval.low if is_lower else interval.high
+        is_open = interval.low_open if is_lower else interval.high_open
+        sign = 1 if is_lower else -1
         inside = behind.starts[figure : figure + 2] - behind.starts[first]
         factors = [-sign * rate.numerator] * len(cells)
         for place in range(int(inside[0]), int(inside[1])):
@@ -256,9 +263,10 @@ class RateStatement:
             first = row * self.columns
             yield first, "empty" if empty else "row"
             for figure in range(first, first if empty else first + self.columns):
-                if self.lows[figure] > 0 or self.low_open[figure]:
+                low, high, low_open, high_open = self.intervals[figure]
+                if low > 0 or low_open:
                     yield figure, "lower"
-                if self.highs[figure] < 1 or self.high_open[figure]:
+                if high < 1 or high_open:
                     yield figure, "upper"
 
     def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
@@ -285,7 +293,6 @@ _COUNTS = {**_SHARED, "random": (_ONE, _ONE, True, True)}
 """Each rule: how far below and above in units, and whether the lower and upper end are open."""
 
 _RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
-_KINDS = ("total", "margin", "prior", "linear", "conditional")
 _LIMITS = ("lower", "upper")
 
 
@@ -294,16 +301,9 @@ def read_statement(given: object, place: int, space: Space) -> Statement:
     where = f"statement {place}"
     said = object_with(given, where, [])
     kind = next(iter(said), "")
-    if len(said) != 1 or kind not in _KINDS:
-        raise InvalidInput(f"{where} must have one key, one of {', '.join(_KINDS)}")
-    readers: dict[str, Callable[[object, str, Space], Statement]] = {
-        "total": _total,
-        "margin": _margin,
-        "prior": _prior,
-        "linear": _linear,
-        "conditional": _conditional,
-    }
-    return readers[kind](said[kind], f"{where} ({kind})", space)
+    if len(said) != 1 or kind not in _READERS:
+        raise InvalidInput(f"{where} must have one key, one of {', '.join(_READERS)}")
+    return _READERS[kind](said[kind], f"{where} ({kind})", space)
 
 
 def _names(content: dict[str, Any], key: str, where: str, space: Space) -> tuple[str, ...]:
@@ -529,31 +529,19 @@ def _conditional(given: object, where: str, space: Space) -> RateStatement:
     if missing == "zero" and any(any(row) and not all(row) for row in absent):
         raise InvalidInput(f"{where}: a row lacks some rates, so it is no row that holds nobody")
     rules = _rate_rules(content, rows * columns, where)
-    spans = [
-        (_NONE, _ONE, False, False)
-        if rate is None
-        else (rate - below, rate + above, low_open, high_open)
-        for rate, (below, above, low_open, high_open) in zip(rates, rules, strict=True)
+    intervals = [
+        Interval(_NONE, _ONE) if rate is None else Interval(rate - below, rate + above, *is_open)
+        for rate, (below, above, *is_open) in zip(rates, rules, strict=True)
     ]
     empty = [missing == "zero" and all(row) for row in absent]
-    shown = [f"{'(' if a else '['}{low},{high}{')' if b else ']'}" for low, high, a, b in spans]
-    by_row = [shown[at * columns : (at + 1) * columns] for at in range(rows)]
+    meant = list(map(str, intervals))
+    by_row = [meant[at * columns : (at + 1) * columns] for at in range(rows)]
     meaning = {
         "rates": [list(responses), list(givens)],
         "intervals": [None if nobody else row for row, nobody in zip(by_row, empty, strict=True)],
     }
-    return RateStatement(
-        f"{where} [{','.join(responses)}|{','.join(givens)}]",
-        meaning,
-        space,
-        names,
-        columns,
-        [one[0] for one in spans],
-        [one[1] for one in spans],
-        [one[2] for one in spans],
-        [one[3] for one in spans],
-        empty,
-    )
+    title = f"{where} [{','.join(responses)}|{','.join(givens)}]"
+    return RateStatement(title, meaning, space, names, columns, intervals, empty)
 
 
 def _rate_rules(
@@ -579,6 +567,15 @@ def _rate_rules(
     unit = Fraction(1, 10**decimals)
     below, above, low_open, high_open = _RATES[rounding]
     return [(below * unit, above * unit, low_open, high_open)] * size
+
+
+_READERS: dict[str, Callable[[object, str, Space], Statement]] = {
+    "total": _total,
+    "margin": _margin,
+    "prior": _prior,
+    "linear": _linear,
+    "conditional": _conditional,
+}
 
 
 def digest(space: Space, statements: Sequence[Statement]) -> str:
