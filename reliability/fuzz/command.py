@@ -97,13 +97,22 @@ def _try_all(
             late.append(case.number)
             found = [one for one in found if one.kind != "time"]
         tally.add(case, outcome, found)
+        for violation in found:
+            _note(options.seed, case.number, violation)
         done = sum(tally.statuses.values())
         if done % 500 == 0:
             print(f"{done} inputs, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     for number in () if options.untimed else late:
-        violation = _still_late(options.seed, number, corpus)
-        if violation is not None:
-            tally.broken[violation].append(number)
+        lateness_again = _still_late(options.seed, number, corpus)
+        if lateness_again is not None:
+            _note(options.seed, number, lateness_again)
+            tally.broken[lateness_again].append(number)
+
+
+def _note(seed: int, number: int, violation: Violation) -> None:
+    """Say at once what is broken: the run may be long, and end early."""
+    said = f"{violation.kind}: {violation.detail!r}: --seed {seed} --only {number}"
+    print(said, file=sys.stderr, flush=True)
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -458,7 +458,8 @@ def _change_ledger(rng: Random, file: File) -> str:
         kind = _changed_rows(rng, book)
         book.commit()
         file.content = bytes(book.serialize())
-    except (sqlite3.Error, ValueError, TypeError):  # changed beyond recognition before
+    except (sqlite3.Error, ValueError, TypeError, MemoryError):
+        # Changed beyond recognition before; of no bytes at all SQLite says that memory is wanting.
         return _change_bytes(rng, file)
     finally:
         book.close()

@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     from cellbounds.papers import example_path, example_table
     from cellbounds.report.filing import Report, build_report
     from cellbounds.results.charts import save_chart
-    from cellbounds.statements.files import read_release
-    from cellbounds.statements.writing import write_release
+    from cellbounds.statements.files import read_release, write_release
     from cellbounds.synthetic import Synthetic, synthesize
     from cellbounds.utility import (
         Kept,
@@ -171,8 +170,7 @@ _LATER = {
         ),
         "cellbounds.ledger": ("Ledger", "LedgerError"),
         "cellbounds.papers": ("example_path", "example_table"),
-        "cellbounds.statements.files": ("read_release",),
-        "cellbounds.statements.writing": ("write_release",),
+        "cellbounds.statements.files": ("read_release", "write_release"),
         "cellbounds.report.filing": ("Report", "build_report"),
         "cellbounds.results.charts": ("save_chart",),
         "cellbounds.disclosure.auditing": ("Audit", "audit"),

@@ -11,22 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cellbounds import Conditional, Domain, Linear, Margin, Prior, Release, Table, Total, publish
-from cellbounds.inference.chains import (
-    Connection,
-    Connectivity,
-    Moves,
-    basic_moves,
-    choose_moves,
-    combine,
-    conditional_moves,
-    connectivity,
-    diagnose,
-    lattice_moves,
-    markov_basis,
-    run_chain,
-    summed_sets,
-)
-from cellbounds.inference.chains.markov_bases import binary
+from cellbounds.inference.chains.basic_moves import basic_moves
+from cellbounds.inference.chains.chain_sampling import diagnose
+from cellbounds.inference.chains.conditional_moves import conditional_moves
+from cellbounds.inference.chains.lattice_moves import binary, lattice_moves, markov_basis
+from cellbounds.inference.chains.metropolis import choose_moves, run_chain
+from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
+from cellbounds.inference.combined_sets import combine, summed_sets
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform, Weights
 from listing import listed
 from mixtures import cases, margin_cases

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.listed_tables import ListedFibre, few_tables
-from cellbounds.inference.product import diagram_fibre
+from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
+from cellbounds.inference.solver_enumeration import ListedFibre, few_tables
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
 
@@ -41,9 +41,9 @@ def test_a_list_says_what_a_diagram_says(statements, prior):
 def test_more_than_a_few_are_not_listed(monkeypatch):
     release = cb.publish(TABLE, "[a]", "[b]")
     count = few_tables(release).count()
-    monkeypatch.setattr("cellbounds.inference.listed_tables.MOST", count)
+    monkeypatch.setattr("cellbounds.inference.solver_enumeration.MOST", count)
     assert few_tables(release).count() == count
-    monkeypatch.setattr("cellbounds.inference.listed_tables.MOST", count - 1)
+    monkeypatch.setattr("cellbounds.inference.solver_enumeration.MOST", count - 1)
     assert few_tables(release) is None
 
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.inference.product import diagram_fibre
+from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
 from cellbounds.inference.protocol import Refusal
 from cellbounds.inference.solver_enumeration import searched_tables
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform

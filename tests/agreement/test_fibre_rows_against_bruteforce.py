@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cellbounds import Conditional, Domain, Prior, Release, Total
 from cellbounds.errors import InconsistentRelease, InvalidInput
-from cellbounds.inference.rows import rows_fibre
+from cellbounds.inference.rows.row_fibre import rows_fibre
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
 from listing import listed, most_records
@@ -243,7 +243,7 @@ def test_long_rows_with_n_in_a_range_need_no_levelling(monkeypatch):
     ranged = Release(release.domain, [Total(lower=2500, upper=2600), release.statements[1]])
     weights = Poisson(600).weights(ranged.domain)
     levelled = fibre_of(ranged).weighed(weights)
-    monkeypatch.setattr("cellbounds.inference.rows.weighing.LONG", 10**9)
+    monkeypatch.setattr("cellbounds.inference.rows.row_fibre.LONG", 10**9)
     plain = fibre_of(ranged).weighed(weights)
     assert levelled.log_mass == pytest.approx(plain.log_mass, rel=1e-12)
     for cell in range(4):

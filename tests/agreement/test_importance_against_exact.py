@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 import cellbounds as cb
-from cellbounds.inference.importance import importance_draws
-from cellbounds.inference.importance.running import log_proposals, make_proposal
+from cellbounds.inference.importance.importance_sampling import (
+    importance_draws,
+    log_proposals,
+    make_proposal,
+)
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from listing import listed

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import compositions
-from cellbounds.inference.parts import best_split, drawn_parts, part_chances
-from cellbounds.model.priors import Weights
+from cellbounds.inference.unnamed_variables import best_split, drawn_parts, part_chances
+from cellbounds.model.priors import Weights, belief_of
 
 DOMAIN = cb.Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
 PRIORS = [
@@ -29,7 +29,7 @@ PRIORS = [
 
 def brute(release, total, prior):
     """Count, cell distributions and largest weight, table by table."""
-    weights = cb.beliefs.belief_of(prior).weights(release.domain)
+    weights = belief_of(prior).weights(release.domain)
     size = release.domain.size
     found = {}
     for cells in compositions(total, size):

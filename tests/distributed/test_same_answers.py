@@ -13,7 +13,7 @@ import works
 import cellbounds as cb
 from cellbounds.disclosure.policies import SmallCounts
 from cellbounds.errors import InvalidInput
-from cellbounds.inference.importance import running as importance
+from cellbounds.inference.importance import importance_sampling as importance
 from cellbounds.runtime.workers import Processes
 from cellbounds.synthetic import synthesize
 

@@ -10,11 +10,11 @@ import pytest
 import cellbounds as cb
 from cellbounds.certificates import making
 from cellbounds.certificates.verifying import space
-from cellbounds.disclosure.policies.projecting import projected
+from cellbounds.disclosure.policies.posterior_chance import projected
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import Uniform
 from cellbounds.report.formats import CountedTables, render
-from cellbounds.statements.combining import combined_release
+from cellbounds.statements.publishing import combined_release
 
 LEVELS, VARIABLES = 4, 20
 NAMES = [f"v{k}" for k in range(VARIABLES)]

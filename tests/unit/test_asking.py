@@ -161,7 +161,7 @@ def test_a_margin_over_groups_does_not_give_n():
 
 def test_moves_need_to_connect_only_tables_that_have_weight():
     # Both moves pass through the first cell, which the prior keeps empty.
-    from cellbounds.inference.chains import Connection, Connectivity, Moves
+    from cellbounds.inference.chains.moves import Connection, Connectivity, Moves
 
     release = cb.Release(cb.Domain({"a": [0, 1, 2]}), [cb.Total(1)])
     guess = Connectivity(Connection.UNPROVEN, "made up")

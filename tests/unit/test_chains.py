@@ -24,26 +24,19 @@ from cellbounds import (
     UnsupportedRelease,
     publish,
 )
-from cellbounds.inference.chains import (
-    Connection,
-    Connectivity,
-    Moves,
-    basic_moves,
-    batch_errors,
-    choose_moves,
-    combine,
-    conditional_moves,
-    connectivity,
-    diagnose,
+from cellbounds.inference.chains import lattice_moves as lattice_module
+from cellbounds.inference.chains.basic_moves import basic_moves
+from cellbounds.inference.chains.chain_sampling import batch_errors, diagnose
+from cellbounds.inference.chains.conditional_moves import conditional_moves
+from cellbounds.inference.chains.lattice_moves import (
+    kernel_basis,
     lattice_moves,
-    markov_bases,
     markov_basis,
-    run_chain,
-    start_tables,
-    summed_sets,
+    read_vectors,
 )
-from cellbounds.inference.chains.lattice import kernel_basis
-from cellbounds.inference.chains.markov_bases import read_vectors
+from cellbounds.inference.chains.metropolis import choose_moves, run_chain, start_tables
+from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
+from cellbounds.inference.combined_sets import combine, summed_sets
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 
 SQUARE = Domain({"row": [1, 2], "col": [1, 2]})
@@ -275,7 +268,7 @@ def fake_program(monkeypatch, tmp_path, script: str) -> None:
     program = tmp_path / "4ti2-markov"
     program.write_text(f"#!/bin/sh\n{script}\n", "ascii")
     program.chmod(0o755)
-    monkeypatch.setattr(markov_bases, "binary", lambda: str(program))
+    monkeypatch.setattr(lattice_module, "binary", lambda: str(program))
 
 
 @needs_a_shell

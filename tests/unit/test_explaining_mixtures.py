@@ -259,7 +259,7 @@ def test_what_was_not_decided_is_not_called_smallest(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("cellbounds.solvers.general.method.passes", lambda *_: None)
         patched.setattr(
-            "cellbounds.reductions.decomposition.method.DecomposedSolution.forces", lambda *_: None
+            "cellbounds.reductions.decomposition.DecomposedSolution.forces", lambda *_: None
         )
         blame = answer.explain("0", "0", "0").upper_blame
     assert not blame.smallest

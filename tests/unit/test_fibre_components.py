@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.components import parts_of
-from cellbounds.inference.decision_diagram.dependence import MOST_ENTRIES, implied, relations
-from cellbounds.inference.decision_diagram.sums import Sum, merged, needed
+from cellbounds.inference.decision_diagram.components import parts_of
+from cellbounds.inference.decision_diagram.linear_constraints import (
+    MOST_ENTRIES,
+    Sum,
+    implied,
+    merged,
+    needed,
+    relations,
+)
 from cellbounds.inference.protocol import Refusal
 
 CENSUS = cb.example_table("census3")

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.components import parts_of
+from cellbounds.inference.decision_diagram.components import parts_of
 from cellbounds.inference.decision_diagram.construction import Grown, TooLarge, grow
+from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
 from cellbounds.inference.decision_diagram.layers import layers_of
+from cellbounds.inference.decision_diagram.linear_constraints import Sum, sums_of
 from cellbounds.inference.decision_diagram.ordering import best_order
-from cellbounds.inference.decision_diagram.sums import Sum, sums_of
-from cellbounds.inference.product import diagram_fibre
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
 from cellbounds.inference.solver_enumeration import searched_tables
 from cellbounds.model.priors import GammaPoisson, Multinomial, Uniform
@@ -154,7 +154,7 @@ def test_listing_is_lazy():
     assert len({one.tobytes() for one in first}) == 5
     for one in first:
         table = cb.Table(release.domain, one.reshape(release.domain.shape))
-        assert not cb.constraints.violations(release, table)
+        assert not cb.violations(release, table)
 
 
 def test_tables_listed_are_not_changed_afterwards():
@@ -192,7 +192,9 @@ def test_a_diagram_that_was_not_kept_refuses_to_list_and_to_weigh(monkeypatch):
     release = two_way([9, 9, 9, 9], [12, 12, 12])
     expected = fibre_of(release).count()
     counting_only = Grown(expected, 10, 10, None)
-    monkeypatch.setattr("cellbounds.inference.product.grow", lambda *_: counting_only)
+    monkeypatch.setattr(
+        "cellbounds.inference.decision_diagram.diagram_fibre.grow", lambda *_: counting_only
+    )
     fibre = fibre_of(release)
     assert fibre.count() == expected
     with pytest.raises(cb.TooMuchWork, match="memory"):

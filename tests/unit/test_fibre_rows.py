@@ -13,10 +13,10 @@ import cellbounds as cb
 from cellbounds import Conditional, Domain, Margin, Prior, Release, Table, Total
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.protocol import Refusal
-from cellbounds.inference.rows import rows_fibre
-from cellbounds.inference.rows.counting import _by_running_sums, _one_by_one, row_counts
-from cellbounds.inference.rows.selecting import _Proposals, _through_all
-from cellbounds.model.constraints.check import violations
+from cellbounds.inference.rows.row_fibre import rows_fibre
+from cellbounds.inference.rows.row_sampling import _Proposals, _through_all
+from cellbounds.inference.rows.row_vectors import _by_running_sums, _one_by_one, row_counts
+from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
 from cellbounds.runtime.scaled_floats import widened
@@ -266,8 +266,8 @@ def test_both_ways_to_draw_from_products_agree_with_the_products(way):
 
 
 def test_long_level_products_by_balls_are_those_summed_term_by_term():
-    from cellbounds.inference.rows import products
-    from cellbounds.inference.rows.product_kernel import multiply
+    from cellbounds.inference.rows import polynomials as products
+    from cellbounds.inference.rows.sum_kernel import multiply
     from cellbounds.runtime.scaled_floats import ScaledFloats, widened
 
     rng = np.random.default_rng(4)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.importance import (
-    Estimate,
-    ImportanceDraws,
+from cellbounds.inference.importance import importance_sampling
+from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
+from cellbounds.inference.importance.importance_sampling import (
     estimate_count,
     importance_draws,
-    running,
+    log_proposals,
+    make_proposal,
 )
-from cellbounds.inference.importance.running import log_proposals, make_proposal
 from cellbounds.model.priors import GammaPoisson, Multinomial, Uniform
 
 TWO = ["0", "1"]
@@ -96,7 +96,7 @@ def test_ranges_wider_than_what_is_weighed_one_by_one():
 
 def test_the_same_seed_gives_the_same_draws_in_blocks_of_any_size(monkeypatch):
     once = importance_draws(MARGINS, uniform(MARGINS), draws=150, rng=seeded())
-    monkeypatch.setattr(running, "LARGEST_BLOCK", 7)
+    monkeypatch.setattr(importance_sampling, "LARGEST_BLOCK", 7)
     again = importance_draws(MARGINS, uniform(MARGINS), draws=150, rng=seeded())
     assert np.array_equal(once.counts, again.counts)
     assert np.array_equal(once.log_weights, again.log_weights)

@@ -11,9 +11,9 @@ import cellbounds as cb
 from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chooser import Chosen, exact_sums
-from cellbounds.inference.listed_tables import ListedFibre
-from cellbounds.inference.parts import best_split
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.inference.solver_enumeration import ListedFibre
+from cellbounds.inference.unnamed_variables import best_split
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.report.filing import build_report
 

@@ -23,14 +23,14 @@ from cellbounds.disclosure.suggesting import (
     MergeLevels,
     Withhold,
     WithholdTotal,
-    budgeted_judge,
+    searching,
     suggest,
-    suppressing,
 )
+from cellbounds.disclosure.suggesting.changes import proposals
 from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
 from cellbounds.disclosure.suggesting.planning import Drafts
-from cellbounds.disclosure.suggesting.proposing import proposals
-from cellbounds.disclosure.suggesting.scopes import scopes_of
+from cellbounds.disclosure.suggesting.searching import scopes_of
+from cellbounds.disclosure.suggesting.suppressing import suppress
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
@@ -158,12 +158,11 @@ def test_suppression_leaves_no_figure_hidden_needlessly(children):
         assert not cb.judge(less, children).safe
 
 
-def test_shown_figures_are_hidden_where_they_are_shown(monkeypatch, children):
-    monkeypatch.setattr(suppressing, "RESTORED", 0)
+def test_shown_figures_are_hidden_where_they_are_shown(children):
     release = cb.publish(children, "[county,education]", "[county]")
     policy = cb.Policy("two", rules=[MinimumCount(at_least=2)])
-    made = suppressing.suppress(
-        release, (0, 1), lambda one: (cb.judge(one, children, policy),), blind=False
+    made = suppress(
+        release, (0, 1), lambda one: (cb.judge(one, children, policy),), blind=False, restored=0
     )
     assert [change.figures for change in made.changes] == [
         (("Alpha", "Medium"), ("Alpha", "Very High"))
@@ -222,7 +221,7 @@ def test_an_undecided_release_is_worked_on(monkeypatch):
         how["seconds"] = 1e-9 if asked is release else None
         return cb.judge(asked, *rest, **how)
 
-    monkeypatch.setattr(budgeted_judge, "judge", hurried)
+    monkeypatch.setattr(searching, "judge", hurried)
     found = suggest(release, table, changes=1)
     assert found.verdict is cb.Outcome.UNDECIDED
     assert not found.safe_already
@@ -243,7 +242,7 @@ def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
     def hurried(asked, *rest, **how):
         return cb.judge(asked, *rest, **{**how, "seconds": 1e-9})
 
-    monkeypatch.setattr(budgeted_judge, "judge", hurried)
+    monkeypatch.setattr(searching, "judge", hurried)
     release = cb.publish(children, "[education|county]@3", "[county|education]@3")
     found = suggest(release, children, changes=1)
     assert found.searched.undecided > 0

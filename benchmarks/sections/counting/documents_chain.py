@@ -10,9 +10,9 @@ import cellbounds as cb
 from benchmarks.problems.cases import Case
 from benchmarks.results import Record
 from benchmarks.sections.counting.questions import agreement, summed_up, timed
-from cellbounds.inference.chains import ChainDraws, batch_errors, choose_moves, run_chain
+from cellbounds.inference.chains.chain_sampling import MOVES, batch_errors
+from cellbounds.inference.chains.metropolis import ChainDraws, choose_moves, run_chain
 from cellbounds.inference.chains.moves import KEEPS, VARIES
-from cellbounds.inference.chains.sampling import MOVES
 from cellbounds.model.priors import Belief, belief_of
 
 OWN = {"chains": 1, "thin": 1, "burn_in": 0}

@@ -24,7 +24,6 @@ from cellbounds.results import Unbounded
 from cellbounds.results.solution import Query, Solution
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements import Release
-from cellbounds.statements.restriction import named_variables
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def certify(
         raise TooMuchWork(
             f"a certificate numbers the cells of its domain, and {release.domain.size} are more "
             f"than {MOST_CELLS}; state the release over the variables that it names "
-            f"({', '.join(named_variables(release)) or 'none'}) and ask about that: "
+            f"({', '.join(release.named_variables) or 'none'}) and ask about that: "
             "Release(release.domain.project([...]), release.statements)"
         )
     if public and from_table:

@@ -31,9 +31,17 @@ def main() -> None:
     sys.exit(_flushed(code))
 
 
+def _commanded(interruption: Interruption) -> int:
+    try:
+        status: int = commands.main(standalone_mode=False)
+    finally:
+        interruption.ignore()
+    return status
+
+
 def _run(interruption: Interruption) -> int:
     try:
-        code: int = commands.main(standalone_mode=False)
+        code = _commanded(interruption)
     except click.exceptions.Exit as left:
         code = left.exit_code
     except (click.Abort, KeyboardInterrupt) as problem:

@@ -226,7 +226,7 @@ publishing_options = combined(
 
 def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
     """Publish statements as :data:`publishing_options` say."""
-    from cellbounds.statements.combining import combined_release
+    from cellbounds.statements.publishing import combined_release
 
     return combined_release(
         table,

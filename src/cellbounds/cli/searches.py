@@ -145,7 +145,7 @@ def _is_short_number(text: str) -> bool:
 
 def _merges(text: str | None) -> Any:
     """Ways to merge levels: a word, or a file with `[[variable]]` and `new = [old, old]`."""
-    from cellbounds.disclosure.exploring.merging import ADJACENT
+    from cellbounds.disclosure.exploring.designs import ADJACENT
     from cellbounds.runtime.inputs import read_toml
 
     if text is None or text == ADJACENT:
@@ -171,7 +171,7 @@ def _write_explored(found: Frontier, given: Given) -> None:
     if given.best is not None and found.best is None:
         say(f"no design is safe: {given.best} was not written")
     elif given.best is not None:
-        from cellbounds.statements.writing import write_release
+        from cellbounds.statements.files import write_release
 
         write_release(found.best_release(), given.best)
     write_text(render(found, given.style), given.output, given.style, private=True)
@@ -219,7 +219,7 @@ def margins(given: Given) -> int:
     from cellbounds.disclosure.safe_sets import safe_margins
     from cellbounds.report.formats import render
     from cellbounds.runtime.progress import Progress
-    from cellbounds.statements.combining import combined_release
+    from cellbounds.statements.publishing import combined_release
 
     with Progress("reading the table") as progress:
         table = options.read_owned(given.table, given)
@@ -324,7 +324,7 @@ def _check_folder(folder: Path) -> None:
 
 def _save(found: Suggestions, folder: Path) -> None:
     """Write all suggestions or none: first where nobody looks, then they are moved into place."""
-    from cellbounds.statements.writing import write_release
+    from cellbounds.statements.files import write_release
 
     there = folder.is_dir()
     try:

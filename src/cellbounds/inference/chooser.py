@@ -77,7 +77,7 @@ def exact_fibre(release: Release, effort: float) -> Fibre | Refusal:
 
 def _fibre(facts: Facts, effort: float) -> Fibre | Refusal:
     if facts.conditional is not None:
-        from cellbounds.inference.rows import rows_fibre
+        from cellbounds.inference.rows.row_fibre import rows_fibre
 
         return rows_fibre(facts, effort)
     names = summed_over(facts.release)
@@ -106,12 +106,12 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refu
 
 
 def _diagrams(facts: Facts, effort: float) -> Fibre | Refusal:
-    from cellbounds.inference.product import diagram_fibre
+    from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
 
     found = diagram_fibre(facts, effort)
     if isinstance(found, Refusal) and found.steps == math.inf:
         # The diagram cannot even be begun, though there may be few tables.
-        from cellbounds.inference.listed_tables import few_tables
+        from cellbounds.inference.solver_enumeration import few_tables
 
         return few_tables(facts.release) or found
     return found

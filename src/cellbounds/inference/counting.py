@@ -19,7 +19,7 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release
 
 if TYPE_CHECKING:
-    from cellbounds.inference.importance import Estimate
+    from cellbounds.inference.importance.estimates import Estimate
 
 __all__ = ["TooManyTables", "count_tables", "estimate_tables", "tables"]
 
@@ -80,7 +80,7 @@ def count_tables(release: Release, *, effort: float | None = None) -> int:
 
 
 def _with_estimate(release: Release, problem: TooMuchWork) -> TooManyTables:
-    from cellbounds.inference.importance import estimate_count
+    from cellbounds.inference.importance.importance_sampling import estimate_count
 
     deadline = time.monotonic() + ESTIMATE_SECONDS
     estimate = estimate_count(release, rng=np.random.default_rng(0), deadline=deadline)
@@ -117,7 +117,7 @@ def estimate_tables(
     >>> abs(estimate.value - 441) < 5 * estimate.relative_error * 441
     True
     """
-    from cellbounds.inference.importance import estimate_count
+    from cellbounds.inference.importance.importance_sampling import estimate_count
 
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")

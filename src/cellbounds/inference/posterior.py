@@ -21,17 +21,17 @@ from cellbounds.inference.chooser import (
 )
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
+from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.montecarlo import MonteCarlo
 from cellbounds.results.posterior import Posterior
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Margin, Release
 
 if TYPE_CHECKING:
-    from cellbounds.inference.chains import Moves
+    from cellbounds.inference.chains.moves import Moves
 
-__all__ = ["METHODS", "posterior", "sample"]
+__all__ = ["posterior", "sample"]
 
 METHODS = ("auto", "exact", "chain", "importance")
 
@@ -257,7 +257,7 @@ def sample(
             raise refused(found)
     if method == "importance":
         return _importance(release, belief, weights, int(size), generator, limits, begun)
-    from cellbounds.inference.chains.sampling import chain_draws
+    from cellbounds.inference.chains.chain_sampling import chain_draws
 
     if latent and not isinstance(belief, GammaPoisson):
         raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
@@ -311,7 +311,7 @@ def _importance(
     limits: Effort,
     begun: float,
 ) -> Draws:
-    from cellbounds.inference.importance import importance_draws
+    from cellbounds.inference.importance.importance_sampling import importance_draws
 
     drawn = importance_draws(
         release,

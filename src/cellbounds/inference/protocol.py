@@ -1,4 +1,7 @@
-"""What every way of summing over the consistent tables looks like to the chooser."""
+"""What every way of summing over the consistent tables looks like to the chooser.
+
+What an exact sum may cost, and how a refusal says so.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,21 @@ from typing import Protocol
 
 import numpy as np
 
-from cellbounds.model.priors import Weights
+from cellbounds.errors import TooMuchWork
+from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import SAFE, IntArray
 
-__all__ = ["DEFAULT_EFFORT", "MOST_RECORDS", "Fibre", "Refusal", "Weighed", "too_many_records"]
+__all__ = [
+    "DEFAULT_EFFORT",
+    "MOST_RECORDS",
+    "Fibre",
+    "Refusal",
+    "Weighed",
+    "check_room",
+    "check_work",
+    "too_many_records",
+]
 
 DEFAULT_EFFORT = 2_000_000_000
 """Elementary steps (one product or sum of weights) that an exact answer may cost."""
@@ -91,3 +104,33 @@ class Fibre(Protocol):
             If the sums would take more steps than the effort that the fibre was made with.
         """
         ...
+
+
+def check_work(steps: float, effort: float, what: str) -> None:
+    """Refuse work above the effort.
+
+    Raises
+    ------
+    TooMuchWork
+        Saying what it would take, the limit and the remedy.
+    """
+    if steps > effort:
+        raise TooMuchWork(
+            f"{what} would take about {steps:.1e} steps, and the limit is {effort:.1e}; raise "
+            "effort=, or draw a sample instead"
+        )
+
+
+def check_room(numbers: float, what: str) -> None:
+    """Refuse arrays that are too long, before they are made.
+
+    Raises
+    ------
+    TooMuchWork
+        Saying how many numbers they would have, the limit and the remedy.
+    """
+    if numbers > MOST_WEIGHTS:
+        raise TooMuchWork(
+            f"{what} would hold about {numbers:.1e} numbers, as many as cells can have counts, "
+            f"and the limit is {MOST_WEIGHTS:.0e}; publish more, or draw a sample instead"
+        )

@@ -9,15 +9,14 @@ from typing import Any
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
+from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.judgement import PART, Budget, CumulativeJudge
 from cellbounds.ledger.versions import Published, informing, joined, stacked, targets_of
 from cellbounds.statements import Conditional, Release, publish
-from cellbounds.statements.notation import Spoken, parse
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import Request, names_text, parse
 from cellbounds.text import aligned, html_table
 
 __all__ = ["LedgerFrontier", "candidates_of", "frontier_of", "with_sets"]
@@ -218,11 +217,11 @@ def _told(statements: Sequence[str]) -> list[list[int]]:
     ]
 
 
-def _exact_margin(one: Spoken) -> bool:
+def _exact_margin(one: Request) -> bool:
     return one.is_margin and one.base is None and one.below is None
 
 
-def _names(one: Spoken) -> set[str]:
+def _names(one: Request) -> set[str]:
     return {*one.responses, *(one.given or ())}
 
 
@@ -232,7 +231,9 @@ def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:
     A posterior probability may fall; without the counts, more may rule out what was at risk; and
     rates that say of a row that it is empty make its cells exempt.
     """
-    if state.independent or any(isinstance(one, PosteriorChance) for one in state.policy.rules):
+    if state.independent or any(
+        rule.why_not_monotone(independent=False) for rule in state.policy.rules
+    ):
         return False
     return not any(
         bool(one.intervals.zero.any())

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge
-from cellbounds.disclosure.policies.verdict import worst
+from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge, worst
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import LedgerState

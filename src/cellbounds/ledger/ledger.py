@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Policy
-from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Check, Entry, check
 from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_of, with_sets

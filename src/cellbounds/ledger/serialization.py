@@ -10,10 +10,12 @@ import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import RULES, Policy
+from cellbounds.disclosure.policies import Policy
+from cellbounds.disclosure.policies.policy import rule_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.statements import Conditional, Linear, Margin, Prior, Release, Statement, Total
+from cellbounds.statements import KINDS, Release, Statement
+from cellbounds.statements.statement import objects
 
 __all__ = [
     "plain_domain",
@@ -88,73 +90,14 @@ def read_plain_release(values: dict[str, Any]) -> Release:
 
 def plain_statement(statement: Statement, domain: Domain) -> dict[str, Any]:
     """One statement; label by label knowledge is laid out over its margin."""
-    match statement:
-        case Linear():
-            coefficients = [str(one) for one in statement.laid_out(domain)]
-            plain = statement.to_dict()["linear"]
-            return {"linear": {**plain, "coefficients": coefficients}}
-        case Prior():
-            known = statement.known(domain)
-            return {
-                "prior": {
-                    "variables": list(statement.variables),
-                    "lower": [int(one) for one in known.lower.flat],
-                    "upper": [None if one < 0 else int(one) for one in known.upper.flat],
-                    "values": [[place, list(known.values[place])] for place in known.values],
-                }
-            }
-    return statement.to_dict()
+    return statement.to_plain(domain)
 
 
 def read_statement(values: dict[str, Any], domain: Domain) -> Statement:
     """The statement of :func:`plain_statement`, over a domain that has its variables."""
-    ((kind, said),) = values.items()
-    if kind == "total":
-        return Total(lower=said["lower"], upper=said["upper"])
-    if kind == "conditional":
-        return _read_conditional(said, domain)
-    names = said["variables"]
-    if kind == "margin":
-        how = {key: said[key] for key in ("base", "rounding") if key in said}
-        return Margin(names, said["counts"], **how)
-    margin = domain.project(names)
-    if kind == "linear":
-        laid = _shaped(said["coefficients"], margin.shape)
-        return Linear(names, laid, lower=said["lower"], upper=said["upper"])
-    lists = [None] * margin.size
-    for place, numbers in said["values"]:
-        lists[place] = numbers
-    return Prior(
-        names,
-        lower=_shaped(said["lower"], margin.shape),
-        upper=_shaped(said["upper"], margin.shape),
-        values=_shaped(lists, margin.shape).tolist() if said["values"] else None,
-    )
-
-
-def _read_conditional(said: dict[str, Any], domain: Domain) -> Conditional:
-    shape = domain.project([*said["given"], *said["responses"]]).shape
-    rates = _shaped([one for row in said["rates"] for one in row], shape)
-    eps = said["eps"]
-    if isinstance(eps, list):
-        eps = _shaped(eps, shape)
-    return Conditional(
-        said["responses"],
-        said["given"],
-        rates=rates,
-        digits=said["digits"],
-        rounding=said["rounding"],
-        eps=eps,
-        strict=said["strict"],
-        missing=said["missing"],
-    )
-
-
-def _shaped(flat: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    laid = np.empty(len(flat), dtype=object)
-    for place, one in enumerate(flat):  # entries may be lists, which numpy would unpack
-        laid[place] = one
-    return laid.reshape(shape)
+    ((name, given),) = values.items()
+    kind = next(kind for kind in KINDS if kind.kind == name)
+    return kind.from_plain(given, domain)
 
 
 def plain_policy(policy: Policy) -> dict[str, Any]:
@@ -172,15 +115,11 @@ def read_plain_policy(values: dict[str, Any]) -> Policy:
     >>> read_plain_policy(plain_policy(strict)) == strict
     True
     """
-    rules = []
-    for entry in values["rule"]:
-        given = {key: value for key, value in entry.items() if key != "rule"}
-        rules.append(RULES[entry["rule"]](**given))
     return Policy(
         values["name"],
         values["title"],
         values["description"],
-        tuple(rules),
+        tuple(map(rule_of, values["rule"])),
         values["modelled_on"],
         values["respondent"],
         values.get("respondent_at_most"),
@@ -199,7 +138,7 @@ def plain_table(table: Table) -> dict[str, Any]:
 def read_plain_table(values: dict[str, Any]) -> Table:
     """The table of :func:`plain_table`."""
     domain = read_plain_domain(values["domain"])
-    counts = _shaped(values["counts"], domain.shape).tolist()
+    counts = objects(values["counts"], domain.shape).tolist()
     return Table(domain, counts, structural=structural_zeros(values["structural"], domain))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import GroupDisclosure, Policy
+from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.policies.scenarios import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
@@ -35,8 +35,8 @@ from cellbounds.ledger.versions import (
     supplied,
 )
 from cellbounds.statements import Prior, Release
-from cellbounds.statements.combining import combined_release
 from cellbounds.statements.files import read_release
+from cellbounds.statements.publishing import combined_release
 
 __all__ = [
     "Between",
@@ -216,8 +216,7 @@ def protected(domain: Domain, margins: Iterable[Sequence[str]]) -> tuple[tuple[s
 def checked_policy(policy: Policy, domain: Domain) -> Policy:
     """A policy whose rules name variables of the table only."""
     for rule in policy.rules:
-        if isinstance(rule, GroupDisclosure):
-            domain.axes((*(rule.responses or ()), *(rule.given or ())))
+        domain.axes(rule.variables)
     return policy
 
 

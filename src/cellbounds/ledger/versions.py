@@ -19,7 +19,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import GroupDisclosure, Policy, Rule
+from cellbounds.disclosure.policies import Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, body_of, kept_table
 from cellbounds.ledger.errors import LedgerError
@@ -31,7 +31,7 @@ from cellbounds.ledger.serialization import (
     read_statement,
 )
 from cellbounds.statements import Prior, Release, Statement, Total
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 
 __all__ = [
     "ProtectedCells",
@@ -388,7 +388,8 @@ def _target(
     policy = state.policy if everything else state.policy.within({one: one for one in names})
     if policy is None:
         return None
-    policy = replace(policy, rules=tuple(_of_part(one, names, part) for one in policy.rules))
+    if part is not None:
+        policy = replace(policy, rules=tuple(rule.among(part, names) for rule in policy.rules))
     over: tuple[str, ...] | None = names if part is None else (part, *names)
     if state.versions == 1 and everything:
         over = None
@@ -406,16 +407,6 @@ def _change(without: int, version: int) -> tuple[str, int, int]:
     if without < version:
         return "added", without, version
     return "removed", version, without
-
-
-def _of_part(rule: Rule, names: tuple[str, ...], part: str | None) -> Rule:
-    """A rule as it is about some of the records."""
-    if part is None or not isinstance(rule, GroupDisclosure):
-        return rule
-    # Groups are those among the records of this part, and which part it is, is no response.
-    responses = rule.responses or tuple(name for name in names if name not in (rule.given or ()))
-    given = None if rule.given is None else (part, *rule.given)
-    return replace(rule, responses=responses, given=given)
 
 
 def _stays(state: LedgerState) -> list[tuple[int, int]]:

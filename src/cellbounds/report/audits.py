@@ -11,8 +11,7 @@ from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.report.formats import json_text
 from cellbounds.results import Attainable, Unbounded
-from cellbounds.results.answers import notations
-from cellbounds.results.plain import RESERVED, cell_value, labelled, value_entries
+from cellbounds.results.answers import RESERVED, cell_value, labelled, notations, value_entries
 from cellbounds.text import aligned, label_keys
 from cellbounds.version import __version__
 

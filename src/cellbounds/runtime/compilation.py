@@ -17,6 +17,9 @@ from cellbounds.runtime.interrupts import uninterrupted
 __all__ = ["compiled", "random_unit"]
 
 
+_COMPILED: list[Compiled] = []
+
+
 class Compiled:
     """A compiled function, for Python and for other compiled functions.
 
@@ -26,6 +29,8 @@ class Compiled:
 
     def __init__(self, function: Any) -> None:
         update_wrapper(self, function)
+        _COMPILED.append(self)
+        self._dispatcher: Any
         try:
             self._dispatcher = njit(cache=True, nogil=True)(function)
         except RuntimeError:  # neither the package's folder nor the user's cache can be written
@@ -33,7 +38,18 @@ class Compiled:
 
     def __call__(self, *given: Any) -> Any:
         """Compile when first called, and keep the result on disk if there is a place for it."""
-        return uninterrupted(self._dispatcher, *given)
+        try:
+            return uninterrupted(self._dispatcher, *given)
+        except (ImportError, AttributeError):
+            # Kept by another version: its types lie in modules that are no longer there, and
+            # numba reads them before it sees that the source has changed.
+            for one in _COMPILED:
+                one.forget()
+            return uninterrupted(self._dispatcher, *given)
+
+    def forget(self) -> None:
+        """Leave out what is kept on disk."""
+        self._dispatcher._cache.flush()
 
     @property
     def _numba_type_(self) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from cellbounds.errors import CellboundsError, InconsistentRelease
 from cellbounds.results.solution import Solution
 from cellbounds.statements import Margin, Release, Statement, Total
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import names_text
 
 __all__ = ["contradiction"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from cellbounds.results.answers import HTML_LINES, LINES
 from cellbounds.text import aligned, html_table
 
-__all__ = ["FORMAT", "Section", "Shown", "interval_text", "json_float", "number_text"]
+__all__ = ["Section", "Shown", "interval_text", "json_float", "number_text"]
 
 FORMAT = "cellbounds-utility/1"
 

@@ -13,10 +13,8 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.utility.display import Section, Shown, json_float, number_text
-from cellbounds.utility.distances import distance_of
-from cellbounds.utility.layout import matched, occupied
-from cellbounds.utility.loglinear import LoglinearFit, fit_loglinear
-from cellbounds.utility.models import Margins, model_text
+from cellbounds.utility.distances import distance_of, matched, occupied
+from cellbounds.utility.loglinear import LoglinearFit, Margins, fit_loglinear, model_text
 
 __all__ = ["LoglinearComparison", "compare_loglinear"]
 

@@ -26,7 +26,7 @@ from cellbounds.utility.display import (
     json_float,
     number_text,
 )
-from cellbounds.utility.layout import as_floats, two_way
+from cellbounds.utility.distances import as_floats, two_way
 
 __all__ = ["OddsRatios", "checked_level", "odds_ratios", "percent"]
 

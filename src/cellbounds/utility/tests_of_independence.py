@@ -14,7 +14,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.utility.display import Section, Shown, json_float, number_text
-from cellbounds.utility.layout import as_floats, occupied, two_way
+from cellbounds.utility.distances import as_floats, occupied, two_way
 from cellbounds.utility.loglinear import fit_loglinear, goodness
 
 __all__ = ["Independence", "independence"]

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Label
 from cellbounds.data.frames import frame_of
-from cellbounds.disclosure.policies.overlap import touched_levels
-from cellbounds.disclosure.policies.policy import Policy
-from cellbounds.results.answers import notations
-from cellbounds.results.plain import value_entries
+from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release
 from cellbounds.text import aligned, html_table, label_keys
+from cellbounds.utility.retained import levels_behind
 from cellbounds.version import __version__
 
-__all__ = ["Finding", "Outcome", "Verdict", "worst"]
+if TYPE_CHECKING:
+    from cellbounds.disclosure.policies.policy import Policy
+
+__all__ = ["Finding", "Outcome", "Verdict", "touched_levels", "worst"]
 
 FORMAT = "cellbounds-verdict/1"
 
@@ -78,6 +79,8 @@ class Finding:
         The response variable of a row.
     respondent
         The cell of the intruder who is himself in the table.
+    figure
+        Whether it is about a published figure, whoever looks at it.
     """
 
     rule: str
@@ -90,6 +93,7 @@ class Finding:
     count: int | None = None
     response: str | None = None
     respondent: tuple[Label, ...] | None = None
+    figure: bool = False
 
     @property
     def where(self) -> str:
@@ -199,17 +203,16 @@ class Verdict:
             if finding.variables == self.over:
                 found[domain.index(finding.labels)] = finding.outcome
             else:
-                found[np.ix_(*self._touched(finding))] = finding.outcome
+                touched = touched_levels(
+                    self.release.domain, self.over, finding.variables, finding.labels
+                )
+                found[np.ix_(*touched)] = finding.outcome
         return found
 
     def at(self, *labels: Label) -> Outcome:
         """The worst finding that a cell shares people with; SAFE if no rule speaks of it."""
         outcome: Outcome = self.outcomes[self.domain.index(labels)]
         return outcome
-
-    def _touched(self, finding: Finding) -> list[BoolArray]:
-        domain = self.release.domain
-        return touched_levels(domain, self.over, finding.variables, finding.labels)
 
     def blame(self, finding: Finding) -> tuple[str, ...]:
         """The statements of the release that force a finding, in the notation, worked out now.
@@ -331,3 +334,29 @@ class Verdict:
 
 def _text(labels: tuple[Label, ...] | None) -> str | None:
     return None if labels is None else ", ".join(map(str, labels))
+
+
+def touched_levels(
+    domain: Domain, over: Sequence[str], variables: Sequence[str], labels: Sequence[Label]
+) -> list[BoolArray]:
+    """For each variable of a margin, the levels that may share people with a place.
+
+    A cell shares people with the place if all its levels do. Variables that only one of the two
+    names say nothing; derived ones speak of the variable behind them.
+
+    Examples
+    --------
+    >>> domain = Domain({"county": ["A", "B"], "sex": ["f", "m"]})
+    >>> [one.tolist() for one in touched_levels(domain, ["sex", "county"], ["county"], ["B"])]
+    [[True, True], [False, True]]
+    """
+    wanted: dict[str, frozenset[int]] = {}
+    for name, label in zip(variables, labels, strict=True):
+        of, groups = levels_behind(domain, name)
+        inside = groups[domain.position(name, label)]
+        wanted[of] = wanted.get(of, inside) & inside
+    behind = (levels_behind(domain, name) for name in over)
+    return [
+        np.array([of not in wanted or bool(group & wanted[of]) for group in groups])
+        for of, groups in behind
+    ]

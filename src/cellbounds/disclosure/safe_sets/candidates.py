@@ -14,19 +14,10 @@ from itertools import combinations
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.statements import Margin, Prior, Release, Total, publish
-from cellbounds.statements.notation import parse
-from cellbounds.statements.release import Statement
-from cellbounds.statements.statements import names_text
+from cellbounds.statements import Margin, Prior, Release, Statement, Total, publish
+from cellbounds.statements.notation import names_text, parse
 
-__all__ = [
-    "MOST_CANDIDATES",
-    "Candidate",
-    "Candidates",
-    "margin_texts",
-    "members",
-    "spoken_candidates",
-]
+__all__ = ["Candidates", "margin_texts", "members", "spoken_candidates"]
 
 MOST_CANDIDATES = 300
 """Candidates that one search takes."""

@@ -13,15 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import (
-    ExactDisclosure,
-    GroupDisclosure,
-    MinimumCount,
-    Policy,
-    Rule,
-    SmallCounts,
-    judge,
-)
+from cellbounds.disclosure.policies import Policy, judge
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -45,18 +37,18 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Effort
 
     The policy must not try respondents, and its rules speak of what is attainable or shown.
     """
-    shown = tuple(rule for rule in policy.rules if isinstance(rule, MinimumCount))
+    shown = tuple(rule for rule in policy.rules if rule.about_figures)
     if shown and not judge(release, table, Policy(policy.name, rules=shown)).safe:
         return False
     if policy.respondent or not _movable(release, table):
         return False
-    asked = [rule for rule in policy.rules if not isinstance(rule, MinimumCount)]
+    asked = [rule for rule in policy.rules if not rule.about_figures]
     exempt = table.structural | empty_rows(release, table.domain.names)
 
     def lacking(least: IntArray, most: IntArray) -> BoolArray:
         found = np.zeros(exempt.shape, dtype=bool)
         for rule in asked:
-            found |= _lacking(rule, table, exempt, least, most)
+            found |= rule.unproven(table, exempt, least, most)
         return found
 
     fewest, progress = table.counts.size + 1, 0
@@ -111,57 +103,3 @@ def reached(
             return
         wander(*flat, shape, strides, axes, sizes, aims, MOVES * counts.size, state)
         aims = np.flatnonzero(lacking(least, most))
-
-
-def _lacking(
-    rule: Rule, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
-) -> BoolArray:
-    """The cells for which a rule is not known to be kept, or that could help to keep it."""
-    counts = table.counts
-    match rule:
-        case SmallCounts():
-            return ~_small_kept(rule, counts, most - least) & ~exempt
-        case ExactDisclosure():
-            wrong = {"any": counts >= 0, "zeros": counts == 0, "positive": counts > 0}[rule.of]
-            return np.asarray(wrong & (most == least) & ~exempt, dtype=bool)
-        case GroupDisclosure() if not _alike(rule, table, most > 0):
-            return np.zeros(counts.shape, dtype=bool)
-        case GroupDisclosure():
-            return np.asarray((most == 0) & ~table.structural, dtype=bool)
-    return np.ones(counts.shape, dtype=bool)  # no move proves anything about it
-
-
-def _small_kept(rule: SmallCounts, counts: IntArray, width: IntArray) -> BoolArray:
-    kept: list[BoolArray] = []
-    if rule.values is not None:
-        kept.append(width + 1 >= rule.values)
-    if rule.width is not None:
-        kept.append(width >= rule.width)
-    if rule.relative is not None:
-        # In whole numbers, however large those of the fraction are.
-        top, bottom = rule.relative.numerator, rule.relative.denominator
-        kept.append(width.astype(object) * bottom >= np.maximum(counts, 1).astype(object) * top)
-    joined = np.logical_and.reduce(kept) if rule.need == "all" else np.logical_or.reduce(kept)
-    spoken_of = (counts >= rule.smallest) & (counts <= rule.small)
-    return np.asarray(joined, dtype=bool) | ~spoken_of
-
-
-def _alike(rule: GroupDisclosure, table: Table, possible: BoolArray) -> bool:
-    """Whether the members of a row may have something in common, for all that is known.
-
-    A row is kept if people are possible in two of its levels; with `not_in`, in all of them.
-    """
-    names, given = table.domain.names, rule.given
-    filled = Table(table.domain, possible.astype(np.int64))
-    for response in rule.responses or tuple(n for n in names if n not in (given or ())):
-        rows = tuple(n for n in names if n != response) if given is None else given
-        laid_out = table.reshape(response=[response], given=rows)
-        empty = filled.reshape(response=[response], given=rows).counts == 0
-        closed = laid_out.structural
-        # Whoever can only be in one level gives nothing away.
-        alike = ((~empty).sum(axis=1) < 2) & ((~closed).sum(axis=1) >= 2)
-        if rule.not_in:
-            alike |= (empty & ~closed).any(axis=1)
-        if bool((alike & (laid_out.counts.sum(axis=1) > 0)).any()):
-            return True
-    return False

@@ -13,13 +13,11 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.statements import Conditional, Linear, Margin, Release, Total, publish
-from cellbounds.statements.notation import parse
-from cellbounds.statements.release import Statement
-from cellbounds.statements.statements import names_text
+from cellbounds.statements import Conditional, Linear, Margin, Release, Statement, Total, publish
+from cellbounds.statements.notation import names_text, parse
 from cellbounds.utility.retained import levels_behind
 
-__all__ = ["Drafts", "Merge", "Plan", "Planned", "merged_name"]
+__all__ = ["Drafts", "Plan"]
 
 Merge = tuple[str, tuple[tuple[int, ...], ...]]
 """A variable, and the places of its levels in groups that share them out."""

@@ -4,27 +4,191 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict
-from cellbounds.disclosure.policies.reading import policy_of
-from cellbounds.disclosure.suggesting.budgeted_judge import BudgetedJudge
-from cellbounds.disclosure.suggesting.changes import Change, Planable
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, judge, policy_of
+from cellbounds.disclosure.suggesting.changes import Change, Planable, proposals
 from cellbounds.disclosure.suggesting.planning import Drafts, Plan
-from cellbounds.disclosure.suggesting.proposing import proposals
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppressing import Suppressed, suppress
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.workers import Until, checked_executor, shared
-from cellbounds.statements import Prior, Release
-from cellbounds.utility.retained import Kept, kept
+from cellbounds.statements import Conditional, Margin, Prior, Release
+from cellbounds.utility.retained import Kept, kept, levels_behind
 
-__all__ = ["suggest"]
+__all__ = ["scopes_of", "suggest"]
+
+
+Scope = tuple[str, ...] | None
+"""The variables of a margin; None for the cells of the table."""
+
+
+def scopes_of(release: Release, original: Release, over: Scope) -> list[Scope]:
+    """The cells asked for, and the smaller tables that the release makes public.
+
+    These are the table of all variables that figures are published of and, where a statement
+    lost a variable or levels, the margin that it speaks of now: a small cell there is given away
+    even if the cells behind it are not. Whoever asks about a margin (`over`) is answered about
+    that one, unless other things are published than in the original release.
+
+    Examples
+    --------
+    >>> from cellbounds import example_table, publish
+    >>> table = example_table("koch4")
+    >>> original = publish(table, "[center,status]", "[status,treatment,recovery]")
+    >>> scopes_of(publish(table, "[center]", "[status,treatment,recovery]"), original, None)
+    [None, ('center',)]
+    """
+    domain = release.domain
+    known = {frozenset(over or domain.names)}
+    if over is not None:
+        known.add(frozenset(_named(original.domain, _figures(original))))
+    spoken_of = {frozenset(one.variables) for one in _figures(original)}
+    changed = [one for one in _figures(release) if frozenset(one.variables) not in spoken_of]
+    found: list[Scope] = [over]
+    for statements in (_figures(release), *([one] for one in changed)):
+        names = _named(domain, statements)
+        if names and frozenset(names) not in known:
+            known.add(frozenset(names))
+            found.append(names)
+    return found
+
+
+def _figures(release: Release) -> list[Margin | Conditional]:
+    return [one for one in release.statements if isinstance(one, Margin | Conditional)]
+
+
+def _named(domain: Domain, statements: Sequence[Margin | Conditional]) -> tuple[str, ...]:
+    """The variables that are named, one for each variable behind them.
+
+    Where a variable and groups of it, or several groupings of it, are named, it stands for all.
+    """
+    behind: dict[str, str] = {}
+    for statement in statements:
+        for name in statement.variables:
+            base = levels_behind(domain, name)[0]
+            behind[base] = name if behind.get(base, name) == name else base
+    return tuple(behind[name] for name in domain.names if name in behind)
+
+
+SHARE = 0.25
+"""The part of the time left that one release may take at most."""
+
+LEAST = 0.05
+"""Seconds for one release at least, so that a last one is not asked for nothing."""
+
+LARGE = 500
+"""Cells from which on other processes help; below, handing them the work takes longer."""
+
+MOST_TRIED = 600
+"""Releases that are judged at most."""
+
+
+@dataclass(slots=True)
+class BudgetedJudge:
+    """Judges releases within the budget, and counts them."""
+
+    table: Table
+    policy: Policy
+    over: tuple[str, ...] | None
+    knows: tuple[Prior, ...]
+    independent: bool
+    executor: Executor | None
+    progress: Callable[[int, int], None] | None
+    original: Release
+    seconds: float | None
+    begun: float
+    tried: int = 0
+    known: int = 0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left; None without a budget."""
+        if self.seconds is None:
+            return None
+        return max(0.0, self.seconds - (time.monotonic() - self.begun))
+
+    @property
+    def spent(self) -> bool:
+        """Whether time or the number of tries has run out."""
+        return self.left == 0 or self.tried >= MOST_TRIED
+
+    def elsewhere(self, until: Until) -> BudgetedJudge:
+        """The same for another process, which begins to count anew."""
+        return replace(
+            self,
+            executor=None,
+            progress=None,
+            seconds=until.left,
+            begun=time.monotonic(),
+            tried=0,
+        )
+
+    def count(self, more: int) -> bool:
+        """Count releases that were judged elsewhere; False if these would be too many."""
+        if self.tried + more > MOST_TRIED:
+            return False
+        self.tried += more
+        self._say()
+        return True
+
+    def first(self) -> tuple[Verdict, ...]:
+        """What is to be said of the release that was asked about."""
+        asked = [
+            self._verdict(self.original, scope)
+            for scope in scopes_of(self.original, self.original, self.over)
+        ]
+        return tuple(verdict for verdict in asked if verdict is not None)
+
+    def __call__(self, release: Release) -> tuple[Verdict, ...] | None:
+        """The verdicts if all are safe, else one that is not; None if there is no time.
+
+        Margins that are named come first: they have fewer cells, and break the rules sooner.
+        """
+        if self.spent:
+            return None
+        self.tried += 1
+        self._say()
+        found: list[Verdict] = []
+        for scope in reversed(scopes_of(release, self.original, self.over)):
+            verdict = self._verdict(release, scope)
+            if verdict is None:
+                continue
+            if verdict.verdict is not Outcome.SAFE:
+                return (verdict,)
+            found.insert(0, verdict)
+        return tuple(found)
+
+    def _say(self) -> None:
+        if self.progress is not None:
+            self.progress(self.tried, max(self.known, self.tried))
+
+    def _verdict(self, release: Release, scope: Scope) -> Verdict | None:
+        """The verdict over a margin; None if no rule can be asked about it."""
+        policy: Policy | None = self.policy
+        if scope is not None and scope != self.over:
+            behind = (levels_behind(release.domain, name)[0] for name in scope)
+            policy = self.policy.within(dict(zip(behind, scope, strict=True)))
+        if policy is None:
+            return None
+        left = self.left
+        return judge(
+            release,
+            self.table,
+            policy,
+            over=scope,
+            knows=self.knows,
+            independent=self.independent,
+            seconds=None if left is None else max(LEAST, SHARE * left),
+            executor=self.executor if release.domain.size >= LARGE else None,
+        )
+
 
 MOST_CANDIDATES = 3000
 """Sets of changes of one size that are laid out at most."""

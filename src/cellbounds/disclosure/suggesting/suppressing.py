@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.data.domain import Domain
-from cellbounds.disclosure.policies import Finding, MinimumCount, Outcome, Verdict
+from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.disclosure.suggesting.changes import Suppress
 from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
 from cellbounds.runtime.arrays import BoolArray
@@ -38,13 +38,19 @@ class Suppressed:
 
 
 def suppress(
-    release: Release, scope: Sequence[int], judging: Judging, *, blind: bool
+    release: Release,
+    scope: Sequence[int],
+    judging: Judging,
+    *,
+    blind: bool,
+    restored: int = RESTORED,
 ) -> Suppressed | None:
     """Hide figures of some statements (by their places) until the release is judged safe.
 
     First the figures of what breaks a rule; then, as long as it can be worked out, partners in
     the same line, the smallest first; at last what is hidden needlessly is shown again. With
-    `blind` the choice does not look at the figures. None if that leads nowhere.
+    `blind` the choice does not look at the figures. `restored` figures are shown again on trial.
+    None if that leads nowhere.
     """
     sheets = {place: _Sheet.of(release, place, blind) for place in scope}
     verdicts = judging(release)
@@ -53,7 +59,7 @@ def suppress(
         if verdicts is None:
             return None
         if _safe(verdicts):
-            return _restored(release, current, verdicts, sheets, judging)
+            return _restored(release, current, verdicts, sheets, judging, restored)
         findings = [one for verdict in verdicts for one in (*verdict.broken, *verdict.open)]
         hidden = [sheet.hide(findings) for sheet in sheets.values()]
         made = _without(release, sheets) if any(hidden) else None
@@ -73,6 +79,7 @@ def _restored(
     verdicts: tuple[Verdict, ...],
     sheets: dict[int, _Sheet],
     judging: Judging,
+    most: int,
 ) -> Suppressed:
     """Show again what need not be hidden, the largest figures first."""
     tries = sorted(
@@ -82,7 +89,7 @@ def _restored(
             for index in sheet.added()
         ),
     )
-    for _, place, index in tries[:RESTORED]:
+    for _, place, index in tries[:most]:
         sheet = sheets[place]
         sheet.hidden[index] = False
         made = _without(release, sheets)
@@ -148,7 +155,7 @@ class _Sheet:
         """The figures that speak of a place."""
         names = self.statement.variables
         nothing = np.zeros(self.hidden.shape, dtype=bool)
-        if finding.rule == MinimumCount.name and finding.variables != names:
+        if finding.figure and finding.variables != names:
             return nothing
         if not finding.variables:
             return nothing

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.chains.constraints import Book, Limits
+from cellbounds.inference.chains.move_constraints import Book, Limits
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray

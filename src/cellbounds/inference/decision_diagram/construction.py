@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.finished_layers import Floor
-from cellbounds.inference.decision_diagram.layers import BITS, Layer
+from cellbounds.inference.decision_diagram.layers import BITS, Floor, Layer
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["MEMORY", "Grown", "TooLarge", "grow"]
+__all__ = ["Grown", "TooLarge", "grow"]
 
 MEMORY = 1_500_000_000
 """Bytes that a diagram may take."""

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.finished_layers import Floor
-from cellbounds.inference.decision_diagram.layers import BITS, Layer
+from cellbounds.inference.decision_diagram.layers import BITS, Floor, Layer
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 

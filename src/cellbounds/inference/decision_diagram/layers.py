@@ -1,4 +1,13 @@
-"""The numbers that the compiled parts need to place one cell after the other.
+"""The layers of a finished diagram.
+
+Partial sums that follow from other partial sums.
+
+Cells that are placed along with the one before them.
+
+The last cell of an equation has no choice. Placed together with the cell before it, it costs no
+layer of its own, and the nodes in between, often the most of all, are never made.
+
+The numbers that the compiled parts need to place one cell after the other.
 
 A node is known by the partial sums of the open sums. Equations that depend on each other have
 partial sums that do so too; those that follow from the others are not written into its key.
@@ -8,24 +17,230 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.dependence import relations
-from cellbounds.inference.decision_diagram.grouping import completed, placed_together
-from cellbounds.inference.decision_diagram.partial import (
-    Derived,
-    derived_from,
-    formulas_of,
-    relations_up_to,
+from cellbounds.inference.decision_diagram.linear_constraints import (
+    Stages,
+    Sum,
+    relations,
+    stages_of,
 )
-from cellbounds.inference.decision_diagram.stages import Stages, stages_of
-from cellbounds.inference.decision_diagram.sums import Sum
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = ["BITS", "Layer", "layers_of"]
+__all__ = ["BITS", "Floor", "Layer", "layers_of"]
+
+
+class Floor(NamedTuple):
+    """One layer of a finished diagram: nodes before a cell is placed, and where its values lead.
+
+    Attributes
+    ----------
+    lowers, spans
+        The smallest value of the cell, and how many it has; then those of cells placed with it.
+    slopes
+        What one more in the cell adds to itself, and to each of the cells placed with it.
+    step
+        1; or 0 if all values lead to the same place.
+    firsts
+        The first values of each node, above the smallest ones.
+    sizes
+        How many values each node has; one without any does not lead to the end.
+    goals
+        The place that the first value leads to; the others lead to the places that follow.
+    numbers
+        The node of the next layer at each place (-1: none); empty if they are the same.
+    """
+
+    lowers: IntArray
+    spans: IntArray
+    slopes: IntArray
+    step: int
+    firsts: IntArray
+    sizes: IntArray
+    goals: IntArray
+    numbers: IntArray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes taken."""
+        arrays = (self.firsts, self.sizes, self.goals, self.numbers)
+        return sum(int(one.nbytes) for one in arrays)
+
+    def values(self, node: int, turn: int) -> IntArray:
+        """The counts of the cells placed when a node takes a turn."""
+        return np.asarray(self.lowers + self.firsts[node] + self.slopes * turn)
+
+
+Derived = dict[int, tuple[Fraction, dict[int, Fraction]]]
+"""Partial sums that follow from others: a constant, and factors of the others."""
+
+
+class Formulas(NamedTuple):
+    """Some partial sums as ``(constants + times @ partial sums) / divisors``."""
+
+    places: IntArray
+    constants: IntArray
+    times: IntArray
+    divisors: IntArray
+
+
+def relations_up_to(sums: Sequence[Sum], rank: IntArray, at: int) -> list[dict[int, Fraction]]:
+    """What holds between partial sums once cell number `at` is placed."""
+    placed, numbers = [], []
+    for k, one in enumerate(sums):
+        there = rank[one.cells] <= at
+        if there.any() and (one.fixed or not there.all()):
+            part = replace(one, cells=rank[one.cells[there]], factors=one.factors[there])
+            placed.append(replace(part, lower=0, upper=0, values=None))
+            numbers.append(k)
+    found = relations(placed, at + 1)
+    return [{numbers[k]: times for k, times in one.items()} for one in found]
+
+
+def derived_from(
+    related: Sequence[dict[int, Fraction]],
+    touched: Sequence[int],
+    left: Sequence[int],
+    stage: Sequence[int],
+    sums: Sequence[Sum],
+) -> Derived:
+    """Open equations whose partial sums follow from those of others.
+
+    Touched ones are preferred: the fewer sums move, the less a line has to tell.
+    """
+    if not related or not left:
+        return {}
+    from flint import fmpq, fmpq_mat
+
+    open_rows = sorted(left, key=lambda k: (k not in touched, k))
+    column = {k: place for place, k in enumerate(open_rows)}
+    entries = []
+    for relation in related:
+        entry = [Fraction(0)] * (len(open_rows) + 1)
+        for k, times in relation.items():
+            if k in column:
+                entry[column[k]] = times
+            elif stage[k] > 0:
+                entry[-1] += times * sums[k].lower
+        if any(entry[:-1]):
+            entries.append(entry)
+    if not entries:
+        return {}
+    dense = [fmpq(one.numerator, one.denominator) for entry in entries for one in entry]
+    echelon, rank = fmpq_mat(len(entries), len(open_rows) + 1, dense).rref()
+    found: Derived = {}
+    for line in range(rank):
+        exact = [
+            Fraction(int(echelon[line, c].p), int(echelon[line, c].q))
+            for c in range(len(open_rows) + 1)
+        ]
+        pivot = next((c for c, one in enumerate(exact[:-1]) if one), None)
+        if pivot is None:
+            continue
+        others = {open_rows[c]: -exact[c] for c in range(pivot + 1, len(open_rows)) if exact[c]}
+        found[open_rows[pivot]] = (-exact[-1], others)
+    return found
+
+
+def formulas_of(derived: Derived, largest: Mapping[int, int]) -> Formulas | None:
+    """The formulas in integers, None if these could leave 64 bits.
+
+    `largest` says how far from zero each partial sum can be, in the order of their numbers here.
+    """
+    rows = list(largest)
+    times = np.zeros((len(derived), len(rows)), np.int64)
+    constants, divisors = [], []
+    for line, (constant, others) in enumerate(derived.values()):
+        divisor = math.lcm(constant.denominator, *(one.denominator for one in others.values()))
+        whole = {k: int(factor * divisor) for k, factor in others.items()}
+        constants.append(int(constant * divisor))
+        divisors.append(divisor)
+        reach = sum(abs(factor) * largest[k] for k, factor in whole.items())
+        if reach + abs(constants[-1]) + divisor >= SAFE:
+            return None
+        for k, factor in whole.items():
+            times[line, rows.index(k)] = factor
+    places = [rows.index(k) for k in derived]
+    arrays = [np.array(one, dtype=np.int64) for one in (places, constants, divisors)]
+    return Formulas(arrays[0], arrays[1], times, arrays[2])
+
+
+def completed(sums: Sequence[Sum], stages: Sequence[Stages], size: int) -> list[list[int]]:
+    """Groups of consecutive cells: a first one, and those that complete an equation."""
+    listed: set[int] = set()
+    last: set[int] = set()
+    for said, one in zip(sums, stages, strict=True):
+        if said.values is not None:
+            listed.update(one.places.tolist())
+        elif _completes(said, one):
+            last.add(int(one.places[-1]))
+    groups: list[list[int]] = []
+    for at in range(size):
+        if groups and at in last and at not in listed and groups[-1][0] not in listed:
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return groups
+
+
+def _completes(said: Sum, one: Stages) -> bool:
+    return said.fixed and said.values is None and abs(int(one.factors[-1])) == 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """A group of cells and the sums that they belong to.
+
+    Attributes
+    ----------
+    factors
+        For each sum, the factors of the cells (by when they are placed).
+    equations
+        For each cell but the first, an equation that it completes.
+    slopes
+        What one more in the first cell adds to each of the others.
+    rise
+        What one more in the first cell adds to each sum.
+    """
+
+    factors: dict[int, dict[int, int]]
+    equations: dict[int, int]
+    slopes: dict[int, int]
+    rise: dict[int, int]
+
+
+def placed_together(
+    sums: Sequence[Sum], stages: Sequence[Stages], active: Sequence[int], group: Sequence[int]
+) -> Together:
+    """What placing a group of cells does to the open sums."""
+    factors: dict[int, dict[int, int]] = {}
+    equations: dict[int, int] = {}
+    for k in active:
+        one = stages[k]
+        here = {
+            at: int(factor)
+            for at, factor in zip(one.places.tolist(), one.factors.tolist(), strict=True)
+            if group[0] <= at <= group[-1]
+        }
+        if here:
+            factors[k] = here
+            end = int(one.places[-1])
+            if end in group[1:] and _completes(sums[k], one):
+                equations.setdefault(end, k)
+    slopes = {group[0]: 1}
+    for at in group[1:]:
+        own = factors[equations[at]]
+        risen = sum(own.get(other, 0) * slope for other, slope in slopes.items())
+        # The factor of the cell itself is 1 or -1, which is its own inverse.
+        slopes[at] = -own[at] * risen
+    rise = {
+        k: sum(factor * slopes[at] for at, factor in here.items()) for k, here in factors.items()
+    }
+    return Together(factors, equations, slopes, rise)
 
 
 BITS = 62

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.stages import stages_of
-from cellbounds.inference.decision_diagram.sums import Sum
+from cellbounds.inference.decision_diagram.linear_constraints import Sum, stages_of
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["Order", "best_order"]
+__all__ = ["best_order"]
 
 SMALL = 1e5
 """A diagram with fewer steps than this is not worth looking for a better order."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.finished_layers import Floor
+from cellbounds.inference.decision_diagram.layers import Floor
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cellbounds.errors import TooMuchWork
-from cellbounds.inference.decision_diagram.finished_layers import Floor
+from cellbounds.inference.decision_diagram.layers import Floor
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray

@@ -1,8 +1,9 @@
-"""Sequential importance sampling: weighted tables, and about how many there are."""
+"""Sequential importance sampling: weighted tables, and about how many there are.
 
-from __future__ import annotations
-
-from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
-from cellbounds.inference.importance.running import estimate_count, importance_draws
-
-__all__ = ["Estimate", "ImportanceDraws", "estimate_count", "importance_draws"]
+sampling_plan         which cells and sums are placed, and in which order
+centre                what the tables that are left look like on average
+propagation_kernel    what is left for each variable, given those placed
+proposal_kernel       placing the variables of a table, one after another
+importance_sampling   trials of proposals, and draws
+estimates             what weighted draws say
+"""

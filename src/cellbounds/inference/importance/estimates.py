@@ -12,7 +12,7 @@ from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["RELIABLE", "Estimate", "ImportanceDraws"]
+__all__ = ["Estimate", "ImportanceDraws"]
 
 METHOD = "sequential importance sampling"
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.importance.plan import Frame
+from cellbounds.inference.importance.sampling_plan import Frame
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled

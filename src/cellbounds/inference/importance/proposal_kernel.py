@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.importance.centre import Centre
-from cellbounds.inference.importance.centre_kernel import expected, made_room
-from cellbounds.inference.importance.plan import Frame
+from cellbounds.inference.importance.centre import Centre, expected, made_room
 from cellbounds.inference.importance.propagation_kernel import (
     Bounds,
     Queue,
@@ -24,6 +22,7 @@ from cellbounds.inference.importance.propagation_kernel import (
     holds,
     place,
 )
+from cellbounds.inference.importance.sampling_plan import Frame
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray

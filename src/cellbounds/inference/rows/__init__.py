@@ -1,5 +1,9 @@
-"""Sums over the consistent tables of one conditional, row by row."""
+"""Sums over the consistent tables of one conditional, row by row.
 
-from cellbounds.inference.rows.row_fibre import rows_fibre
-
-__all__ = ["rows_fibre"]
+row_types      distinct rows: feasible sums, ranges of cells; listing tables
+row_vectors    sums over the vectors of one row, for every feasible sum
+polynomials    products of polynomials whose coefficients have any magnitude
+row_sampling   draws of whole tables
+row_fibre      counts, weights and the most probable table
+sum_kernel, choice_kernel   compiled
+"""

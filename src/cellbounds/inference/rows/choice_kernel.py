@@ -9,7 +9,7 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["TIE", "best_pairs", "best_vector", "draw_pairs", "draw_vectors", "first_best"]
+__all__ = ["best_pairs", "best_vector", "draw_pairs", "draw_vectors", "first_best"]
 
 TIE = 1e-12
 """Weights that are as close as this part of themselves count as equal."""

@@ -33,8 +33,7 @@ from cellbounds.report.pages.wording import plain_label, plain_values, published
 from cellbounds.results import Attainable, Distribution, Unbounded
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
-from cellbounds.utility.distances import distance_of
-from cellbounds.utility.layout import as_floats
+from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained import kept
 
 __all__ = [

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cellbounds.model.problem import Problem
-from cellbounds.model.structure import spoken_of
 from cellbounds.model.targets import Targets
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.pool import Pool
-from cellbounds.statements import Prior, Release, Total
+from cellbounds.statements import Release
 
 __all__ = ["Ground", "Guide", "Walker", "moves_of"]
 
@@ -42,11 +41,11 @@ def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
     everything = frozenset(domain.names)
     faces = []
     for statement in release.statements:
-        if isinstance(statement, Total):
+        if not statement.variables:
             continue
-        about = spoken_of(statement, domain)
-        plain = isinstance(statement, Prior) and statement.values is None
-        if plain and frozenset(statement.variables) == everything:
+        about = statement.base_variables(domain)
+        limits = statement.bounds_counts and not statement.published
+        if limits and not statement.lists_values and frozenset(statement.variables) == everything:
             continue
         faces.append(frozenset(domain.axes(sorted(about))))
     faces.append(frozenset())

@@ -16,10 +16,9 @@ from cellbounds.model.constraints import NO_UPPER, System, compile_release
 from cellbounds.model.problem import make_problem, reduced
 from cellbounds.model.structure import Facts
 from cellbounds.model.targets import asked_about
-from cellbounds.results.evidence import Evidence
-from cellbounds.results.solution import Arrays, Query, RelaxedSolution
+from cellbounds.results.evidence import Evidence, checked
+from cellbounds.results.solution import Arrays, Query, RelaxedSolution, Solution
 from cellbounds.results.values import UNBOUNDED, ValueSet
-from cellbounds.results.witnesses import checked
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.attainable import SumValues, table_with, values_of, values_of_each
 from cellbounds.solvers.general.checkpointing import Kept, KeptFractions
@@ -46,30 +45,32 @@ class GeneralSharp:
 
     name = "integer search"
 
-    def refusal(self, facts: Facts, question: Query) -> str | None:
+    def refusal(self, facts: Facts, query: Query) -> str | None:
         """Takes every release that fits into memory."""
-        if question.kind != "sharp":
+        if query.kind != "sharp":
             return "gives sharp bounds only"
         return _too_large(facts)
 
-    def work(self, facts: Facts, question: Query) -> GeneralAnswers:
+    def solve(self, facts: Facts, query: Query) -> GeneralSolution:
         """Compile and propagate; the rest follows when asked for."""
-        return GeneralAnswers(facts.release, question)
+        return GeneralSolution(facts.release, query)
 
 
-class GeneralAnswers:
+class GeneralSolution(Solution):
     """Answers of a search that goes on as more is asked for."""
 
-    def __init__(self, release: Release, question: Query) -> None:
+    method = GeneralSharp.name
+
+    def __init__(self, release: Release, query: Query) -> None:
         self._release = release
-        self._question = question
-        self._places = question.places(release.domain)
-        self._search = Search(release, question.over, question.cells)
+        self._query = query
+        self.places = query.places(release.domain)
+        self._search = Search(release, query.over, query.cells)
         self._all = False
         self._values: dict[int, SumValues] = {}
         # For checking witnesses, of which a certificate has thousands.
         self._system: System | None = None
-        state = question.effort.state
+        state = query.effort.state
         self._kept = None if state is None else Kept(state, self._search)
         if self._kept is not None:
             self._search.kept = self._kept
@@ -84,7 +85,7 @@ class GeneralAnswers:
         """Settle every bound as far as the effort goes."""
         if not self._all:
             with self._writing():
-                settle_all(self._search, self._question.effort.for_bounds)
+                settle_all(self._search, self._query.effort.for_bounds)
             self._all = True
 
     @contextmanager
@@ -100,14 +101,14 @@ class GeneralAnswers:
         self.settle()
         search = self._search
         high = self._plain(np.where(search.endless, NO_UPPER, search.high))
-        return self._places.laid_out(search.low).copy(), high
+        return self.places.laid_out(search.low).copy(), high
 
     def _plain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         open_top = values == NO_UPPER
         if open_top.any():
             values = values.astype(object)
             values[open_top] = UNBOUNDED
-        return self._places.laid_out(values).copy()
+        return self.places.laid_out(values).copy()
 
     @property
     def evidence(self) -> Evidence:
@@ -122,20 +123,20 @@ class GeneralAnswers:
         if self.evidence is Evidence.EXACT:
             return None
         if not len(search.pool):
-            nothing = np.full(self._places.shape, None, dtype=object)
+            nothing = np.full(self.places.shape, None, dtype=object)
             return nothing, nothing.copy()
         high = self._plain(np.where(search.endless, NO_UPPER, search.pool.most))
-        return self._places.laid_out(search.pool.least).copy(), high
+        return self.places.laid_out(search.pool.least).copy(), high
 
     def _place(self, index: tuple[int, ...]) -> int:
-        return self._places.number(index)
+        return self.places.number(index)
 
     def bound(self, index: tuple[int, ...], side: int) -> Any:
         """One bound, or None if the effort did not settle it."""
         place = self._place(index)
         if not self._search.settled(place, side):
             with self._writing():
-                settle_one(self._search, place, side, self._question.effort)
+                settle_one(self._search, place, side, self._query.effort)
         if not self._search.settled(place, side):
             return None
         if side == 1 and self._search.endless[place]:
@@ -144,7 +145,7 @@ class GeneralAnswers:
 
     def possible(self) -> bool | None:
         """Whether a table was found."""
-        return begun(self._search, self._question.effort) or None
+        return begun(self._search, self._query.effort) or None
 
     def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
         """Whether nothing beyond a value is attainable, by the cheapest proof or table."""
@@ -160,7 +161,7 @@ class GeneralAnswers:
         places = dict.fromkeys(self._place(index) for index in indices)
         wanted = [place for place in places if place not in self._values]
         with self._writing():
-            for place, found in values_of_each(self._search, wanted, self._question.effort):
+            for place, found in values_of_each(self._search, wanted, self._query.effort):
                 self._found(place, found)
 
     def _found(self, place: int, values: SumValues) -> None:
@@ -171,7 +172,7 @@ class GeneralAnswers:
     def _sum_values(self, place: int) -> SumValues:
         if place not in self._values:
             with self._writing():
-                self._found(place, values_of(self._search, place, self._question.effort))
+                self._found(place, values_of(self._search, place, self._query.effort))
         return self._values[place]
 
     def witness(self, index: tuple[int, ...], value: int) -> Table:
@@ -181,7 +182,7 @@ class GeneralAnswers:
         table = Table(self._release.domain, counts.reshape(self._release.domain.shape))
         if self._system is None:
             self._system = compile_release(self._release)
-        return checked(self._release, table, self._question.over, index, value, self._system)
+        return checked(self._release, table, self._query.over, index, value, self._system)
 
     def _counts_with(self, place: int, value: int) -> npt.NDArray[Any]:
         search = self._search
@@ -192,7 +193,7 @@ class GeneralAnswers:
         known = self._sum_values(place)
         counts = known.table_with(value)
         if counts is None and value in known.values.known:
-            counts = table_with(search, place, value, self._question.effort.left)
+            counts = table_with(search, place, value, self._query.effort.left)
         if counts is None:
             raise TooMuchWork(
                 "no table with this count was found within the budget; give more seconds"
@@ -209,24 +210,26 @@ class GeneralLinear:
 
     name = "exact linear programs"
 
-    def refusal(self, facts: Facts, question: Query) -> str | None:
+    def refusal(self, facts: Facts, query: Query) -> str | None:
         """Takes every release that fits into memory."""
-        if question.kind != "linear":
+        if query.kind != "linear":
             return "gives linear bounds only"
         return _too_large(facts)
 
-    def work(self, facts: Facts, question: Query) -> LinearAnswers:
+    def solve(self, facts: Facts, query: Query) -> GeneralLinearSolution:
         """Set up the relaxation."""
-        return LinearAnswers(facts.release, question)
+        return GeneralLinearSolution(facts.release, query)
 
 
-class LinearAnswers(RelaxedSolution):
+class GeneralLinearSolution(RelaxedSolution):
     """Exact optima of the relaxation, as far as the effort goes."""
 
-    def __init__(self, release: Release, question: Query) -> None:
-        self._places = question.places(release.domain)
-        self._asked = asked_about(release.domain, question.over, question.cells)
-        self._effort = question.effort
+    method = GeneralLinear.name
+
+    def __init__(self, release: Release, query: Query) -> None:
+        self.places = query.places(release.domain)
+        self._asked = asked_about(release.domain, query.over, query.cells)
+        self._effort = query.effort
         size = release.domain.size
         self._full = make_problem(compile_release(release, closed=True), size, real=True)
         small, self._numbers = reduced(self._full)
@@ -238,31 +241,31 @@ class LinearAnswers(RelaxedSolution):
             part = ExactProgram(small.restricted(near))
             self._programs[label] = np.flatnonzero(near), part
         self._labels = labels
-        self._settled = np.zeros(self._places.size, dtype=bool)
-        state = question.effort.state
+        self._settled = np.zeros(self.places.size, dtype=bool)
+        state = query.effort.state
         self._kept = None if state is None else KeptFractions(state, release, self._asked)
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds as fractions: optima, or what propagation proves."""
-        if self._found is None:
+        if self._bounds is None:
             try:
-                self._found = self._optima()
+                self._bounds = self._optima()
             finally:
                 if self._kept is not None:
                     self._kept.write(now=True)
-        return self._found
+        return self._bounds
 
     def attained(self) -> Arrays | None:
         """The optima where there are some; None instead if all are."""
         proven = self.bounds()
         if self._settled.all():
             return None
-        known = self._places.laid_out(self._settled)
+        known = self.places.laid_out(self._settled)
         low, high = (np.where(known, side, np.full(known.shape, None)) for side in proven)
         return low, high
 
     def _optima(self) -> Arrays:
-        size = self._places.size
+        size = self.places.size
         lower, upper = np.empty(size, dtype=object), np.empty(size, dtype=object)
         self._check_feasible()
         for place in range(size):
@@ -271,7 +274,7 @@ class LinearAnswers(RelaxedSolution):
             low, high = self._outer(place) if ends is None else ends
             lower[place], upper[place] = low, UNBOUNDED if high is None else high
             self._effort.say(place + 1, size)
-        return self._places.laid_out(lower), self._places.laid_out(upper)
+        return self.places.laid_out(lower), self.places.laid_out(upper)
 
     def _check_feasible(self) -> None:
         """Every part must have a table of real numbers, whether it is asked about or not."""

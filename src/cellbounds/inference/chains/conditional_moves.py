@@ -1,0 +1,349 @@
+"""The rows of a conditional: what their sums and cells may change by.
+
+Document 002's two families of moves for one conditional.
+
+One family keeps the table summed to the statement's variables: a count passes between two parts
+of one summed cell. The other changes it, and is made of two kinds.
+
+- Rows whose rates are exact hold multiples of a smallest row with sum r. Multiples may change by
+  any d with sum d r = 0: for each two rows by the least common multiple of their sums, and by the
+  vectors of a reduced basis of all such d.
+- Rows whose rates leave room: a count passes from one summed cell to another; and as in the
+  document, the published rates are taken for exact ones, and two rows change by multiples of them.
+
+A change of summed cells is put on one part of each, or shared out evenly: large changes would
+hardly ever fit into one part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellbounds.data.cell_groups import cells_behind
+from cellbounds.errors import UnsupportedRelease
+from cellbounds.inference.chains.lattice_moves import kernel_basis
+from cellbounds.inference.chains.moves import KEEPS, VARIES, Connection, Connectivity, Moves
+from cellbounds.model.rates.layout import make_layout
+from cellbounds.model.rates.row_problem import row_shapes
+from cellbounds.model.structure import ConditionalFacts, gather
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.statements import Release
+
+__all__ = ["conditional_moves"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RateRows:
+    """The rows of a conditional that hold somebody, in Python integers.
+
+    Attributes
+    ----------
+    places
+        Their places among all rows.
+    free
+        Cells (rows, columns) that may change by themselves.
+    step
+        The sum of each row is a multiple of this.
+    nominal
+        The same if published rates are taken for exact; 0 if they do not add up to one.
+    reach
+        Beyond so many counts, every sum of a row is possible that its step allows.
+    """
+
+    places: list[int]
+    width: int
+    free: BoolArray
+    share: list[list[int]]
+    scale: list[int]
+    weights: list[list[int]]
+    step: list[int]
+    nominal: list[int]
+    reach: int
+    total: int | None
+    fixed_total: bool
+
+    @classmethod
+    def of(cls, facts: ConditionalFacts) -> RateRows:
+        """Take them from the facts about a release."""
+        problem = make_layout(facts, facts.conditional.variables).problem
+        shapes = row_shapes(problem)
+        step = shapes.step.tolist()
+        exact = np.asarray(shapes.exact.all(axis=1)).tolist()
+        rates = facts.conditional.rates.reshape(facts.conditional.intervals.low.shape)
+        nominal = []
+        for place, one, whole in zip(problem.rows.tolist(), step, exact, strict=True):
+            figures = list(rates[place])
+            known = not whole and None not in figures and sum(figures) == 1
+            bottom = math.lcm(*(rate.denominator for rate in figures)) if known else 0
+            nominal.append(one if whole else bottom)
+        return cls(
+            problem.rows.tolist(),
+            problem.width,
+            ~shapes.exact,
+            np.where(shapes.exact, shapes.share, 0).tolist(),
+            problem.scale.tolist(),
+            (shapes.low + shapes.high).tolist(),
+            step,
+            nominal,
+            max(np.where(shapes.exact.all(axis=1), 0, shapes.reach).tolist(), default=0),
+            facts.total.upper,
+            facts.total.exact is not None,
+        )
+
+    @property
+    def exact(self) -> list[int]:
+        """Rows all of whose cells are fixed shares."""
+        return np.flatnonzero(~self.free.any(axis=1)).tolist()
+
+    @property
+    def loose(self) -> BoolArray:
+        """Rows whose sums may change by one."""
+        return np.array([one == 1 for one in self.step], dtype=bool) & self.free.any(axis=1)
+
+    def spread(self, row: int, amount: int) -> list[int]:
+        """A multiple of the row's step shared out in the ratio of its rates."""
+        return next(self.roundings(row, amount))
+
+    def roundings(self, row: int, amount: int) -> Iterator[list[int]]:
+        """The ways to share it out by rounding each cell up or down."""
+        share, scale = self.share[row], self.scale[row]
+        made = [one * amount // scale for one in share]
+        rest = amount - sum(made)
+        cells = np.flatnonzero(self.free[row]).tolist()
+        if not cells:
+            yield made
+            return
+        weights = [self.weights[row][j] for j in cells]
+        total = sum(weights)
+        if total == 0:
+            weights, total = [1] * len(cells), len(cells)
+        for j, weight in zip(cells, weights, strict=True):
+            made[j] += rest * weight // total
+        # Largest remainders first, so that rates which add up to one are met exactly.
+        left = {j: rest * weight % total for j, weight in zip(cells, weights, strict=True)}
+        order = sorted((j for j in cells if left[j]), key=lambda j: -left[j])
+        for chosen in itertools.combinations(order, amount - sum(made)):
+            yield [one + (j in chosen) for j, one in enumerate(made)]
+
+    def cells(self, row: int) -> list[int]:
+        """The summed cells of a row, flat over the statement."""
+        return list(range(self.places[row] * self.width, (self.places[row] + 1) * self.width))
+
+
+MOST_LISTED = 1_000_000
+"""Moves of one kind; beyond, only those between neighbours are listed."""
+
+MOST_PAIRED = 100
+"""Cells of a row or a column of a large statement, of which each two exchange counts."""
+
+MOST_EXCHANGES, MOST_ROUNDINGS = 40_000, 6
+"""Exchanges between rows with tight rates, and ways to round what one row takes part with."""
+
+MOST_REDUCED = 100
+"""Exact rows up to which a reduced basis is made."""
+
+_Line = tuple[list[int], list[int]]
+"""Summed cells (flat) and how they change."""
+
+
+def conditional_moves(release: Release) -> Moves:
+    """The two families of moves for a release that is one conditional and what fits its rows.
+
+    Raises
+    ------
+    UnsupportedRelease
+        If it is not.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> domain = cb.Domain({"treatment": [1, 2], "response": ["poor", "good"]})
+    >>> rates = cb.Conditional(
+    ...     ["response"], ["treatment"], rates=[["1/5", "4/5"], ["2/5", "3/5"]])
+    >>> moves = conditional_moves(cb.Release(domain, [cb.Total(195), rates]))
+    >>> moves.array
+    array([[ 1,  4, -2, -3]])
+    >>> print(moves.connected)
+    proven: two rows of exact rates have one primitive move
+    """
+    facts = gather(release)
+    if facts.conditional is None:
+        raise UnsupportedRelease(f"no two families of moves: {facts.not_conditional}")
+    notation = facts.conditional.conditional.notation
+    behind = cells_behind(release.domain, facts.conditional.conditional.variables)
+    if len(set(behind.widths.tolist())) > 1:
+        raise UnsupportedRelease(
+            f"no two families of moves: {notation} merges unequal numbers of levels"
+        )
+    rows = RateRows.of(facts.conditional)
+    grid = behind.cells.reshape(behind.size, -1)
+    blocks = [*_keeping(grid, rows), *_varying(grid, rows)]
+    moves = Moves.of_lines(
+        f"moves of {notation} in two families",
+        release.domain.size,
+        blocks,
+        _connected(facts.conditional, rows),
+    )
+    return moves.across(frozenset(values) for values in _lists(facts.conditional))
+
+
+def _connected(facts: ConditionalFacts, rows: RateRows) -> Connectivity:
+    """What the families are proven to do.
+
+    Parts of summed cells without limits of their own can be gathered in one part by the first
+    family, where every change fits: so the table is connected if the summed tables are. Those of
+    two exact rows lie on a line; those of exact rows with one common step are the integer points
+    of a simplex within limits, which unit exchanges connect. Both need limits that are intervals.
+    """
+    plain = not _lists(facts) and not facts.on_parts and rows.fixed_total and not rows.free.any()
+    if plain and len(rows.places) <= 1:
+        return Connectivity(Connection.PROVEN, "one row of exact rates leaves one summed table")
+    if plain and len(rows.places) == 2:
+        return Connectivity(Connection.PROVEN, "two rows of exact rates have one primitive move")
+    # Exchanges between neighbours alone pass every row on the way: it must have no upper limit.
+    direct = _all_pairs(rows) or not (facts.on_rows or facts.on_cells)
+    if plain and direct and len(set(rows.step)) == 1:
+        return Connectivity(Connection.PROVEN, "all rows of exact rates have the same step")
+    what = "rates that leave room" if rows.free.any() else "exact rates with several steps"
+    return Connectivity(Connection.UNPROVEN, f"no theorem is known for {what} and what is beside")
+
+
+def _lists(facts: ConditionalFacts) -> list[tuple[int, ...]]:
+    """Lists of possible values of rows, cells or parts."""
+    given = (*facts.on_rows, *facts.on_cells, *facts.on_parts)
+    return [one for said in given for one in said.known(facts.domain).values.values()]
+
+
+def _keeping(grid: IntArray, rows: RateRows) -> Iterator[tuple[IntArray, IntArray, int]]:
+    """A count passes between two parts of one summed cell."""
+    held = np.array([cell for row in range(len(rows.places)) for cell in rows.cells(row)], int)
+    parts = grid.shape[1]
+    one, other = np.triu_indices(parts, 1)
+    if len(held) * len(one) > MOST_LISTED:
+        one, other = np.arange(parts - 1), np.arange(1, parts)
+    lines = np.stack([grid[held][:, one], grid[held][:, other]], axis=-1)
+    yield lines.reshape(-1, 2), np.array([1, -1]), KEEPS
+
+
+def _varying(grid: IntArray, rows: RateRows) -> Iterator[tuple[IntArray, IntArray, int]]:
+    yield _transfers(grid, rows)
+    # No count is as large as what is left out here.
+    lines = [line for line in _row_changes(rows) if max(map(abs, line[1])) < SAFE]
+    if not lines:
+        return
+    width = max(len(cells) for cells, _ in lines)
+    cells = np.zeros((len(lines), width), dtype=np.int64)
+    changes = np.zeros((len(lines), width), dtype=object)
+    for place, (where, by) in enumerate(lines):
+        cells[place, : len(where)] = where
+        changes[place, : len(by)] = by
+    changes = changes.astype(np.int64)
+    parts = grid.shape[1]
+    listed = parts if len(lines) * width * (parts + 1) <= MOST_LISTED else 1
+    for part in range(listed):
+        yield grid[cells, part], changes, VARIES
+    if parts > 1:
+        even = changes[..., None] // parts + (np.arange(parts) < changes[..., None] % parts)
+        yield grid[cells].reshape(len(lines), -1), even.reshape(len(lines), -1), VARIES
+
+
+def _transfers(grid: IntArray, rows: RateRows) -> tuple[IntArray, IntArray, int]:
+    """A count passes from one summed cell to another, within a row or between loose ones."""
+    row, column = np.nonzero(rows.free)
+    loose = rows.loose[row]
+    summed = np.array(rows.places, dtype=np.int64)[row] * rows.width + column
+    parts = grid.shape[1]
+    if math.comb(len(summed), 2) * parts <= MOST_LISTED:
+        one, other = np.triu_indices(len(summed), 1)
+        kept = (row[one] == row[other]) | (loose[one] & loose[other])
+        pairs = np.stack([summed[one[kept]], summed[other[kept]]], axis=1)
+    else:
+        groups = [summed[row == k] for k in range(len(rows.places))]
+        groups += [summed[(column == k) & loose] for k in range(rows.width)]
+        pairs = np.concatenate([_pairs(group) for group in groups])
+    lines = [grid[pairs, part] for part in range(parts)]
+    signs = [np.broadcast_to([1, -1], pairs.shape)] * parts
+    if not rows.fixed_total:
+        # N itself may change: counts come and go, one cell at a time.
+        alone = np.concatenate([grid[summed[loose], part] for part in range(parts)])
+        lines.append(np.stack([alone, alone], axis=1))
+        signs.append(np.broadcast_to([1, 0], (len(alone), 2)))
+    return np.concatenate(lines), np.concatenate(signs), VARIES
+
+
+def _pairs(group: IntArray) -> IntArray:
+    """Two of a group: all of them, or neighbours if it is large."""
+    if len(group) > MOST_PAIRED:
+        return np.stack([group[:-1], group[1:]], axis=1)
+    one, other = np.triu_indices(len(group), 1)
+    return np.stack([group[one], group[other]], axis=1)
+
+
+def _all_pairs(rows: RateRows) -> bool:
+    """Whether every two rows exchange directly, or neighbours only."""
+    count = len(rows.places)
+    return count * (count - 1) * rows.width <= MOST_LISTED
+
+
+def _exchanges(rows: RateRows) -> Iterator[_Line]:
+    """Rows whose rates are tight for their size pass on several counts at once.
+
+    A few counts more may fit the rates of such a row while one more does not.
+    """
+    count = len(rows.places)
+    if rows.total is None or rows.reach * 2 * count < rows.total:
+        return
+    furthest = min(rows.reach, rows.total)
+    if not rows.fixed_total:
+        for row in range(count):
+            for amount in range(rows.step[row], furthest + 1, rows.step[row]):
+                for up in itertools.islice(rows.roundings(row, amount), MOST_ROUNDINGS):
+                    yield rows.cells(row), up
+    most = MOST_EXCHANGES // max(math.comb(count, 2), 1)
+    for one, other in itertools.combinations(range(count), 2):
+        cells = rows.cells(one) + rows.cells(other)
+        step = math.lcm(rows.step[one], rows.step[other])
+        made = (
+            (cells, [*up, *(-x for x in down)])
+            for amount in range(step, furthest + 1, step)
+            for up in itertools.islice(rows.roundings(one, amount), MOST_ROUNDINGS)
+            for down in itertools.islice(rows.roundings(other, amount), MOST_ROUNDINGS)
+        )
+        yield from itertools.islice(made, most)
+
+
+def _row_changes(rows: RateRows) -> Iterator[_Line]:
+    """Changes of two rows by the same amount, and of exact rows along a reduced basis."""
+    count = len(rows.places)
+    pairs: Iterator[tuple[int, int]] = itertools.combinations(range(count), 2)
+    if not _all_pairs(rows):
+        pairs = ((k, k + 1) for k in range(count - 1))
+    loose = rows.loose
+    for one, other in pairs:
+        amounts = set()
+        if not (loose[one] and loose[other]):
+            amounts.add(math.lcm(rows.step[one], rows.step[other]))
+        if rows.nominal[one] and rows.nominal[other]:
+            amounts.add(math.lcm(rows.nominal[one], rows.nominal[other]))
+        for amount in sorted(amounts):
+            away = [-change for change in rows.spread(other, amount)]
+            cells = rows.cells(one) + rows.cells(other)
+            yield cells, rows.spread(one, amount) + away
+    yield from _exchanges(rows)
+    exact = rows.exact
+    if 3 <= len(exact) <= MOST_REDUCED and len({rows.step[row] for row in exact}) > 1:
+        steps = np.array([[rows.step[row] for row in exact]], dtype=object)
+        for multiples in kernel_basis(steps).tolist():
+            moved = [(row, d) for row, d in zip(exact, multiples, strict=True) if d]
+            yield (
+                [cell for row, _ in moved for cell in rows.cells(row)],
+                [by for row, d in moved for by in rows.spread(row, d * rows.step[row])],
+            )
+    if not rows.fixed_total:
+        for row in np.flatnonzero(~loose).tolist():
+            yield rows.cells(row), rows.spread(row, rows.step[row])

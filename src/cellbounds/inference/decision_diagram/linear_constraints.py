@@ -1,0 +1,394 @@
+"""Sums of cells between limits, or among listed values, each written in one way only.
+
+Sums that follow from equations: combinations of them, checked in whole numbers.
+
+What a sum has to remember while its cells are placed one after the other.
+
+After some of its cells a sum is known in part: s. What matters of s is which totals of the other
+cells would still do. If no total can fall short any more and none can be too large, all such s are
+the same, and are written as one. Values of s that cannot be completed are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from cellbounds.errors import InconsistentRelease
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER
+from cellbounds.model.problem import Problem
+from cellbounds.runtime.arrays import BoolArray, IntArray
+
+__all__ = [
+    "MOST_ENTRIES",
+    "Stages",
+    "Sum",
+    "implied",
+    "merged",
+    "needed",
+    "problem_of",
+    "relations",
+    "stages_of",
+    "sums_of",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum:
+    """``factors @ counts[cells]`` between two limits; one of `values` if there are any.
+
+    Cells ascend, factors have no common divisor and the first is positive. `sources` are the
+    statements that say so.
+    """
+
+    cells: IntArray
+    factors: IntArray
+    lower: int
+    upper: int
+    values: frozenset[int] | None = None
+    sources: frozenset[int] = frozenset()
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is an equation."""
+        return self.lower == self.upper
+
+    @property
+    def plain(self) -> bool:
+        """Whether every factor is one."""
+        return bool((self.factors == 1).all())
+
+    def ends(self, lower: IntArray, upper: IntArray) -> tuple[int, int]:
+        """The least and the most that cells between bounds give."""
+        rising = self.factors > 0
+        low, high = lower[self.cells], upper[self.cells]
+        least = int((self.factors * np.where(rising, low, high)).sum())
+        return least, int((self.factors * np.where(rising, high, low)).sum())
+
+    def allows(self, value: int) -> bool:
+        """Whether the sum may have this value."""
+        listed = self.values is None or value in self.values
+        return self.lower <= value <= self.upper and listed
+
+
+def sums_of(problem: Problem, statements: IntArray | None = None) -> list[Sum]:
+    """The rows and lists of a problem; `statements` says where the system's rows are from."""
+    found = []
+    for row in range(len(problem.row_lower)):
+        inside = slice(problem.starts[row], problem.starts[row + 1])
+        source = () if statements is None else (int(statements[problem.origin[row]]),)
+        found.append(
+            Sum(
+                problem.cells[inside],
+                problem.coefficients[inside],
+                int(problem.row_lower[row]),
+                int(problem.row_upper[row]),
+                sources=frozenset(source),
+            )
+        )
+    for cells, values in problem.lists:
+        ones = np.ones(len(cells), dtype=np.int64)
+        found.append(Sum(cells, ones, min(values), max(values), values))
+    return found
+
+
+def merged(sums: Iterable[Sum]) -> list[Sum]:
+    """Sums over the same cells as one.
+
+    Raises
+    ------
+    InconsistentRelease
+        If nothing is left for a sum.
+    """
+    found: dict[bytes, Sum] = {}
+    for one in sums:
+        one = _normal(one)
+        key = one.cells.tobytes() + one.factors.tobytes()
+        known = found.get(key)
+        found[key] = _checked(one if known is None else _both(known, one))
+    return list(found.values())
+
+
+def _normal(one: Sum) -> Sum:
+    """Cells ascending, factors in lowest terms, the first one positive."""
+    order = np.argsort(one.cells, kind="stable")
+    cells, factors = one.cells[order].astype(np.int64), one.factors[order].astype(np.int64)
+    lower, upper = one.lower, one.upper
+    if int(factors[0]) < 0:
+        assert one.values is None
+        factors = -factors
+        lower = NO_LOWER if upper == NO_UPPER else -upper
+        upper = NO_UPPER if one.lower == NO_LOWER else -one.lower
+    shared = math.gcd(*factors.tolist())
+    if shared > 1:
+        factors //= shared
+        lower = lower if lower == NO_LOWER else -(-lower // shared)
+        upper = upper if upper == NO_UPPER else upper // shared
+    return replace(one, cells=cells, factors=factors, lower=lower, upper=upper)
+
+
+def _both(one: Sum, other: Sum) -> Sum:
+    values = one.values if other.values is None else other.values
+    if one.values is not None and other.values is not None:
+        values = one.values & other.values
+    return replace(
+        one,
+        lower=max(one.lower, other.lower),
+        upper=min(one.upper, other.upper),
+        values=values,
+        sources=one.sources | other.sources,
+    )
+
+
+def _checked(one: Sum) -> Sum:
+    """Limits and listed values brought together."""
+    lower, upper, values = one.lower, one.upper, one.values
+    if values is not None:
+        values = frozenset(value for value in values if lower <= value <= upper)
+        lower, upper = min(values, default=1), max(values, default=0)
+        if len(values) == upper - lower + 1:
+            values = None
+    if lower > upper:
+        raise InconsistentRelease("the published figures contradict each other")
+    return replace(one, lower=lower, upper=upper, values=values)
+
+
+def needed(sums: Iterable[Sum], lower: IntArray, upper: IntArray) -> list[Sum]:
+    """The sums that cells between these bounds could break.
+
+    Raises
+    ------
+    InconsistentRelease
+        If a sum cannot hold.
+    """
+    kept = []
+    for one in sums:
+        least, most = one.ends(lower, upper)
+        if least > one.upper or most < one.lower:
+            raise InconsistentRelease("the published figures contradict each other")
+        if one.lower <= least and most <= one.upper and one.values is None:
+            continue
+        kept.append(one)
+    return kept
+
+
+def problem_of(sums: Iterable[Sum], lower: IntArray, upper: IntArray) -> Problem:
+    """Cells between bounds, and sums over them, as a problem."""
+    listed = [one for one in sums if one.values is not None]
+    rows = [one for one in sums if one.values is None]
+    empty = np.zeros(0, dtype=np.int64)
+    return Problem(
+        lower,
+        upper,
+        np.cumsum([0, *(len(one.cells) for one in rows)]),
+        np.concatenate([empty, *(one.cells for one in rows)]),
+        np.concatenate([empty, *(one.factors for one in rows)]),
+        np.array([one.lower for one in rows], dtype=np.int64),
+        np.array([one.upper for one in rows], dtype=np.int64),
+        np.arange(len(rows)),
+        tuple((one.cells, one.values) for one in listed if one.values is not None),
+    )
+
+
+PRIME = 2**61 - 1
+
+MOST_ENTRIES = 3_000_000
+"""Larger systems are only searched for sums that are unions of others."""
+
+LARGEST_FRACTION = 2**30
+"""Numerators and denominators of a combination stay below this: its residue then fixes it."""
+
+
+def implied(sums: Sequence[Sum], size: int) -> list[bool]:
+    """Which sums are combinations of equations that are not marked, and hold therefore.
+
+    Raises
+    ------
+    InconsistentRelease
+        If a sum is such a combination but its limits do not allow what follows.
+    """
+    follows = [False] * len(sums)
+    _mark_unions(sums, size, follows)
+    left = [place for place, done in enumerate(follows) if not done]
+    # Short sums first: they are kept, and the long ones follow from them.
+    left.sort(key=lambda place: (not sums[place].fixed, len(sums[place].cells)))
+    equations = sum(sums[place].fixed for place in left)
+    if equations and len(left) * size <= MOST_ENTRIES:
+        _mark_combinations([sums[place] for place in left], equations, size, left, follows)
+    return follows
+
+
+def _mark_unions(sums: Sequence[Sum], size: int, follows: list[bool]) -> None:
+    """Plain sums that are put together of the equations of one statement.
+
+    Only equations over fewer cells count, so that nothing follows from itself in a circle.
+    """
+    families: dict[int, list[int]] = {}
+    for place, one in enumerate(sums):
+        if one.fixed and one.plain:
+            for source in one.sources:
+                families.setdefault(source, []).append(place)
+    for places in families.values():
+        label = np.full(size, -1, dtype=np.int64)
+        if sum(len(sums[place].cells) for place in places) > size:
+            continue
+        for place in places:
+            label[sums[place].cells] = place
+        if (label >= 0).sum() < sum(len(sums[place].cells) for place in places):
+            continue
+        for place, one in enumerate(sums):
+            if follows[place] or not one.plain or label[one.cells[0]] in (-1, place):
+                continue
+            found = np.unique(label[one.cells])
+            if found[0] < 0 or len(found) < 2:
+                continue
+            if sum(len(sums[k].cells) for k in found.tolist()) == len(one.cells):
+                _check(one, sum(sums[k].lower for k in found.tolist()))
+                follows[place] = True
+
+
+def _mark_combinations(
+    ordered: Sequence[Sum], equations: int, size: int, places: Sequence[int], follows: list[bool]
+) -> None:
+    for column, used in _combinations(ordered, equations, size):
+        value = sum((times * ordered[k].lower for k, times in used.items()), Fraction(0))
+        _check(ordered[column], value)
+        follows[places[column]] = True
+
+
+def relations(sums: Sequence[Sum], size: int) -> list[dict[int, Fraction]]:
+    """Combinations of equations that are zero for all counts: factors by number of the equation."""
+    equations = [place for place, one in enumerate(sums) if one.fixed]
+    if not equations or len(equations) * size > MOST_ENTRIES:
+        return []
+    equations.sort(key=lambda place: len(sums[place].cells))
+    ordered = [sums[place] for place in equations]
+    found = []
+    for column, used in _combinations(ordered, len(ordered), size):
+        relation = {equations[k]: -times for k, times in used.items()}
+        found.append(relation | {equations[column]: Fraction(1)})
+    return found
+
+
+def _combinations(
+    ordered: Sequence[Sum], equations: int, size: int
+) -> Iterator[tuple[int, dict[int, Fraction]]]:
+    """Sums that are combinations of the first `equations`, and which.
+
+    Elimination modulo a prime proposes them; whole numbers decide.
+    """
+    from flint import nmod_mat
+
+    dense = np.zeros((size, len(ordered)), dtype=np.int64)
+    for column, one in enumerate(ordered):
+        dense[one.cells, column] = one.factors % PRIME
+    echelon, rank = nmod_mat(size, len(ordered), dense.ravel().tolist(), PRIME).rref()
+    pivots: list[int] = []
+    for column, one in enumerate(ordered):
+        if len(pivots) < rank and int(echelon[len(pivots), column]) != 0:
+            pivots.append(column)
+            continue
+        used = {pivot: _fraction(int(echelon[k, column])) for k, pivot in enumerate(pivots)}
+        exact = {pivot: times for pivot, times in used.items() if times}
+        if None in used.values() or any(pivot >= equations for pivot in exact):
+            continue
+        if _is_combination(one, [(ordered[k], times) for k, times in exact.items()]):
+            yield column, exact
+
+
+def _is_combination(target: Sum, used: Sequence[tuple[Sum, Fraction]]) -> bool:
+    left = {
+        cell: Fraction(factor)
+        for cell, factor in zip(target.cells.tolist(), target.factors.tolist(), strict=True)
+    }
+    for one, times in used:
+        for cell, factor in zip(one.cells.tolist(), one.factors.tolist(), strict=True):
+            left[cell] = left.get(cell, Fraction(0)) - times * factor
+    return not any(left.values())
+
+
+def _fraction(residue: int) -> Fraction | None:
+    """The small fraction with this residue, if there is one (half of Euclid's algorithm)."""
+    before, here = (PRIME, 0), (residue, 1)
+    while here[0] >= LARGEST_FRACTION:
+        times = before[0] // here[0]
+        before, here = here, (before[0] - times * here[0], before[1] - times * here[1])
+    if abs(here[1]) >= LARGEST_FRACTION:
+        return None
+    return Fraction(here[0], here[1])
+
+
+def _check(one: Sum, value: Fraction | int) -> None:
+    if Fraction(value).denominator != 1 or not one.allows(int(value)):
+        raise InconsistentRelease("the published figures contradict each other")
+
+
+class Stages(NamedTuple):
+    """One sum after 0, 1, ... of its cells, in the order in which they are placed.
+
+    Attributes
+    ----------
+    places
+        When its cells are placed, ascending.
+    factors
+        Their factors.
+    low, high
+        Partial sums that can be reached and completed; a stage with low > high has none.
+    same, more
+        Partial sums from ``low + same`` to ``low + same + more`` are all alike.
+    rest_least, rest_most
+        The least and the most that the cells not placed yet give.
+    """
+
+    places: IntArray
+    factors: IntArray
+    low: IntArray
+    high: IntArray
+    same: IntArray
+    more: IntArray
+    rest_least: IntArray
+    rest_most: IntArray
+
+    @property
+    def width(self) -> IntArray:
+        """How many partial sums are told apart."""
+        return np.asarray(self.high - self.low + 1 - self.more)
+
+    def allowed(self, stage: int, values: frozenset[int]) -> BoolArray:
+        """Which partial sums leave one of the listed values within reach of the other cells."""
+        partial = np.arange(int(self.low[stage]), int(self.high[stage]) + 1)
+        listed = np.array(sorted(values), dtype=np.int64)
+        after = np.searchsorted(listed, partial + self.rest_least[stage])
+        nearest = listed[np.minimum(after, len(listed) - 1)]
+        return np.asarray((after < len(listed)) & (nearest <= partial + self.rest_most[stage]))
+
+
+def stages_of(
+    one: Sum, rank: IntArray, lower: IntArray, upper: IntArray, *, apart: bool = False
+) -> Stages:
+    """The stages of a sum whose cells are placed in the order of `rank`.
+
+    `apart` tells all partial sums apart until the sum is complete.
+    """
+    order = np.argsort(rank[one.cells], kind="stable")
+    factors, cells = one.factors[order], one.cells[order]
+    places = rank[cells]
+    first, second = factors * lower[cells], factors * upper[cells]
+    least = np.concatenate([[0], np.cumsum(np.minimum(first, second))])
+    most = np.concatenate([[0], np.cumsum(np.maximum(first, second))])
+    rest_least, rest_most = least[-1] - least, most[-1] - most
+    low = least if one.lower == NO_LOWER else np.maximum(least, one.lower - rest_most)
+    high = most if one.upper == NO_UPPER else np.minimum(most, one.upper - rest_least)
+    safe_low = low if one.lower == NO_LOWER else np.maximum(low, one.lower - rest_least)
+    safe_high = high if one.upper == NO_UPPER else np.minimum(high, one.upper - rest_most)
+    alike = safe_low <= safe_high
+    if apart or one.values is not None:
+        alike[:-1] = False
+    same = np.where(alike, safe_low - low, 0)
+    more = np.where(alike, safe_high - safe_low, 0)
+    return Stages(places, factors, low, high, same, more, rest_least, rest_most)

@@ -1,0 +1,326 @@
+"""Drawing tables one block after another, after short trials of how best to propose them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.inference.importance.centre import Centre, central_means, make_centre
+from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
+from cellbounds.inference.importance.propagation_kernel import Bounds, probe, propagate_root
+from cellbounds.inference.importance.proposal_kernel import NORMAL, UNIFORM, URN, Law, draw_tables
+from cellbounds.inference.importance.sampling_plan import Plan, make_plan, with_values
+from cellbounds.model.effort import Effort
+from cellbounds.model.priors import Uniform, Weights
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import FloatArray
+from cellbounds.runtime.workers import Until, checked_executor, shared
+from cellbounds.statements import Release
+
+__all__ = ["estimate_count", "importance_draws", "log_proposals", "make_proposal"]
+
+TRIALS, ROUND = 150, 5
+"""Draws for the trial of each law, and draws of one law before the next one has its turn."""
+
+TRIAL_SHARE = 0.3
+"""The part of the time before a deadline that trials may take."""
+
+QUICK, LARGEST_BLOCK = 0.1, 64
+"""Seconds within which a block of draws makes the next one twice as large, and its largest size."""
+
+PIECE, PIECES = 0.5, 16
+"""Seconds that a worker draws before it is asked again, and how many pieces there are at least, so
+that several workers have something to do."""
+
+PROBED = 20_000_000
+"""Visits to entries of rows that may be spent on refuting single values beforehand."""
+
+LAWS = (
+    Law(URN, 1.0),
+    Law(URN, 1.3),
+    Law(URN, 1.8),
+    Law(NORMAL, 3.0),
+    Law(UNIFORM, 1.0),
+)
+"""What choices may be drawn from; the last one needs no centre."""
+
+DEADLY, CARE = 0.3, 0.5
+"""Part of dead ends from which on it is tried whether testing every value before it is offered
+pays, and what the draws must be worth for that: they take longer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """A way to draw tables of one release: variables, rows, and laws for the choices."""
+
+    plan: Plan
+    root: Bounds
+    centre: Centre
+    law: Law
+    careful: bool = False
+
+    def drawn(self, seed: int, first: int, count: int) -> tuple[IntArray, FloatArray]:
+        """Draws number `first` on: values of all variables, and log probabilities."""
+        values = np.zeros((count, len(self.plan.lower)), dtype=np.int64)
+        return values, self._followed(values, False, seed, first)
+
+    def chances(self, values: IntArray) -> FloatArray:
+        """The log probabilities with which these values of all variables would be drawn."""
+        return self._followed(values, True, 0, 0)
+
+    def _followed(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
+        logs = np.zeros(len(values))
+        draw_tables(
+            self.plan.frame, self.plan.order, self.centre, self.law, self.careful, self.root,
+            np.uint64(seed), first, values, given, logs,
+        )  # fmt: skip
+        return logs
+
+
+def make_proposal(
+    release: Release, weights: Weights, seed: int, deadline: float | None = None
+) -> Proposal:
+    """Set up a release, and choose among laws by short trials from a seed.
+
+    Trials become shorter if a deadline is near.
+
+    Raises
+    ------
+    InconsistentRelease
+        If propagation shows that no table fits.
+    InvalidInput
+        If it shows that no table that fits has any weight.
+    """
+    plan = make_plan(release)
+    root = _root(plan)
+    nobody = np.array([factor == 0 for _, factor in weights.kinds], dtype=bool)
+    if nobody.any():
+        try:
+            plan = make_plan(release, nobody)
+            root = _root(plan)
+        except InconsistentRelease as problem:
+            raise InvalidInput(
+                "the prior gives no weight to any table that fits the release; give cells that "
+                "may hold somebody a positive weight"
+            ) from problem
+    plan = _probed(plan, root)
+    root = _root(plan)
+    kinds = [weights.kinds[cell] for cell in plan.free]
+    shapes = np.array([np.inf if shape is None else float(shape) for shape, _ in kinds])
+    factors = np.array([float(factor) for _, factor in kinds])
+    centre = make_centre(plan, shapes, factors)
+    if centre.used:
+        centre = centre._replace(means=central_means(centre, root))
+    return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, deadline)
+
+
+def _root(plan: Plan) -> Bounds:
+    root, possible = propagate_root(plan.frame, plan.lower, plan.upper)
+    if not possible:
+        raise InconsistentRelease("the published figures leave a cell without any count")
+    return Bounds(*root)
+
+
+def _probed(plan: Plan, root: Bounds) -> Plan:
+    """List the values that propagation does not refute, where it refutes some inside."""
+    left = PROBED
+    found: dict[int, IntArray] = {}
+    for variable in plan.order.tolist():
+        width = int(root.upper[variable] - root.lower[variable])
+        left -= (width + 1) * len(plan.frame.variables)
+        if left < 0:
+            break
+        possible = probe(plan.frame, root, variable) if width else np.ones(1, dtype=bool)
+        if not possible.any():
+            raise InconsistentRelease("the published figures contradict each other")
+        if not possible.all():
+            found[variable] = int(root.lower[variable]) + np.flatnonzero(possible)
+    return with_values(plan, found)
+
+
+def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | None) -> Proposal:
+    """The proposal whose trial draws are worth most."""
+    if not (proposal.root.lower < proposal.root.upper).any():
+        return proposal
+    now = time.monotonic()
+    until = math.inf if deadline is None else now + TRIAL_SHARE * max(deadline - now, 0.0)
+    laws = LAWS if proposal.centre.used else LAWS[-1:]
+    offered = [replace(proposal, law=law) for law in laws]
+    trials = _tried(offered, weights, seed, until)
+    worth = [one.effective_size / one.attempts for one in trials]
+    if all(len(one) < (1 - DEADLY) * one.attempts for one in trials):
+        careful = [replace(one, careful=True) for one in offered]
+        offered += careful
+        trials = _tried(careful, weights, seed, until)
+        worth += [CARE * one.effective_size / one.attempts for one in trials]
+    return offered[int(np.argmax(worth))]
+
+
+def _tried(
+    offered: list[Proposal], weights: Weights, seed: int, until: float
+) -> list[ImportanceDraws]:
+    """Trial draws of each proposal, as many of each as of the others."""
+    values: list[list[IntArray]] = [[] for _ in offered]
+    logs: list[list[FloatArray]] = [[] for _ in offered]
+    for first in range(0, TRIALS, ROUND):
+        if first and time.monotonic() > until:
+            break
+        for k, one in enumerate(offered):
+            block = one.drawn(seed, k * TRIALS + first, ROUND)
+            values[k].append(block[0])
+            logs[k].append(block[1])
+    return [
+        _weighed(one, weights, np.concatenate(values[k]), np.concatenate(logs[k]))
+        for k, one in enumerate(offered)
+    ]
+
+
+def _weighed(
+    proposal: Proposal, weights: Weights, values: IntArray, logs: FloatArray
+) -> ImportanceDraws:
+    alive = np.isfinite(logs)
+    plan = proposal.plan
+    counts = np.tile(plan.fixed, (int(alive.sum()), 1))
+    counts[:, plan.free] = values[alive][:, : len(plan.free)]
+    target = np.zeros(len(counts)) if weights.uniform else weights.logs(counts)
+    counted = "tables" if weights.uniform else "units of weight"
+    return ImportanceDraws(counts, target - logs[alive], len(logs), counted=counted)
+
+
+def log_proposals(proposal: Proposal, tables: IntArray) -> FloatArray:
+    """The logarithms of the probabilities with which given tables (flat) would be drawn."""
+    plan = proposal.plan
+    values = np.zeros((len(tables), len(plan.lower)), dtype=np.int64)
+    values[:, : len(plan.free)] = tables[:, plan.free]
+    for k, inside in enumerate(plan.members):
+        values[:, len(plan.free) + k] = values[:, inside].sum(axis=1)
+    logs = proposal.chances(values)
+    held = np.ones(len(plan.fixed), dtype=bool)
+    held[plan.free] = False
+    logs[(tables[:, held] != plan.fixed[held]).any(axis=1)] = -np.inf
+    return logs
+
+
+def importance_draws(
+    release: Release,
+    weights: Weights,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] | None = None,
+    deadline: float | None = None,
+    executor: Executor | None = None,
+) -> ImportanceDraws:
+    """Draw tables that fit a release, with weights that make up for how they were drawn.
+
+    Cells are placed one after another, each within the bounds that the others leave it. What was
+    drawn before a deadline or an interruption is kept.
+
+    Parameters
+    ----------
+    release
+        What was said. Every cell must have an upper limit.
+    weights
+        What the tables should weigh.
+    draws
+        How many tables to attempt; some attempts may lead to none.
+    rng
+        Where the randomness comes from; two numbers are taken from it.
+    progress
+        Called with the draws made and the draws in all.
+    deadline
+        A time of ``time.monotonic()`` at which to stop.
+    executor
+        Workers to share the draws with. They do not change what is drawn.
+
+    Raises
+    ------
+    InconsistentRelease, InvalidInput
+        If propagation shows that no table fits, or none with any weight.
+    UnsupportedRelease
+        If a cell has no upper limit.
+    """
+    if draws < 1:
+        raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
+    seeds = [int(one) for one in rng.integers(0, 2**63, size=2)]
+    proposal = make_proposal(release, weights, seeds[0], deadline)
+    blocks: list[tuple[IntArray, FloatArray]] = []
+    effort = Effort(deadline, checked_executor(executor), None, progress)
+    try:
+        for block in _blocks(proposal, seeds[1], draws, effort):
+            blocks.append(block)
+            effort.say(sum(len(logs) for _, logs in blocks), draws)
+    except KeyboardInterrupt:
+        if not blocks:
+            raise
+    values, logs = zip(*blocks, strict=True)
+    found = _weighed(proposal, weights, np.concatenate(values), np.concatenate(logs))
+    return replace(found, stopped_early=found.attempts < draws)
+
+
+def _blocks(
+    proposal: Proposal, seed: int, draws: int, effort: Effort
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Blocks of draws in their order, at least one. How they are cut does not change them."""
+    done, size, took = 0, 1, 0.0
+    while done < draws and not (done and effort.spent):
+        if effort.executor is not None and took > QUICK:
+            yield from _blocks_of_workers(proposal, seed, done, draws, took / done, effort)
+            return
+        begun = time.monotonic()
+        block = proposal.drawn(seed, done, min(size, draws - done))
+        yield block
+        done += len(block[1])
+        seconds = time.monotonic() - begun
+        took += seconds
+        if seconds < QUICK:
+            size = min(2 * size, LARGEST_BLOCK)
+
+
+def _blocks_of_workers(
+    proposal: Proposal, seed: int, done: int, draws: int, pace: float, effort: Effort
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """The rest of the draws, in pieces that are worth sending: `pace` is the time for a draw."""
+    size = max(1, min(int(PIECE / pace), -(-(draws - done) // PIECES)))
+    until = Until.of(effort.left)
+    pieces = [
+        (proposal, seed, first, min(size, draws - first), until)
+        for first in range(done, draws, size)
+    ]
+    with closing(shared(effort.executor, _drawn, pieces)) as found:
+        for _, block in found:
+            if block is None:
+                return  # the time was over
+            yield block
+
+
+def _drawn(
+    proposal: Proposal, seed: int, first: int, count: int, until: Until
+) -> tuple[IntArray, FloatArray] | None:
+    """Run by a worker; None if there was no time to begin."""
+    return None if until.left == 0 else proposal.drawn(seed, first, count)
+
+
+def estimate_count(
+    release: Release,
+    *,
+    draws: int = 1000,
+    rng: np.random.Generator,
+    deadline: float | None = None,
+    executor: Executor | None = None,
+) -> Estimate:
+    """About how many tables fit a release, with the error of the estimate.
+
+    The mean over all draws of one over the probability of the table drawn; dead ends count zero.
+    """
+    weights = Uniform().weights(release.domain)
+    return importance_draws(
+        release, weights, draws=draws, rng=rng, deadline=deadline, executor=executor
+    ).estimate

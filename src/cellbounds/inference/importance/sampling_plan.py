@@ -1,0 +1,337 @@
+"""Rows in terms of sums of cells, where that makes them shorter.
+
+What is placed, and in which order: the free cells of a release, and sums worth placing first.
+
+A sum of cells is a variable of its own where placing it first makes the rest easy: the sum of a
+row of rates (given it, each rate is an interval for its cell), a sum that must be one of a list
+of values, a sum that is only known to lie in a range. The sums follow from the cells, so tables
+with these sums correspond to tables one to one, and nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cellbounds.data.cell_groups import cells_behind
+from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
+from cellbounds.model.constraints import NO_UPPER, System, compile_release
+from cellbounds.model.problem import Problem, make_problem, reduced
+from cellbounds.results.values import UNBOUNDED
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.solvers.solve import bounds
+from cellbounds.statements import Conditional, Release
+
+__all__ = ["Frame", "Plan", "make_plan", "with_values"]
+
+Row = tuple[dict[int, int], int, int]
+"""Factors by variable, and the limits of their sum."""
+
+
+def rows_of(problem: Problem) -> list[Row]:
+    """The rows of a problem one by one."""
+    edges = problem.starts.tolist()
+    variables, factors = problem.cells.tolist(), problem.coefficients.tolist()
+    limits = zip(problem.row_lower.tolist(), problem.row_upper.tolist(), strict=True)
+    return [
+        (dict(zip(variables[a:b], factors[a:b], strict=True)), low, high)
+        for a, b, (low, high) in zip(edges, edges[1:], limits, strict=False)
+    ]
+
+
+def with_sums(rows: list[Row], groups: list[IntArray], first: int) -> list[Row]:
+    """Rewrite rows in terms of sums where that makes them no longer, and define the sums.
+
+    What is added to a row is a multiple of the definition of a sum, which is zero.
+    """
+    rows = list(rows)
+    touching: dict[int, set[int]] = {}
+    for row, (terms, _, _) in enumerate(rows):
+        for variable in terms:
+            touching.setdefault(variable, set()).add(row)
+    part_of: dict[int, list[int]] = {}
+    for k, group in enumerate(groups):
+        definition = dict.fromkeys(group.tolist(), 1)
+        # Smaller sums inside this one have been defined by now; they may stand for their cells.
+        for earlier in sorted({one for cell in definition for one in part_of.get(cell, [])}):
+            inside = groups[earlier].tolist()
+            if all(cell in definition for cell in inside):
+                for cell in inside:
+                    del definition[cell]
+                definition[first + earlier] = 1
+        for cell in group.tolist():
+            part_of.setdefault(cell, []).append(k)
+        variable = first + k
+        for row in sorted(set().union(*(touching.get(one, set()) for one in definition))):
+            _rewrite(rows[row][0], definition, variable)
+            for one in (*definition, variable):
+                held = touching.setdefault(one, set())
+                (held.add if one in rows[row][0] else held.discard)(row)
+        rows.append(({**definition, variable: -1}, 0, 0))
+        for one in rows[-1][0]:
+            touching.setdefault(one, set()).add(len(rows) - 1)
+    return rows
+
+
+def _rewrite(terms: dict[int, int], definition: dict[int, int], variable: int) -> None:
+    found = [terms.get(one, 0) for one in definition]
+    common = max(set(found), key=lambda factor: (found.count(factor), -abs(factor)))
+    longer = 1 - found.count(common) + found.count(0)
+    if common == 0 or longer > 0:
+        return
+    for one, factor in zip(definition, found, strict=True):
+        if factor == common:
+            del terms[one]
+        else:
+            terms[one] = factor - common
+    terms[variable] = terms.get(variable, 0) + common
+
+
+class Frame(NamedTuple):
+    """Variables and rows in a form that can be compiled.
+
+    Row r is the sum of ``factors * values[variables]`` over ``starts[r]:starts[r + 1]``, between
+    ``lower[r]`` and ``upper[r]``; ``rows`` and ``row_factors`` are the same by variable. Variables
+    with listed values may have those alone: ``values[lists[v]:lists[v + 1]]``, ascending.
+    """
+
+    starts: IntArray
+    variables: IntArray
+    factors: IntArray
+    lower: IntArray
+    upper: IntArray
+    row_starts: IntArray
+    rows: IntArray
+    row_factors: IntArray
+    lists: IntArray
+    values: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The free cells of a release and the sums placed beside them.
+
+    Attributes
+    ----------
+    fixed
+        The counts of all cells, those of free cells zero.
+    free
+        The free cells, numbered as in the domain: the first variables.
+    problem
+        Rows over the free cells alone.
+    frame
+        Rows over cells and sums.
+    members
+        The cells of each sum, as numbers of variables; sums follow the free cells.
+    lower, upper
+        Bounds of all variables.
+    order
+        The variables in the order in which they are placed.
+    """
+
+    fixed: IntArray
+    free: IntArray
+    problem: Problem
+    frame: Frame
+    members: tuple[IntArray, ...]
+    lower: IntArray
+    upper: IntArray
+    order: IntArray
+
+
+def make_plan(release: Release, nobody: BoolArray | None = None) -> Plan:
+    """Compile and propagate a release, choose the sums and the order.
+
+    `nobody` marks cells that are to hold nobody, whatever the release says.
+
+    Raises
+    ------
+    InconsistentRelease
+        If propagation leaves a cell without any value.
+    UnsupportedRelease
+        If a cell has no upper limit.
+    TooMuchWork
+        If counts times coefficients could leave 64-bit integers.
+    """
+    system = compile_release(release)
+    problem = _limited(release, make_problem(system, release.domain.size))
+    if nobody is not None and nobody.any():
+        if (problem.lower[nobody] > 0).any():
+            raise InconsistentRelease("a cell that holds somebody is to hold nobody")
+        problem = replace(problem, upper=np.where(nobody, 0, problem.upper))
+    small, free = reduced(problem)
+    fixed = np.where(problem.lower == problem.upper, problem.lower, 0)
+    number = np.full(len(fixed), -1)
+    number[free] = np.arange(len(free))
+    lists = _lists(problem.lists, fixed, number)
+    groups = _groups(release, system, number, lists)
+    rows = with_sums(rows_of(small), groups, len(free))
+    lower = np.concatenate([small.lower, [int(small.lower[one].sum()) for one in groups]])
+    upper = np.concatenate([small.upper, [int(small.upper[one].sum()) for one in groups]])
+    lower, upper = lower.astype(np.int64), upper.astype(np.int64)
+    place = {one.tobytes(): len(free) + k for k, one in enumerate(groups)}
+    allowed: dict[int, set[int]] = {}
+    for cells, values in lists:
+        variable = int(cells[0]) if len(cells) == 1 else place[cells.tobytes()]
+        allowed[variable] = allowed.get(variable, values) & values
+    frame = _frame(rows, lower, upper, allowed)
+    order = _order(frame, len(free), lower, upper)
+    return Plan(fixed, free, small, frame, tuple(groups), lower, upper, order)
+
+
+def _limited(release: Release, problem: Problem) -> Problem:
+    """Upper limits for all cells, from sharp bounds where propagation finds none."""
+    if (problem.upper != NO_UPPER).all():
+        return problem
+    answer = bounds(release)
+    for flat, value in enumerate(answer.upper.ravel()):
+        if value is UNBOUNDED:
+            index = [int(k) for k in np.unravel_index(flat, release.domain.shape)]
+            named = ", ".join(map(str, release.domain.labels(index)))
+            raise UnsupportedRelease(
+                f"the cell {named} has no upper limit, so there is no end to the tables; give N "
+                "or an upper limit of it, Total(upper=...)"
+            )
+    upper = answer.upper.ravel().astype(np.int64)
+    return replace(problem, upper=np.minimum(problem.upper, upper))
+
+
+def _lists(
+    lists: Iterable[tuple[IntArray, frozenset[int]]], fixed: IntArray, number: IntArray
+) -> list[tuple[IntArray, set[int]]]:
+    """The value lists over free cells.
+
+    Raises
+    ------
+    InconsistentRelease
+        If a list about fixed cells alone does not hold.
+    """
+    found = []
+    for cells, values in lists:
+        left = np.sort(number[cells][number[cells] >= 0])
+        shifted = {value - int(fixed[cells].sum()) for value in values}
+        if len(left):
+            found.append((left, shifted))
+        elif 0 not in shifted:
+            raise InconsistentRelease("the published figures contradict each other")
+    return found
+
+
+def _groups(
+    release: Release, system: System, number: IntArray, lists: list[tuple[IntArray, set[int]]]
+) -> list[IntArray]:
+    """Sums worth a variable, small ones first, each once."""
+    wanted = [cells for cells, _ in lists]
+    for statement in release.statements:
+        if isinstance(statement, Conditional):
+            behind = cells_behind(release.domain, statement.variables)
+            columns = statement.intervals.low.shape[1]
+            edges = behind.starts
+            wanted += [behind.cells[a:b] for a, b in itertools.pairwise(edges)]
+            wanted += [
+                behind.cells[a:b]
+                for a, b in zip(edges[::columns], edges[columns::columns], strict=False)
+            ]
+    ranged = (system.lower != system.upper) & ~system.about_sum
+    for row in np.flatnonzero(ranged):
+        inside = slice(system.starts[row], system.starts[row + 1])
+        if (system.coefficients[inside] == 1).all():
+            wanted.append(system.cells[inside])
+    lists_end = len(lists)
+    found: dict[bytes, IntArray] = {}
+    for k, cells in enumerate(wanted):
+        left = cells if k < lists_end else np.sort(number[cells][number[cells] >= 0])
+        if len(left) > 1:
+            found[left.tobytes()] = left
+    return sorted(found.values(), key=len)
+
+
+def _frame(
+    rows: list[Row], lower: IntArray, upper: IntArray, allowed: dict[int, set[int]]
+) -> Frame:
+    widths = [len(terms) for terms, _, _ in rows]
+    variables = np.array([v for terms, _, _ in rows for v in terms], dtype=np.int64)
+    factors = np.array([f for terms, _, _ in rows for f in terms.values()], dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    owner = np.repeat(np.arange(len(rows)), widths)
+    by_variable = np.argsort(variables, kind="stable")
+    widest = np.abs(factors).astype(float) * upper[variables]
+    if float(np.bincount(owner, widest, minlength=1).max()) >= SAFE / 4:
+        raise TooMuchWork(
+            "counts times coefficients pass 64-bit integers, which tables are drawn in; give "
+            "rates with fewer decimals, or a smaller upper limit of N"
+        )
+    lists, values = _listed({v: np.array(sorted(one)) for v, one in allowed.items()}, len(lower))
+    return Frame(
+        starts,
+        variables,
+        factors,
+        np.array([low for _, low, _ in rows], dtype=np.int64),
+        np.array([high for _, _, high in rows], dtype=np.int64),
+        np.concatenate([[0], np.cumsum(np.bincount(variables, minlength=len(lower)))]),
+        owner[by_variable],
+        factors[by_variable],
+        lists,
+        values,
+    )
+
+
+def _listed(allowed: Mapping[int, IntArray], count: int) -> tuple[IntArray, IntArray]:
+    """Where the values of each variable begin, and the values."""
+    sizes = np.zeros(count + 1, dtype=np.int64)
+    for variable, values in allowed.items():
+        sizes[variable + 1] = len(values)
+    held = [allowed[variable] for variable in sorted(allowed)]
+    return np.cumsum(sizes), np.concatenate([np.zeros(0, dtype=np.int64), *held]).astype(np.int64)
+
+
+def with_values(plan: Plan, found: Mapping[int, IntArray]) -> Plan:
+    """The same plan with some variables limited to some of the values they had."""
+    frame = plan.frame
+    before = {
+        variable: frame.values[frame.lists[variable] : frame.lists[variable + 1]]
+        for variable in np.flatnonzero(np.diff(frame.lists)).tolist()
+    }
+    lists, values = _listed({**before, **found}, len(plan.lower))
+    return replace(plan, frame=frame._replace(lists=lists, values=values))
+
+
+def _order(frame: Frame, cells: int, lower: IntArray, upper: IntArray) -> IntArray:
+    """Sums first, then cells, ending the shortest rows first; narrow ranges before wide ones.
+
+    What is narrow has few values to get wrong; what is left to the end is determined by the rest.
+    """
+    width = upper - lower
+    left = np.diff(frame.starts)
+    room = np.add.reduceat(width[frame.variables], frame.starts[:-1]) if len(left) else left
+    placed = np.zeros(len(lower), dtype=bool)
+    order: list[int] = []
+
+    def place(variable: int) -> None:
+        placed[variable] = True
+        order.append(variable)
+        touched = frame.rows[frame.row_starts[variable] : frame.row_starts[variable + 1]]
+        left[touched] -= 1
+        room[touched] -= width[variable]
+        for row in touched.tolist():
+            if left[row] > 0:
+                heapq.heappush(rows, (int(left[row]), int(room[row]), row))
+
+    rows: list[tuple[int, int, int]] = []
+    for one in sorted(range(cells, len(lower)), key=lambda v: (width[v], v)):
+        place(one)
+    rows = [(int(left[row]), int(room[row]), row) for row in np.flatnonzero(left > 0).tolist()]
+    heapq.heapify(rows)
+    while rows:
+        count, _, row = heapq.heappop(rows)
+        if count != left[row]:
+            continue  # it has become shorter, and is in the heap again
+        inside = frame.variables[frame.starts[row] : frame.starts[row + 1]]
+        for one in sorted(inside[~placed[inside]].tolist(), key=lambda v: (width[v], v)):
+            place(one)
+    return np.array(order + np.flatnonzero(~placed).tolist(), dtype=np.int64)
