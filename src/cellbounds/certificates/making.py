@@ -159,7 +159,8 @@ class _RowProvers:
             plain = json.loads(json.dumps(said, default=str))
             space = Space(plain["domain"], plain.get("groupings", {}))
             statements = [
-                read_statement(one, place, space) for place, one in enumerate(plain["statements"])
+                read_statement(statement, place, space)
+                for place, statement in enumerate(plain["statements"])
             ]
             self._proofs = proofs_by_rows(space, statements)
 

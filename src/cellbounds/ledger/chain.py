@@ -345,7 +345,7 @@ def _is_read(name: str, said: dict[str, Any]) -> bool:
 
 
 def _texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(one, str) for one in values)
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 def _layout(said: dict[str, Any]) -> bool:
@@ -376,7 +376,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "knowledge": lambda said: read_plain_release(said["knowledge"]) is not None,
     "knows": lambda said: _texts(said["knows"]),
     "policy": lambda said: read_plain_policy(said["policy"]) is not None,
-    "protected": lambda said: all(_texts(one) for one in said["protected"]),
+    "protected": lambda said: all(_texts(names) for names in said["protected"]),
     "release": lambda said: read_plain_release(said["release"]) is not None,
     "removed": lambda said: _between(said["removed"]),
     "statements": lambda said: _texts(said["statements"]),

@@ -134,8 +134,8 @@ def frontier_of(
             "or name the statements"
         )
     listed = list(dict.fromkeys(statements))
-    past = [Published.recorded(one) for one in state.released]
-    made = [publish(tables[-1], one, total=total) for one in listed]
+    past = [Published.recorded(entry) for entry in state.released]
+    made = [publish(tables[-1], text, total=total) for text in listed]
     monotone = _monotone(state, [joined(state, past), *made])
     told = _told(listed) if monotone else [[] for _ in listed]
     judges = CumulativeJudge(state, stacked(state, tables), effort, past, PART)
@@ -153,7 +153,7 @@ def frontier_of(
         elif unsafe is False:
             found |= dict.fromkeys(told[place], Outcome.SAFE)
     by = {
-        outcome: tuple(one for place, one in enumerate(listed) if found[place] is outcome)
+        outcome: tuple(text for place, text in enumerate(listed) if found[place] is outcome)
         for outcome in Outcome
     }
     safe = [place for place in range(len(listed)) if found[place] is Outcome.SAFE]
@@ -182,7 +182,7 @@ def with_sets(
             "sets are searched where the cells of one table must be safe; this ledger protects "
             "margins or has several versions: ask for sets one at a time"
         )
-    past = [Published.recorded(one) for one in state.released]
+    past = [Published.recorded(entry) for entry in state.released]
     if informing(state, past)[1]:
         raise InvalidInput(
             "sets are searched for an intruder who knows what is out; this ledger says that he "
@@ -206,7 +206,7 @@ def with_sets(
 
 def _told(statements: Sequence[str]) -> list[list[int]]:
     """For each statement, the others that it tells: an exact margin tells all of its variables."""
-    spoken = [parse(one) for one in statements]
+    spoken = [parse(statement) for statement in statements]
     return [
         [
             other
@@ -236,8 +236,8 @@ def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:
     ):
         return False
     return not any(
-        bool(one.intervals.zero.any())
+        bool(statement.intervals.zero.any())
         for release in releases
-        for one in release.statements
-        if isinstance(one, Conditional)
+        for statement in release.statements
+        if isinstance(statement, Conditional)
     )

@@ -28,7 +28,7 @@ def internal_history(entries: Sequence[Entry]) -> dict[str, Any]:
         "format": FORMAT,
         "version": __version__,
         "view": "owner",
-        "entries": [one.to_dict() for one in entries],
+        "entries": [entry.to_dict() for entry in entries],
     }
 
 
@@ -84,15 +84,15 @@ def history_csv(entries: Sequence[Entry]) -> str:
 def _lines(entries: Sequence[Entry]) -> list[list[str]]:
     return [
         [
-            str(one.number),
-            one.at,
-            one.kind,
-            (one.outcome or "").upper(),
-            one.who,
-            one.why,
-            _about(one),
+            str(entry.number),
+            entry.at,
+            entry.kind,
+            (entry.outcome or "").upper(),
+            entry.who,
+            entry.why,
+            _about(entry),
         ]
-        for one in entries
+        for entry in entries
     ]
 
 

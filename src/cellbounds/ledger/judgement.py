@@ -37,9 +37,9 @@ def notations_of(release: Release) -> list[str]:
     Structural zeros and other knowledge are left out: they are not said by it.
     """
     return [
-        "N" if isinstance(one, Total) else one.notation
-        for one in release.statements
-        if not isinstance(one, Prior)
+        "N" if isinstance(statement, Total) else statement.notation
+        for statement in release.statements
+        if not isinstance(statement, Prior)
     ]
 
 
@@ -84,7 +84,7 @@ class LedgerAnswer:
     @property
     def verdict(self) -> Outcome:
         """UNSAFE if some cells are for certain, else UNDECIDED if some are open, else SAFE."""
-        return worst(one.verdict for _, one in self.judged)
+        return worst(verdict.verdict for _, verdict in self.judged)
 
     @property
     def safe(self) -> bool:
@@ -110,22 +110,22 @@ class LedgerAnswer:
         if not self.harmful:
             return f"{said}; it does harm alone{besides}"
         named = "; ".join(
-            f"entry {one.number}: {', '.join(one.statements)}" for one in self.harmful
+            f"entry {entry.number}: {', '.join(entry.statements)}" for entry in self.harmful
         )
         fewest = "no fewer do" if self.smallest else "perhaps fewer do"
         return f"{said}; it does harm together with {named} ({fewest}){besides}"
 
     def summary(self) -> dict[str, Any]:
         """What is recorded of it: no label, count or figure."""
-        findings = [one for _, verdict in self.judged for one in verdict.cells]
-        broken = [one for one in findings if one.outcome is Outcome.UNSAFE]
+        findings = [cell for _, verdict in self.judged for cell in verdict.cells]
+        broken = [finding for finding in findings if finding.outcome is Outcome.UNSAFE]
         return {
             "outcome": self.verdict.value,
             "policy": self.policy.name,
             "broken": len(broken),
-            "open": sum(one.outcome is Outcome.UNDECIDED for one in findings),
-            "rules": sorted({one.rule for one in broken}),
-            "harmful": [one.number for one in self.harmful],
+            "open": sum(finding.outcome is Outcome.UNDECIDED for finding in findings),
+            "rules": sorted({finding.rule for finding in broken}),
+            "harmful": [entry.number for entry in self.harmful],
             "smallest": self.smallest,
         }
 
@@ -140,7 +140,8 @@ class LedgerAnswer:
             "version": self.version,
             "statements": [] if self.release is None else notations_of(self.release),
             "harmful": [
-                {"entry": one.number, "statements": list(one.statements)} for one in self.harmful
+                {"entry": entry.number, "statements": list(entry.statements)}
+                for entry in self.harmful
             ],
             "smallest": self.smallest,
             "entry": None if self.entry is None else self.entry.number,
@@ -220,7 +221,7 @@ def answered(
         What an intruder knows besides, as priors over the variables of this version; what was
         recorded with past releases he knows anyway.
     """
-    pieces = [Published.recorded(one) for one in state.released]
+    pieces = [Published.recorded(entry) for entry in state.released]
     if release is not None:
         pieces.append(Published.of(release, version, knowledge))
     together = joined(state, pieces)
@@ -242,8 +243,8 @@ def blamed(
     """The same answer with the past releases that do the harm, if it is unsafe."""
     if answer.release is None or answer.verdict is not Outcome.UNSAFE:
         return answer
-    harmed = [target for target, one in answer.judged if one.verdict is Outcome.UNSAFE]
-    past = [Published.recorded(one) for one in state.released]
+    harmed = [target for target, verdict in answer.judged if verdict.verdict is Outcome.UNSAFE]
+    past = [Published.recorded(entry) for entry in state.released]
     new = Published.of(answer.release, answer.version, answer.knowledge)
     # What he knows besides is known to him whatever was released.
     judges = CumulativeJudge(state, table, effort, [*past, new], PART)

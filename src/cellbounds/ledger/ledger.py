@@ -216,7 +216,7 @@ class Ledger(LedgerReading):
             "kept": bool(keep_table),
             "policy": plain_policy(checked_policy(policy_of(policy), plain.domain)),
             "independent": bool(independent),
-            "protected": [list(one) for one in margins],
+            "protected": [list(names) for names in margins],
         }
         person = book.person(who)
         with book.creating() as page:

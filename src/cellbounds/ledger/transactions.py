@@ -146,7 +146,7 @@ def _earlier(book: Journal, state: LedgerState, request: Request) -> Entry | Non
     """The entry with which this very release went out; what he knows was recorded by then too."""
     about, release, knowledge, _ = _understood(book, state, request)
     new = Published.of(release, about, knowledge)
-    past = [Published.recorded(one) for one in state.released]
+    past = [Published.recorded(entry) for entry in state.released]
     if len(informing(state, [*past, new])[1]) > len(informing(state, past)[1]):
         return None
     for entry in state.released:
@@ -193,7 +193,7 @@ def _without_figures(answer: LedgerAnswer) -> dict[str, Any]:
         "judged": answer.summary(),
     }
     if answer.knowledge is not None:
-        said["knows"] = [one.notation for one in answer.knowledge.statements]
+        said["knows"] = [statement.notation for statement in answer.knowledge.statements]
     return said
 
 
@@ -205,7 +205,7 @@ def bare(table: Table) -> Table:
 
 def protected(domain: Domain, margins: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
     """Margins to protect, each once, checked."""
-    found = [domain.distinct(one) for one in margins]
+    found = [domain.distinct(names) for names in margins]
     for names in found:
         domain.axes(names)  # derived variables are not the table's own
         if not names:

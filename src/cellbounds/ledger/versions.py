@@ -130,7 +130,11 @@ def _laid_out(state: LedgerState, table: Table) -> Table:
         domain = state.domain  # labels that read the same: files have texts for numbers
     else:
         domain = domain.with_groupings(
-            {k: one for k, one in table.domain.groupings.items() if one.of in domain.names}
+            {
+                k: grouping
+                for k, grouping in table.domain.groupings.items()
+                if grouping.of in domain.names
+            }
         )
     return Table(domain, margin.counts, structural=margin.structural)
 
@@ -298,7 +302,7 @@ def informing(state: LedgerState, pieces: Iterable[Published]) -> tuple[Domain, 
     That is the knowledge of the pieces, and how many records were removed and added between two
     versions, where the owner said that it is known.
     """
-    values = [(one.knowledge, one.version) for one in pieces if one.knowledge is not None]
+    values = [(piece.knowledge, piece.version) for piece in pieces if piece.knowledge is not None]
     domain = _spoken(state, [known for known, _ in values])
     found: dict[str, Prior] = {}
     for known, version in values:
@@ -385,7 +389,7 @@ def _target(
     everybody = len(_members(state, without, version)) == len(_stays(state))
     part = None if everybody else _part_name(state, without, version)
     # Rules about other variables are kept by the whole table, where all of them are.
-    policy = state.policy if everything else state.policy.within({one: one for one in names})
+    policy = state.policy if everything else state.policy.within({name: name for name in names})
     if policy is None:
         return None
     if part is not None:
@@ -414,8 +418,8 @@ def _stays(state: LedgerState) -> list[tuple[int, int]]:
 
     Where it is known that nobody was removed, or added, there is nobody to be protected either.
     """
-    nobody_came = {one.version for one in state.revisions if one.added[1] == 0}
-    ends = [one.version - 1 for one in state.revisions if one.removed[1] != 0]
+    nobody_came = {revision.version for revision in state.revisions if revision.added[1] == 0}
+    ends = [revision.version - 1 for revision in state.revisions if revision.removed[1] != 0]
     return [
         (came, last)
         for came in range(1, state.versions + 1)
@@ -500,8 +504,8 @@ def _lifted(values: dict[str, Any], version: int, state: LedgerState) -> dict[st
 
 
 def _one_total(totals: Sequence[Total]) -> Total:
-    lower = max(one.lower for one in totals)
-    upper = min((one.upper for one in totals if one.upper is not None), default=None)
+    lower = max(total.lower for total in totals)
+    upper = min((total.upper for total in totals if total.upper is not None), default=None)
     if upper is not None and upper < lower:
         raise InvalidInput(
             "the release gives another total than what is out; correct it, or go on with another "

@@ -103,7 +103,7 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
             "warning": verdict.warning,
             "knows": [prior.notation for prior in verdict.knows],
             "notes": list(verdict.notes),
-            "findings": [one.to_dict() for one in (*verdict.broken, *verdict.open)],
+            "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
         }
     return json_text({**content, "cells": entries})
 
@@ -160,7 +160,7 @@ def _reasons(verdict: Verdict) -> tuple[dict[tuple[Label, ...], tuple[str, ...]]
 
 def _rule(verdict: Verdict, finding: Finding) -> str:
     rules = verdict.policy.rules
-    return f"{finding.rule}: {next(one.sentence for one in rules if one.name == finding.rule)}"
+    return f"{finding.rule}: {next(rule.sentence for rule in rules if rule.name == finding.rule)}"
 
 
 def _evidence(finding: Finding) -> str:
@@ -248,12 +248,12 @@ def _reasoned(verdict: Verdict, everything: bool) -> list[str]:
     shown = findings if everything else findings[:SHOWN]
     if shown:
         columns = {
-            "outcome": [str(one.outcome) for one in shown],
-            "rule": [one.rule for one in shown],
-            "place": [one.where for one in shown],
-            "respondent in": [_text(one.respondent) for one in shown],
-            "evidence": [one.evidence for one in shown],
-            "what would change it": [one.change for one in shown],
+            "outcome": [str(finding.outcome) for finding in shown],
+            "rule": [finding.rule for finding in shown],
+            "place": [finding.where for finding in shown],
+            "respondent in": [_text(finding.respondent) for finding in shown],
+            "evidence": [finding.evidence for finding in shown],
+            "what would change it": [finding.change for finding in shown],
         }
         if not any(columns["respondent in"]):
             del columns["respondent in"]

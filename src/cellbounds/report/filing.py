@@ -68,7 +68,8 @@ def open_seed(release: Release, seed: int | None) -> int | None:
     True
     """
     at_random = any(
-        isinstance(one, Margin) and one.rounding == "random" for one in release.statements
+        isinstance(statement, Margin) and statement.rounding == "random"
+        for statement in release.statements
     )
     return seed if seed is None or not at_random else int(release.digest[:8], 16)
 
@@ -180,24 +181,27 @@ def _verdict_lines(
 def _findings(findings: Sequence[Mapping[str, Any]], internal: Any) -> Columns:
     blame = {} if internal is None else _blame(internal)
     columns: Columns = {
-        "outcome": [one["outcome"] for one in findings],
-        "rule": [one["rule"] for one in findings],
-        "place": [one["where"] for one in findings],
+        "outcome": [finding["outcome"] for finding in findings],
+        "rule": [finding["rule"] for finding in findings],
+        "place": [finding["where"] for finding in findings],
         "respondent in": [
-            None if one["respondent"] is None else labels_text(one["respondent"])
-            for one in findings
+            None if finding["respondent"] is None else labels_text(finding["respondent"])
+            for finding in findings
         ],
-        "evidence": [one["evidence"] for one in findings],
-        "what would change it": [one["change"] for one in findings],
+        "evidence": [finding["evidence"] for finding in findings],
+        "what would change it": [finding["change"] for finding in findings],
     }
     if internal is not None:
-        columns["count"] = [one.get("count") for one in findings]
+        columns["count"] = [finding.get("count") for finding in findings]
         columns["revealed by"] = [blame.get(place) for place in range(len(findings))]
     return columns
 
 
 def _blame(internal: Mapping[str, Any]) -> dict[int, str]:
-    return {one["finding"]: ", ".join(one["statements"]) for one in internal["blame"]["findings"]}
+    return {
+        finding["finding"]: ", ".join(finding["statements"])
+        for finding in internal["blame"]["findings"]
+    }
 
 
 def _policy_lines(policy: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -87,7 +87,7 @@ def _views(
     for place, target in enumerate(targets, 1):
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
-            pieces = [Published.recorded(one) for _, one in numbers[:count]]
+            pieces = [Published.recorded(released) for _, released in numbers[:count]]
             left = effort.left
             budget = None if left is None else max(left / next(shares), LEAST)
             ask = partial(solve, over=target.over, seconds=budget)
@@ -125,7 +125,7 @@ def _stage(
         strict=True,
     )
     said = f"{found.method}, {found.evidence.value}"
-    return Stage(number, entry, tuple(CellRisk(*one) for one in cells), said)
+    return Stage(number, entry, tuple(CellRisk(*cell) for cell in cells), said)
 
 
 def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -
     rows = list(range(len(last))) if len(last) <= MOST_ROWS else _narrowed(worked, counted)
     names = [name for name in target.over or state.domain.names if name in state.domain.names]
     lines = [_row(worked, place, len(names)) for place in rows]
-    after = [f"entry {one.number}, {', '.join(one.entry.statements)}" for one in worked]
+    after = [f"entry {stage.number}, {', '.join(stage.entry.statements)}" for stage in worked]
     levels = [[name, [label_text(label) for label in state.domain.levels(name)]] for name in names]
     return {
         "names": names,
@@ -181,7 +181,7 @@ def _narrowed(worked: Sequence[Stage], counted: Sequence[int]) -> list[int]:
     """The places of the cells whose attainable counts became fewer by the largest factor."""
 
     def rank(place: int) -> tuple[bool, Fraction, float | int, int]:
-        first, last = (_size(one.cells[place].values) for one in (worked[0], worked[-1]))
+        first, last = (_size(stage.cells[place].values) for stage in (worked[0], worked[-1]))
         endless = math.isinf(first) and not math.isinf(last)
         factor = Fraction(1) if math.isinf(first) else Fraction(int(first), int(last))
         return not endless, -factor, last, place
@@ -204,7 +204,7 @@ def _row(worked: Sequence[Stage], place: int, names: int) -> dict[str, Any]:
 
 def _spark(cells: Sequence[CellRisk]) -> dict[str, Any]:
     """Bars from the smallest to the largest attainable count, one for each release."""
-    ends = [(one.values.possible.smallest, one.values.possible.largest) for one in cells]
+    ends = [(cell.values.possible.smallest, cell.values.possible.largest) for cell in cells]
     finite = [high for _, high in ends if not isinstance(high, Unbounded)]
     top = max([1, *finite, *(2 * low for low, _ in ends)] if len(finite) < len(ends) else finite)
     wide = max(2, min(16, 120 // len(cells)))
@@ -384,9 +384,9 @@ def _rendered(content: Mapping[str, Any]) -> str:
 
 def _owner_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     version, shown = 1, []
-    for one in entries:
-        version += one.kind in ("grown", "revised")
-        shown.append(_owner_entry(one, one.content.get("version", version)))
+    for entry in entries:
+        version += entry.kind in ("grown", "revised")
+        shown.append(_owner_entry(entry, entry.content.get("version", version)))
     return shown
 
 
@@ -415,9 +415,9 @@ def _owner_entry(entry: Entry, version: int) -> dict[str, Any]:
 def _public_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The public history, and nothing that is not in it."""
     shown = []
-    for one in public_history(entries)["entries"]:
+    for entry in public_history(entries)["entries"]:
         blank = {"statements": (), "judged": None, "already_out": False, "knows": ()}
-        known: dict[str, Any] = {**blank, **one}
+        known: dict[str, Any] = {**blank, **entry}
         if isinstance(known.get("policy"), dict):
             known["policy"] = known["policy"]["name"]
         else:
@@ -428,7 +428,7 @@ def _public_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def _numbers(entries: Sequence[Entry], public: bool) -> list[tuple[int, Entry]]:
     """The releases with the numbers they are shown under: gaps would tell of refusals."""
-    told = [one for one in entries if not public or one.kind not in PASSING]
+    told = [entry for entry in entries if not public or entry.kind not in PASSING]
     return [(number, one) for number, one in enumerate(told, 1) if one.kind == "released"]
 
 
@@ -439,7 +439,7 @@ def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dic
     said, tone = "the last verdict on everything that is out", state.standing.value
     if not state.released:
         word, sign, tone, said = "NOTHING IS OUT", "i", "untold", "nothing was released yet"
-    kinds = [one.kind for one in entries]
+    kinds = [entry.kind for entry in entries]
     tally = ", ".join(
         f"{kinds.count(kind)} {words}" for kind, (_, words) in KINDS.items() if kind in kinds
     )
@@ -471,7 +471,7 @@ def _owner_facts(state: LedgerState) -> dict[str, Any]:
     return {
         "kept": state.kept,
         "digests": state.digests,
-        "protected": [one for one in state.protected if one != state.domain.names],
+        "protected": [names for names in state.protected if names != state.domain.names],
     }
 
 
@@ -487,7 +487,9 @@ def _whole(ledger: Ledger, state: LedgerState, table: Tables) -> Table | None:
 def _spoken(state: LedgerState) -> tuple[str, ...]:
     """The variables that some release is about: the levels of others are not out."""
     said = {
-        name for one in state.released for name, _ in one.content["release"]["domain"]["variables"]
+        name
+        for entry in state.released
+        for name, _ in entry.content["release"]["domain"]["variables"]
     }
     return tuple(name for name in state.domain.names if name in said)
 

@@ -122,8 +122,8 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
     said = entries(release["statements"], "release.statements")
     over = space.checked_names(content["over"], "over")
     witnesses = tuple(
-        _sparse(one, f"witness {place}", space, None)
-        for place, one in enumerate(entries(content["witnesses"], "witnesses"))
+        _sparse(witness, f"witness {place}", space, None)
+        for place, witness in enumerate(entries(content["witnesses"], "witnesses"))
     )
     return Certificate(
         space,
@@ -151,9 +151,9 @@ def _sparse(given: object, where: str, space: Space, least: int | None) -> Spars
 
 def _rows(given: object) -> dict[int, list[tuple[Progression, ...]]]:
     made: dict[int, list[tuple[Progression, ...]]] = {}
-    for place, one in enumerate(entries(given, "rows")):
+    for place, value in enumerate(entries(given, "rows")):
         where = f"rows[{place}]"
-        content = object_with(one, where, ["statement", "sums"], only=[])
+        content = object_with(value, where, ["statement", "sums"], only=[])
         statement = whole(content["statement"], f"{where}.statement")
         if statement in made:
             raise InvalidInput(f"{where}: statement {statement} stands there twice; list it once")
@@ -164,8 +164,8 @@ def _rows(given: object) -> dict[int, list[tuple[Progression, ...]]]:
 
 def _progressions(given: object, where: str) -> tuple[Progression, ...]:
     made: list[Progression] = []
-    for one in entries(given, f"an entry of {where}"):
-        first, last, step = entries(one, f"{where}: first, last and step", 3)
+    for value in entries(given, f"an entry of {where}"):
+        first, last, step = entries(value, f"{where}: first, last and step", 3)
         whole(step, f"{where}: a step", 1)
         whole(first, f"{where}: a first sum")
         if last is not None:
@@ -181,9 +181,9 @@ def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -
     behind = space.behind(over)
     cells: list[Cell] = []
     seen: set[int] = set()
-    for place, one in enumerate(entries(given, "cells")):
+    for place, value in enumerate(entries(given, "cells")):
         where = f"cells[{place}]"
-        content = object_with(one, where, ["labels", "lower", "upper"], only=[])
+        content = object_with(value, where, ["labels", "lower", "upper"], only=[])
         figure = space.figure(over, content["labels"], where)
         words = f"cell {space.words(over, figure)}"
         if figure in seen:
@@ -217,8 +217,10 @@ def _proof(given: object, where: str, space: Space) -> ClaimedProof:
     if kind == "dual":
         object_with(content, where, ["kind", "denominator", "multipliers"], only=[])
         multipliers = []
-        for one in entries(content["multipliers"], f"{where}.multipliers"):
-            statement, figure, end, factor = entries(one, f"an entry of {where}.multipliers", 4)
+        for multiplier in entries(content["multipliers"], f"{where}.multipliers"):
+            statement, figure, end, factor = entries(
+                multiplier, f"an entry of {where}.multipliers", 4
+            )
             multipliers.append(
                 (
                     whole(statement, f"{where}: a statement"),

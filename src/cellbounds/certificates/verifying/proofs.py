@@ -208,10 +208,12 @@ class Solver:
         known: IntArray | None,
     ) -> None:
         self._size, self._statements, self._known = size, statements, known
-        made = (one.inequality(*end) for one in statements for end in one.ends())
+        made = (statement.inequality(*end) for statement in statements for end in statement.ends())
         self._rows = [_Terms.of(one) for one in made if one is not None]
         self._lists = [
-            (cells.tolist(), values) for one in statements for cells, values in one.lists()
+            (cells.tolist(), values)
+            for statement in statements
+            for cells, values in statement.lists()
         ]
         self._limits: list[int | None] = [None] * size
         self._possible = _limit(self._rows, self._limits)
@@ -237,7 +239,7 @@ class Solver:
             if any(limits[cell] is None for cell in listed) or not listed:
                 continue
             most = sum(tops[cell] for cell in listed)
-            within = [one for one in sorted(values) if one <= most]
+            within = [value for value in sorted(values) if value <= most]
             if not within:
                 return False, ""
             lists.append((listed, within))

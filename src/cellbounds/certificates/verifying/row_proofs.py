@@ -96,7 +96,9 @@ def numbers_of(parts: Sequence[Progression]) -> IntArray | None:
     if sum(map(len, lists)) > WORK:
         return None
     if lists and lists[-1][-1] < SAFE:
-        return np.concatenate([np.arange(one.start, one.stop, one.step) for one in lists])
+        return np.concatenate(
+            [np.arange(listed.start, listed.stop, listed.step) for listed in lists]
+        )
     return packed([number for listed in lists for number in listed])
 
 
@@ -408,7 +410,7 @@ class RowProofs:
         return [self._admitted(row) for row in self.rows]
 
     def _admitted(self, row: RateRow) -> tuple[Progression, ...]:
-        others = sum(one.least for one in self.rows) - row.least
+        others = sum(other.least for other in self.rows) - row.least
         most, total = row.most, self._total[1]
         if total is not None:
             most = total - others if most is None else min(most, total - others)

@@ -100,7 +100,7 @@ class Space:
         labels, groups = [], []
         for pair in pairs:
             label, members = entries(list(pair) if isinstance(pair, tuple) else pair, where, 2)
-            places = [self.place(of, one, where) for one in entries(members, where)]
+            places = [self.place(of, member, where) for member in entries(members, where)]
             if len(set(places)) < len(places):
                 raise InvalidInput(f"{where}: the group {label!r} lists a level twice")
             labels.append(label)
@@ -118,7 +118,7 @@ class Space:
 
     def checked_names(self, given: object, where: str) -> tuple[str, ...]:
         """Variables of the domain or derived ones, each named once."""
-        names = tuple(text(one, f"{where}: a name") for one in entries(given, where))
+        names = tuple(text(value, f"{where}: a name") for value in entries(given, where))
         for name in names:
             if name not in self._variables:
                 raise InvalidInput(f"{where} names {name!r}, which is not in the domain")

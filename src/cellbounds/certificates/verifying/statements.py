@@ -60,7 +60,7 @@ class Inequality:
 
 def reduced(cells: IntArray, coefficients: Sequence[int], bound: int) -> Inequality:
     """Divide by the common divisor; counts are whole, so the bound may be rounded up."""
-    kept = [place for place, one in enumerate(coefficients) if one]
+    kept = [place for place, coefficient in enumerate(coefficients) if coefficient]
     divisor = math.gcd(*coefficients) or 1
     factors = packed([coefficients[place] // divisor for place in kept])
     return Inequality(cells[kept], factors, -(-bound // divisor))
@@ -165,7 +165,7 @@ class LinearStatement:
             return None
         sign = 1 if end == "lower" else -1
         numerator, denominator = limit.as_integer_ratio()
-        factors = [sign * denominator * one for one in self.coefficients]
+        factors = [sign * denominator * coefficient for coefficient in self.coefficients]
         return reduced(np.arange(len(factors)), factors, sign * numerator)
 
     def ends(self) -> Iterator[tuple[int, str]]:
@@ -466,21 +466,24 @@ def _linear(given: object, where: str, space: Space) -> LinearStatement:
     written = entries(content["coefficients"], f"{where}: coefficients")
     # Pairs of labels and a number; numbers in lists are written as text.
     keyed = bool(written) and all(
-        isinstance(one, list) and len(one) == 2 and isinstance(one[0], list) for one in written
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], list)
+        for value in written
     )
-    keyed = keyed and all(isinstance(one[1], str) for one in written)
+    keyed = keyed and all(isinstance(value[1], str) for value in written)
     laid = _laid_out(written, keyed, names, f"{where}: coefficients", space)
-    numbers = [_NONE if one is None else number(one, f"{where}: a coefficient") for one in laid]
+    numbers = [
+        _NONE if value is None else number(value, f"{where}: a coefficient") for value in laid
+    ]
     weights = [_NONE] * space.size
     behind = space.behind(names)
     for cell, figure in zip(behind.cells.tolist(), behind.figures.tolist(), strict=True):
         weights[cell] += numbers[figure]
-    scale = math.lcm(*(one.denominator for one in weights))
+    scale = math.lcm(*(weight.denominator for weight in weights))
     lower, upper = (
         None if content[key] is None else number(content[key], f"{where}: {key}") * scale
         for key in _LIMITS
     )
-    whole_weights = [int(one * scale) for one in weights]
+    whole_weights = [int(weight * scale) for weight in weights]
     ends = [None if content[key] is None else number(content[key], where) for key in _LIMITS]
     meaning = _weights_meant(names, numbers, ends)
     return LinearStatement(_titled(where, names), meaning, names, whole_weights, lower, upper)
@@ -490,15 +493,15 @@ def _weights_meant(
     names: tuple[str, ...], numbers: list[Fraction], ends: list[Fraction | None]
 ) -> dict[str, Any]:
     """What the digest takes of a sum: no common divisor, the first coefficient above 0."""
-    scale = math.lcm(*(one.denominator for one in numbers))
-    weights = [int(one * scale) for one in numbers]
+    scale = math.lcm(*(number.denominator for number in numbers))
+    weights = [int(number * scale) for number in numbers]
     shared = math.gcd(*weights) or 1
     lower, upper = (None if end is None else end * scale / shared for end in ends)
     least = None if lower is None else math.ceil(lower)
     most = None if upper is None else math.floor(upper)
-    weights = [one // shared for one in weights]
-    if next((one for one in weights if one), 1) < 0:
-        weights = [-one for one in weights]
+    weights = [weight // shared for weight in weights]
+    if next((weight for weight in weights if weight), 1) < 0:
+        weights = [-weight for weight in weights]
         least, most = (None if end is None else -end for end in (most, least))
     return {"Linear": list(names), "coefficients": weights, "lower": least, "upper": most}
 
@@ -517,14 +520,14 @@ def _conditional(given: object, where: str, space: Space) -> RateStatement:
     rows = math.prod(space.shape_of(givens))
     columns = math.prod(space.shape_of(responses))
     shown = nested(content["rates"], (rows, columns), f"{where}: rates")
-    rates = [None if one is None else number(one, f"{where}: a rate") for one in shown]
+    rates = [None if rate is None else number(rate, f"{where}: a rate") for rate in shown]
     missing = content["missing"]
     if missing is not None:
         choice(missing, f"{where}: missing", ("zero", "suppressed"))
     elif None in rates:
         raise InvalidInput(f"{where} lacks rates and does not say why; 'missing' must say it")
     absent = [
-        [one is None for one in rates[at * columns : (at + 1) * columns]] for at in range(rows)
+        [rate is None for rate in rates[at * columns : (at + 1) * columns]] for at in range(rows)
     ]
     if missing == "zero" and any(any(row) and not all(row) for row in absent):
         raise InvalidInput(f"{where}: a row lacks some rates, so it is no row that holds nobody")
@@ -580,9 +583,11 @@ _READERS: dict[str, Callable[[object, str, Space], Statement]] = {
 
 def digest(space: Space, statements: Sequence[Statement]) -> str:
     """SHA-256 of the domain and of what the statements mean, in whatever order they stand."""
-    levels, groups = space.definitions({name for one in statements for name in one.names})
+    levels, groups = space.definitions(
+        {name for statement in statements for name in statement.names}
+    )
     try:
-        said = sorted(json.dumps(one.meaning) for one in statements)
+        said = sorted(json.dumps(statement.meaning) for statement in statements)
     except ValueError:  # Python writes no longer ones
         raise InvalidInput(
             "a statement has numbers of more than 4300 digits once they share a denominator; "

@@ -114,7 +114,7 @@ class Verification:
         ]
         for title, texts in (("problems", self.problems), ("not proved anew", self.unsettled)):
             if texts:
-                lines += ["", f"{title}:", *(f"  {one}" for one in texts[:SHOWN])]
+                lines += ["", f"{title}:", *(f"  {text}" for text in texts[:SHOWN])]
             if len(texts) > SHOWN:
                 lines.append(f"  ... and {len(texts) - SHOWN} more")
         return "\n".join(lines)

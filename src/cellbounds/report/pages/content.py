@@ -100,16 +100,16 @@ class ReportLimits:
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:
     """The verdict with everything that breaks a rule or stayed open."""
-    outcomes = [one.outcome for one in verdict.cells]
+    outcomes = [cell.outcome for cell in verdict.cells]
     return {
         "outcome": verdict.verdict.value,
         "said": _reason(verdict),
         "independent": verdict.independent,
-        "knows": [one.notation for one in verdict.knows],
+        "knows": [prior.notation for prior in verdict.knows],
         "warning": verdict.warning,
         "notes": list(verdict.notes),
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
-        "findings": [_plain(one) for one in (*verdict.broken, *verdict.open)],
+        "findings": [_plain(finding) for finding in (*verdict.broken, *verdict.open)],
     }
 
 

@@ -242,7 +242,9 @@ def page(content: Mapping[str, Any], *, findings: int, mapped: int, listed: int)
             word=word,
             sign=sign,
             tone=verdict["outcome"] or "untold",
-            title=_title([one["notation"] for one in public["published"]["statements"]]),
+            title=_title(
+                [statement["notation"] for statement in public["published"]["statements"]]
+            ),
             layout=laid_out(public["variables"], public["columns"]) if is_map else None,
             names=json.dumps([[n, [label_text(x) for x in xs]] for n, xs in public["variables"]]),
             shown=shown,

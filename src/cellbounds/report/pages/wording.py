@@ -112,12 +112,12 @@ def published(release: Release) -> dict[str, Any]:
     N=50 - the number of people in the table
     """
     domain = release.domain
-    named = {name for one in release.statements for name in one.variables}
+    named = {name for statement in release.statements for name in statement.variables}
     said: dict[str, Any] = {
         "digest": release.digest,
         "statements": [
-            {"notation": one.notation, "meaning": one.description(domain)}
-            for one in release.statements
+            {"notation": statement.notation, "meaning": statement.description(domain)}
+            for statement in release.statements
         ],
         "derived": [
             {
@@ -139,5 +139,9 @@ def published(release: Release) -> dict[str, Any]:
 
 def responses_of(release: Release) -> tuple[str, ...]:
     """The responses that all published rates share; none if they differ or there are no rates."""
-    found = {one.responses for one in release.statements if isinstance(one, Conditional)}
+    found = {
+        statement.responses
+        for statement in release.statements
+        if isinstance(statement, Conditional)
+    }
     return found.pop() if len(found) == 1 else ()
