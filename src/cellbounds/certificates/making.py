@@ -168,13 +168,12 @@ class _RowProvers:
         if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
             return None
         for place, rows in self._proofs.items():
-            if not rows.proves(cells, side, int(proven)):
+            broken = rows.breaking(cells, side, int(proven))
+            if broken is None or not rows.excludes(cells, broken):
                 continue
             if not any(one["statement"] == place for one in self.used):
                 sums = [[list(part) for part in parts] for parts in rows.admitted]
                 self.used.append({"statement": place, "sums": sums})
-            broken = rows.breaking(cells, side, int(proven))
-            assert broken is not None
             return {
                 "kind": "rows",
                 "statement": place,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -207,7 +207,7 @@ def answered(
     release: Release | None,
     version: int,
     table: Table | None,
-    effort: Budget,
+    budget: Budget,
     knowledge: Release | None = None,
 ) -> LedgerAnswer:
     """Judge a release together with what is out, or, without one, what is out.
@@ -225,7 +225,7 @@ def answered(
     if release is not None:
         pieces.append(Published.of(release, version, knowledge))
     together = joined(state, pieces)
-    judged = CumulativeJudge(state, table, effort, pieces).verdicts(together, targets_of(state))
+    judged = CumulativeJudge(state, table, budget, pieces).verdicts(together, targets_of(state))
     return LedgerAnswer(
         release,
         version,
@@ -238,7 +238,7 @@ def answered(
 
 
 def blamed(
-    state: LedgerState, answer: LedgerAnswer, table: Table | None, effort: Budget
+    state: LedgerState, answer: LedgerAnswer, table: Table | None, budget: Budget
 ) -> LedgerAnswer:
     """The same answer with the past releases that do the harm, if it is unsafe."""
     if answer.release is None or answer.verdict is not Outcome.UNSAFE:
@@ -247,7 +247,7 @@ def blamed(
     past = [Published.recorded(entry) for entry in state.released]
     new = Published.of(answer.release, answer.version, answer.knowledge)
     # What he knows besides is known to him whatever was released.
-    judges = CumulativeJudge(state, table, effort, [*past, new], PART)
+    judges = CumulativeJudge(state, table, budget, [*past, new], PART)
     places, smallest = _fewest(judges, state, past, new, harmed)
     chosen = tuple(state.released[place] for place in places)
     return replace(answer, harmful=chosen, smallest=smallest)
@@ -263,51 +263,47 @@ class CumulativeJudge:
         self,
         state: LedgerState,
         table: Table | None,
-        effort: Budget,
+        budget: Budget,
         pieces: Iterable[Published],
         part: float = 1.0,
     ) -> None:
-        self._state, self._table, self._effort, self._part = state, table, effort, part
+        self._state, self._table, self._budget, self._part = state, table, budget, part
         self._domain, self._knows = informing(state, pieces)
-        self._deadline = None if effort.seconds is None else time.monotonic() + effort.seconds
+        self._deadline = None if budget.seconds is None else time.monotonic() + budget.seconds
 
     def verdicts(
         self, release: Release, targets: Sequence[ProtectedCells]
-    ) -> list[tuple[ProtectedCells, Verdict]]:
-        """A verdict for each target."""
-        return [
-            (target, self._one(release, target, len(targets) - place))
-            for place, target in enumerate(targets)
-        ]
+    ) -> Iterator[tuple[ProtectedCells, Verdict]]:
+        """A verdict for each target, each with its share of the time that is left."""
+        if self._knows:
+            spoken = release.domain.with_groupings(self._domain.groupings)
+            release = Release(spoken, release.statements)
+        for place, target in enumerate(targets):
+            seconds = None
+            if self._deadline is not None:
+                left = self._part * (self._deadline - time.monotonic())
+                seconds = max(LEAST, left) / (len(targets) - place)
+            verdict = judge(
+                release,
+                self._table,
+                target.policy,
+                over=target.over,
+                knows=self._knows,
+                independent=self._state.independent,
+                seconds=seconds,
+                executor=self._budget.executor,
+                progress=self._budget.progress,
+            )
+            yield target, verdict
 
     def unsafe(self, release: Release, targets: Sequence[ProtectedCells]) -> bool | None:
         """Whether one of the targets is unsafe; None if none is known to be and some are open."""
         decided = True
-        for place, target in enumerate(targets):
-            found = self._one(release, target, len(targets) - place).verdict
-            if found is Outcome.UNSAFE:
+        for _, verdict in self.verdicts(release, targets):
+            if verdict.verdict is Outcome.UNSAFE:
                 return True
-            decided &= found is Outcome.SAFE
+            decided &= verdict.verdict is Outcome.SAFE
         return False if decided else None
-
-    def _one(self, release: Release, target: ProtectedCells, shares: int) -> Verdict:
-        seconds = None
-        if self._deadline is not None:
-            seconds = max(LEAST, self._part * (self._deadline - time.monotonic())) / shares
-        if self._knows:
-            spoken = release.domain.with_groupings(self._domain.groupings)
-            release = Release(spoken, release.statements)
-        return judge(
-            release,
-            self._table,
-            target.policy,
-            over=target.over,
-            knows=self._knows,
-            independent=self._state.independent,
-            seconds=seconds,
-            executor=self._effort.executor,
-            progress=self._effort.progress,
-        )
 
 
 def _fewest(

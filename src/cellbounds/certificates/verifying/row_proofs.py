@@ -556,10 +556,13 @@ class RowProofs:
 
     def proves(self, cells: IntArray, side: str, proven: int) -> bool:
         """Whether no admissible sum of the row breaks a bound."""
-        place, sums = self.row_of(cells), self.breaking(cells, side, proven)
-        if place is None or sums is None:
-            return False
-        return not self.reachable(place, sums).any()
+        sums = self.breaking(cells, side, proven)
+        return sums is not None and self.excludes(cells, sums)
+
+    def excludes(self, cells: IntArray, sums: IntArray) -> bool:
+        """Whether the row of some cells can have none of these sums, since the others need more."""
+        place = self.row_of(cells)
+        return place is not None and not self.reachable(place, sums).any()
 
 
 def _multiples(start: int, stop: int, step: int) -> IntArray:
