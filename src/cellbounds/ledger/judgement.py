@@ -15,7 +15,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.versions import ProtectedCells, Published, informing, joined, targets_of
-from cellbounds.statements import Prior, Release, Total
+from cellbounds.statements import Release
 from cellbounds.text import html_table
 
 __all__ = [
@@ -36,11 +36,7 @@ def notations_of(release: Release) -> list[str]:
 
     Structural zeros and other knowledge are left out: they are not said by it.
     """
-    return [
-        "N" if isinstance(statement, Total) else statement.notation
-        for statement in release.statements
-        if not isinstance(statement, Prior)
-    ]
+    return [statement.subject for statement in release.statements if statement.published]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

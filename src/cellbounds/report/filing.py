@@ -30,7 +30,7 @@ from cellbounds.report.pages.page import page
 from cellbounds.report.pages.wording import labels_text, read_values
 from cellbounds.results import Attainable
 from cellbounds.runtime.files import write_whole
-from cellbounds.statements import Margin, Release
+from cellbounds.statements import Release
 from cellbounds.text import label_keys
 from cellbounds.version import __version__
 
@@ -67,10 +67,7 @@ def open_seed(release: Release, seed: int | None) -> int | None:
     >>> open_seed(release, 7) == int(release.digest[:8], 16)
     True
     """
-    at_random = any(
-        isinstance(statement, Margin) and statement.rounding == "random"
-        for statement in release.statements
-    )
+    at_random = any(statement.by_chance for statement in release.statements)
     return seed if seed is None or not at_random else int(release.digest[:8], 16)
 
 

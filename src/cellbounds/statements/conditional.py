@@ -101,6 +101,8 @@ class Conditional(Tabulated):
 
     kind: ClassVar[str] = "conditional"
 
+    responses: tuple[str, ...]
+
     def __init__(
         self,
         responses: Iterable[str],

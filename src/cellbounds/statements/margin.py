@@ -211,6 +211,11 @@ class Margin(BoundedCounts, Tabulated):
         return None if self.entries.flat[place] is None else self.figure_text(place)
 
     @property
+    def by_chance(self) -> bool:
+        """Whether counts were rounded at random."""
+        return self.rounding == "random"
+
+    @property
     def hidden(self) -> BoolArray:
         """Which entries show no count: ranges too."""
         shown = [isinstance(entry, int) for entry in self.entries.flat]
@@ -251,7 +256,7 @@ class Margin(BoundedCounts, Tabulated):
 
     def suppressed(self, hidden: BoolArray) -> Self:
         """The same as withheld: a suppressed entry is published as such."""
-        return self.withheld(hidden)
+        return self.withheld(hidden) if hidden.any() else self
 
     def lines(self) -> Iterator[tuple[int | slice, ...]]:
         """Every line of entries along an axis."""

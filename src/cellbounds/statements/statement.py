@@ -75,6 +75,16 @@ class Statement(ABC):
         return self.notation
 
     @property
+    def responses(self) -> tuple[str, ...]:
+        """The variables that it gives rates of; none if it speaks of counts."""
+        return ()
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether chance had a part in its figures."""
+        return False
+
+    @property
     def lists_values(self) -> bool:
         """Whether it lists the values that some counts may have."""
         return False
@@ -82,6 +92,11 @@ class Statement(ABC):
     @property
     def tabulated(self) -> Tabulated | None:
         """This statement if it shows figures cell by cell, each of which can be withheld."""
+        return None
+
+    @property
+    def request(self) -> Request | None:
+        """What would publish it again, less precisely perhaps; None if it is said or not."""
         return None
 
     def base_variables(self, domain: Domain) -> frozenset[str]:

@@ -108,7 +108,7 @@ def case_of(
 
 
 def _remedy(release: Release) -> str:
-    said = [one.notation for one in release.statements if not isinstance(one, Prior)]
+    said = [one.notation for one in release.statements if one.published]
     if not said:
         return "less knowledge beforehand"
     return f"coarser figures in, or withholding, {listed(said)}"

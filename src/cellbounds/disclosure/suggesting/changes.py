@@ -244,10 +244,10 @@ class Withhold:
 
     def applied(self, plan: Plan) -> Plan | None:
         """The plan with this change; None if it changes nothing there or leaves nothing."""
-        if plan.statements[self.place] is None and self.place not in plan.linear:
+        if plan.statements[self.place] is None and self.place not in plan.whole:
             return None
-        linear = tuple(place for place in plan.linear if place != self.place)
-        changed = replace(plan.with_statement(self.place, None), linear=linear)
+        whole = tuple(place for place in plan.whole if place != self.place)
+        changed = replace(plan.with_statement(self.place, None), whole=whole)
         return None if changed.empty else _consistent(changed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -363,7 +363,7 @@ def proposals(drafts: Drafts, policy: Policy) -> list[Planable]:
         assert planned is not None  # notations has the planned ones only
         found += [DropVariable(place, variable, notation) for variable in planned.names]
     statements = drafts.release.statements
-    figureless = {place: statements[place].notation for place in plan.linear}
+    figureless = {place: statements[place].notation for place in plan.whole}
     found += [Withhold(place, said) for place, said in (notations | figureless).items()]
     possible = [change for change in found if change.applied(plan) is not None]
     # N comes last: it matters once no exact margin tells it.

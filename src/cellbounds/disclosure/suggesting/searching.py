@@ -19,7 +19,7 @@ from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, S
 from cellbounds.disclosure.suggesting.suppressing import Suppressed, suppress
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.workers import Until, checked_executor, shared
-from cellbounds.statements import Conditional, Margin, Prior, Release
+from cellbounds.statements import Prior, Release, Tabulated
 from cellbounds.utility.retained import Kept, kept, levels_behind
 
 __all__ = ["scopes_of", "suggest"]
@@ -60,11 +60,11 @@ def scopes_of(release: Release, original: Release, over: Scope) -> list[Scope]:
     return found
 
 
-def _figures(release: Release) -> list[Margin | Conditional]:
-    return [one for one in release.statements if isinstance(one, Margin | Conditional)]
+def _figures(release: Release) -> list[Tabulated]:
+    return [one.tabulated for one in release.statements if one.tabulated is not None]
 
 
-def _named(domain: Domain, statements: Sequence[Margin | Conditional]) -> tuple[str, ...]:
+def _named(domain: Domain, statements: Sequence[Tabulated]) -> tuple[str, ...]:
     """The variables that are named, one for each variable behind them.
 
     Where a variable and groups of it, or several groupings of it, are named, it stands for all.
