@@ -127,7 +127,7 @@ _SUMMARIES = {
         "margins": "Find the largest sets of margins of TABLE that are safe together.",
         "suggest": "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
     },
-    "ledger": {
+    "ledger_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",
     },
     "tables": {
@@ -136,7 +136,7 @@ _SUMMARIES = {
         "sample": "Draw tables that fit a release.",
         "synthesize": "Make tables to release instead of the true one.",
     },
-    "proofs": {
+    "checks": {
         "verify": "Check the certificate FILE (.json) with code that shares nothing with the "
         "methods.",
         "reproduce": "Put every table of documents 000 to 004 beside our figures.",

@@ -59,7 +59,7 @@ def audit(given: Given) -> int:
     """
     from cellbounds.disclosure.auditing import audit as audit_table
     from cellbounds.disclosure.policies import read_policy
-    from cellbounds.report.audits import render
+    from cellbounds.report.audit_text import render
     from cellbounds.runtime.progress import Progress
     from cellbounds.solvers.solve import bounds
 
@@ -152,7 +152,7 @@ def _write_certificate(answer: Attainable | Bounds, given: Given, *, private: bo
 @options.output_options
 def attack(given: Given) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
-    from cellbounds.report.audits import render
+    from cellbounds.report.audit_text import render
     from cellbounds.runtime.progress import Progress
     from cellbounds.solvers.solve import attainable
     from cellbounds.statements.files import read_release

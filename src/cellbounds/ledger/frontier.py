@@ -14,7 +14,7 @@ from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.judgement import PART, Budget, CumulativeJudge
-from cellbounds.ledger.versions import Published, informing, joined, stacked, targets_of
+from cellbounds.ledger.versions import PublishedRelease, informing, joined, stacked, targets_of
 from cellbounds.statements import Conditional, Release, publish
 from cellbounds.statements.notation import Request, names_text, parse
 from cellbounds.text import aligned, html_table
@@ -134,7 +134,7 @@ def frontier_of(
             "or name the statements"
         )
     listed = list(dict.fromkeys(statements))
-    past = [Published.recorded(entry) for entry in state.released]
+    past = [PublishedRelease.recorded(entry) for entry in state.released]
     made = [publish(tables[-1], text, total=total) for text in listed]
     monotone = _monotone(state, [joined(state, past), *made])
     told = _told(listed) if monotone else [[] for _ in listed]
@@ -144,7 +144,7 @@ def frontier_of(
     for place in range(len(listed)):
         if place in found:
             continue
-        release = joined(state, [*past, Published.of(made[place], state.versions)])
+        release = joined(state, [*past, PublishedRelease.of(made[place], state.versions)])
         unsafe = judges.unsafe(release, targets_of(state))
         judgements += 1
         found[place] = Outcome.of(unsafe)
@@ -182,7 +182,7 @@ def with_sets(
             "sets are searched where the cells of one table must be safe; this ledger protects "
             "margins or has several versions: ask for sets one at a time"
         )
-    past = [Published.recorded(entry) for entry in state.released]
+    past = [PublishedRelease.recorded(entry) for entry in state.released]
     if informing(state, past)[1]:
         raise InvalidInput(
             "sets are searched for an intruder who knows what is out; this ledger says that he "

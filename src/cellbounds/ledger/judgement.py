@@ -14,7 +14,13 @@ from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge, wors
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import LedgerState
-from cellbounds.ledger.versions import ProtectedCells, Published, informing, joined, targets_of
+from cellbounds.ledger.versions import (
+    ProtectedCells,
+    PublishedRelease,
+    informing,
+    joined,
+    targets_of,
+)
 from cellbounds.statements import Release
 from cellbounds.text import html_table
 
@@ -217,9 +223,9 @@ def answered(
         What an intruder knows besides, as priors over the variables of this version; what was
         recorded with past releases he knows anyway.
     """
-    pieces = [Published.recorded(entry) for entry in state.released]
+    pieces = [PublishedRelease.recorded(entry) for entry in state.released]
     if release is not None:
-        pieces.append(Published.of(release, version, knowledge))
+        pieces.append(PublishedRelease.of(release, version, knowledge))
     together = joined(state, pieces)
     judged = CumulativeJudge(state, table, budget, pieces).verdicts(together, targets_of(state))
     return LedgerAnswer(
@@ -240,8 +246,8 @@ def blamed(
     if answer.release is None or answer.verdict is not Outcome.UNSAFE:
         return answer
     harmed = [target for target, verdict in answer.judged if verdict.verdict is Outcome.UNSAFE]
-    past = [Published.recorded(entry) for entry in state.released]
-    new = Published.of(answer.release, answer.version, answer.knowledge)
+    past = [PublishedRelease.recorded(entry) for entry in state.released]
+    new = PublishedRelease.of(answer.release, answer.version, answer.knowledge)
     # What he knows besides is known to him whatever was released.
     judges = CumulativeJudge(state, table, budget, [*past, new], PART)
     places, smallest = _fewest(judges, state, past, new, harmed)
@@ -260,7 +266,7 @@ class CumulativeJudge:
         state: LedgerState,
         table: Table | None,
         budget: Budget,
-        pieces: Iterable[Published],
+        pieces: Iterable[PublishedRelease],
         part: float = 1.0,
     ) -> None:
         self._state, self._table, self._budget, self._part = state, table, budget, part
@@ -305,8 +311,8 @@ class CumulativeJudge:
 def _fewest(
     judges: CumulativeJudge,
     state: LedgerState,
-    past: Sequence[Published],
-    new: Published,
+    past: Sequence[PublishedRelease],
+    new: PublishedRelease,
     harmed: Sequence[ProtectedCells],
 ) -> tuple[Sequence[int], bool]:
     """The fewest past releases with which the new one harms these targets.

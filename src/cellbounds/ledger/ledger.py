@@ -29,7 +29,7 @@ from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_policy
 from cellbounds.ledger.transactions import (
     Between,
-    Request,
+    ReleaseRequest,
     What,
     another_version,
     bare,
@@ -41,7 +41,7 @@ from cellbounds.ledger.transactions import (
     record_judged,
     refine,
 )
-from cellbounds.ledger.versions import Published, Tables, joined, kept_text, supplied
+from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.statements import Prior, Release
 
 __all__ = ["Ledger"]
@@ -196,7 +196,7 @@ class Ledger:
         seconds, executor, progress
             As for :func:`cellbounds.judge`.
         """
-        request = Request(what, table, version, total, knows)
+        request = ReleaseRequest(what, table, version, total, knows)
         budget = Budget(seconds, executor, progress)
         if record:
             return record_judged(self.book, "asked", request, (who, why), budget)[0]
@@ -246,7 +246,7 @@ class Ledger:
         """
         return commit(
             self.book,
-            Request(what, table, version, total, knows),
+            ReleaseRequest(what, table, version, total, knows),
             (who, _checked_reason(why)),
             Budget(seconds, executor, progress),
             already_out=already_out,
@@ -268,7 +268,7 @@ class Ledger:
         progress: Steps | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        request = Request(what, table, version, total, knows)
+        request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
         budget = Budget(seconds, executor, progress)
         return record_judged(self.book, "refused", request, signed, budget)[1]
@@ -392,7 +392,7 @@ class Ledger:
         if until is not None and not 1 <= until <= len(entries):
             raise InvalidInput(f"until={until}; the ledger has the entries 1 to {len(entries)}")
         state = state_of(entries[:until])
-        return joined(state, map(Published.recorded, state.released))
+        return joined(state, map(PublishedRelease.recorded, state.released))
 
     def frontier(
         self,

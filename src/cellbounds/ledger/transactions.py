@@ -23,7 +23,7 @@ from cellbounds.ledger.journal import Draft, Journal, LedgerState, Signed, chang
 from cellbounds.ledger.judgement import Budget, LedgerAnswer, answered, blamed, notations_of
 from cellbounds.ledger.serialization import plain_release
 from cellbounds.ledger.versions import (
-    Published,
+    PublishedRelease,
     Tables,
     check_change,
     check_refined,
@@ -40,7 +40,7 @@ from cellbounds.statements.publishing import combined_release
 
 __all__ = [
     "Between",
-    "Request",
+    "ReleaseRequest",
     "What",
     "another_version",
     "bare",
@@ -58,7 +58,7 @@ What = Release | str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class ReleaseRequest:
     """What is to be released, about which version, the tables at hand, and who looks at it."""
 
     what: What
@@ -73,7 +73,12 @@ class Request:
 
 
 def judged(
-    book: Journal, state: LedgerState, request: Request, budget: Budget, *, blame: bool = True
+    book: Journal,
+    state: LedgerState,
+    request: ReleaseRequest,
+    budget: Budget,
+    *,
+    blame: bool = True,
 ) -> LedgerAnswer:
     """Judge a release in a state of the ledger, and say which past releases do the harm."""
     about, release, knowledge, tables = _understood(book, state, request)
@@ -83,7 +88,7 @@ def judged(
 
 
 def record_judged(
-    book: Journal, kind: str, request: Request, signed: Signed, budget: Budget
+    book: Journal, kind: str, request: ReleaseRequest, signed: Signed, budget: Budget
 ) -> tuple[LedgerAnswer, Entry]:
     """Judge, and record the question (``"asked"``) or the refusal (``"refused"``)."""
     answers: list[LedgerAnswer] = []
@@ -99,7 +104,7 @@ def record_judged(
 
 def commit(
     book: Journal,
-    request: Request,
+    request: ReleaseRequest,
     signed: Signed,
     budget: Budget,
     *,
@@ -127,7 +132,7 @@ def commit(
 
 
 def _understood(
-    book: Journal, state: LedgerState, request: Request
+    book: Journal, state: LedgerState, request: ReleaseRequest
 ) -> tuple[int, Release, Release | None, list[Table] | None]:
     """The version, the release and what an intruder knows, and the tables at hand."""
     about = state.about(request.version)
@@ -142,11 +147,11 @@ def _understood(
     return about, release, Release(domain, request.knows), found
 
 
-def _earlier(book: Journal, state: LedgerState, request: Request) -> Entry | None:
+def _earlier(book: Journal, state: LedgerState, request: ReleaseRequest) -> Entry | None:
     """The entry with which this very release went out; what he knows was recorded by then too."""
     about, release, knowledge, _ = _understood(book, state, request)
-    new = Published.of(release, about, knowledge)
-    past = [Published.recorded(entry) for entry in state.released]
+    new = PublishedRelease.of(release, about, knowledge)
+    past = [PublishedRelease.recorded(entry) for entry in state.released]
     if len(informing(state, [*past, new])[1]) > len(informing(state, past)[1]):
         return None
     for entry in state.released:

@@ -35,7 +35,7 @@ from cellbounds.statements.notation import names_text
 
 __all__ = [
     "ProtectedCells",
-    "Published",
+    "PublishedRelease",
     "Tables",
     "check_change",
     "check_refined",
@@ -225,7 +225,7 @@ def _labels(domain: Domain) -> list[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedRelease:
     """A release as plain values, and the version of the table that it is about.
 
     `knowledge` is what an intruder knows besides, as plain values too.
@@ -236,13 +236,15 @@ class Published:
     knowledge: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, release: Release, version: int, knowledge: Release | None = None) -> Published:
+    def of(
+        cls, release: Release, version: int, knowledge: Release | None = None
+    ) -> PublishedRelease:
         """A piece from a release."""
         known = None if knowledge is None else plain_release(knowledge)
         return cls(plain_release(release), version, known)
 
     @classmethod
-    def recorded(cls, entry: Entry) -> Published:
+    def recorded(cls, entry: Entry) -> PublishedRelease:
         """A piece from an entry of something released."""
         said = entry.content
         return cls(said["release"], said["version"], said.get("knowledge"))
@@ -267,7 +269,7 @@ class ProtectedCells:
     said: str
 
 
-def joined(state: LedgerState, pieces: Iterable[Published]) -> Release:
+def joined(state: LedgerState, pieces: Iterable[PublishedRelease]) -> Release:
     """One release that says what all pieces say.
 
     Raises
@@ -296,7 +298,9 @@ def joined(state: LedgerState, pieces: Iterable[Published]) -> Release:
     return Release(domain, said_now)
 
 
-def informing(state: LedgerState, pieces: Iterable[Published]) -> tuple[Domain, tuple[Prior, ...]]:
+def informing(
+    state: LedgerState, pieces: Iterable[PublishedRelease]
+) -> tuple[Domain, tuple[Prior, ...]]:
     """What an intruder knows besides, with all that was recorded, and the variables it is about.
 
     That is the knowledge of the pieces, and how many records were removed and added between two

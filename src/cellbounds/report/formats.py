@@ -12,10 +12,10 @@ from cellbounds.results.answers import notations
 from cellbounds.statements import Release
 from cellbounds.version import __version__
 
-__all__ = ["CountedTables", "Result", "json_text", "render"]
+__all__ = ["CountedTables", "Renderable", "json_text", "render"]
 
 
-class Result(Protocol):
+class Renderable(Protocol):
     """What can be written down in every style; `str` is for people."""
 
     def columns(self) -> dict[str, list[Any]]:
@@ -27,7 +27,7 @@ class Result(Protocol):
         ...
 
 
-def render(result: Result, style: str) -> str:
+def render(result: Renderable, style: str) -> str:
     """A result as text in one of the styles: ``"json"``, ``"csv"``, and anything else for people.
 
     Examples

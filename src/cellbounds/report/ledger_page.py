@@ -22,7 +22,7 @@ from cellbounds.ledger.history import public_history
 from cellbounds.ledger.journal import PASSING, LedgerState, state_of
 from cellbounds.ledger.versions import (
     ProtectedCells,
-    Published,
+    PublishedRelease,
     Tables,
     joined,
     stacked,
@@ -87,7 +87,7 @@ def _views(
     for place, target in enumerate(targets, 1):
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
-            pieces = [Published.recorded(released) for _, released in numbers[:count]]
+            pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
             left = effort.left
             budget = None if left is None else max(left / next(shares), LEAST)
             ask = partial(solve, over=target.over, seconds=budget)

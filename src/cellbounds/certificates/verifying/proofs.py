@@ -32,7 +32,7 @@ from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Inequality, Statement
 from cellbounds.runtime.isolation import Ended, Isolated
 
-__all__ = ["Proofs", "Solver", "laid_out", "sum_at_least", "sum_at_most", "table_fault"]
+__all__ = ["Proofs", "Reprover", "laid_out", "sum_at_least", "sum_at_most", "table_fault"]
 
 
 def laid_out(sparse: Sparse, size: int) -> IntArray:
@@ -198,7 +198,7 @@ class _Terms(NamedTuple):
         return cls(list(pairs), given.bound)
 
 
-class Solver:
+class Reprover:
     """Asks whether a table with some property is consistent with the statements."""
 
     def __init__(

@@ -16,7 +16,7 @@ from cellbounds.certificates.verifying.certificate import Bound, Cell, Certifica
 from cellbounds.certificates.verifying.plain import IntArray, packed
 from cellbounds.certificates.verifying.proofs import (
     Proofs,
-    Solver,
+    Reprover,
     laid_out,
     sum_at_least,
     sum_at_most,
@@ -334,7 +334,7 @@ class _Verifier:
         if not open_claims:
             return
         read = self._certificate
-        solver = Solver(read.space.size, read.statements, self._known)
+        solver = Reprover(read.space.size, read.statements, self._known)
         for done, claim in enumerate(open_claims, 1):
             exists, why = self._asked(solver, claim, deadline, len(open_claims) - done + 1)
             if exists is None:
@@ -349,7 +349,7 @@ class _Verifier:
 
     @staticmethod
     def _asked(
-        solver: Solver, claim: _Claim, deadline: float, claims: int
+        solver: Reprover, claim: _Claim, deadline: float, claims: int
     ) -> tuple[bool | None, str]:
         """Whether there is a table that attains the count, or that is outside the bound."""
         left = deadline - time.monotonic()

@@ -8,7 +8,7 @@ from typing import Any
 from cellbounds.data.domain import Label
 from cellbounds.results import Unbounded, ValueSet
 from cellbounds.results.answers import json_number
-from cellbounds.statements import Conditional, Release
+from cellbounds.statements import Release
 
 __all__ = [
     "interval_text",
@@ -139,9 +139,5 @@ def published(release: Release) -> dict[str, Any]:
 
 def responses_of(release: Release) -> tuple[str, ...]:
     """The responses that all published rates share; none if they differ or there are no rates."""
-    found = {
-        statement.responses
-        for statement in release.statements
-        if isinstance(statement, Conditional)
-    }
-    return found.pop() if len(found) == 1 else ()
+    shared = {statement.responses for statement in release.statements if statement.responses}
+    return shared.pop() if len(shared) == 1 else ()
