@@ -429,6 +429,7 @@ def check(
     rows: Sequence[StoredEntry],
     head: ChainHead,
     ledger: str,
+    *,
     noted: str | None,
     count: int | None,
     kept: Callable[[str], str | None],

@@ -159,13 +159,13 @@ def frontier_of(
     safe = [place for place in range(len(listed)) if found[place] is Outcome.SAFE]
     behind = {other for place in safe for other in _told(listed)[place]}
     return LedgerFrontier(
-        state.policy,
-        by[Outcome.SAFE],
-        tuple(listed[place] for place in safe if place not in behind),
-        by[Outcome.UNSAFE],
-        by[Outcome.UNDECIDED],
-        monotone,
-        judgements,
+        policy=state.policy,
+        safe=by[Outcome.SAFE],
+        maximal=tuple(listed[place] for place in safe if place not in behind),
+        unsafe=by[Outcome.UNSAFE],
+        undecided=by[Outcome.UNDECIDED],
+        final=monotone,
+        judgements=judgements,
     )
 
 

@@ -141,13 +141,13 @@ def _opened(entry: Entry) -> LedgerState:
         raise LedgerError(f"the first entry is {entry.kind!r}, not 'opened'; restore a copy")
     domain, structural = _read_layout(content)
     return LedgerState(
-        domain,
-        structural,
-        (content["digest"],),
-        content["kept"],
-        read_plain_policy(content["policy"]),
-        content["independent"],
-        tuple(map(tuple, content["protected"])),
+        domain=domain,
+        structural=structural,
+        digests=(content["digest"],),
+        kept=content["kept"],
+        policy=read_plain_policy(content["policy"]),
+        independent=content["independent"],
+        protected=tuple(map(tuple, content["protected"])),
         mark=entry.hash,
         source=entry,
     )

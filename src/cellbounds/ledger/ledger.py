@@ -290,10 +290,15 @@ class Ledger:
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        signed = who, _checked_reason(why)
-        budget = Budget(seconds, executor, progress)
-        chosen = None if policy is None else policy_of(policy)
-        return change_policy(self.book, chosen, independent, protect, table, signed, budget)
+        return change_policy(
+            self.book,
+            (who, _checked_reason(why)),
+            Budget(seconds, executor, progress),
+            policy=None if policy is None else policy_of(policy),
+            independent=independent,
+            protect=protect,
+            tables=table,
+        )
 
     def refine(
         self,
@@ -330,7 +335,7 @@ class Ledger:
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
         signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
-        return another_version(self.book, table, earlier, None, signed, budget)
+        return another_version(self.book, signed, budget, table, earlier)
 
     def revise(
         self,
@@ -366,7 +371,7 @@ class Ledger:
         """
         signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
         known = {"removed": removed, "added": added}
-        return another_version(self.book, table, earlier, known, signed, budget)
+        return another_version(self.book, signed, budget, table, earlier, known)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
@@ -441,7 +446,15 @@ class Ledger:
         """
         store = self.book.store
         rows, found = store.rows()
-        return check(rows, found, self.book.place.name, head, entries, store.kept, store.guards)
+        return check(
+            rows,
+            found,
+            self.book.place.name,
+            noted=head,
+            count=entries,
+            kept=store.kept,
+            guards=store.guards,
+        )
 
     def export(self, *, public: bool = True) -> dict[str, Any]:
         """The history as plain values.

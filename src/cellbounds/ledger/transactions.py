@@ -83,7 +83,7 @@ def judged(
     """Judge a release in a state of the ledger, and say which past releases do the harm."""
     about, release, knowledge, tables = _understood(book, state, request)
     whole = None if tables is None else stacked(state, tables)
-    answer = answered(state, release, about, whole, budget, knowledge)
+    answer = answered(state, release, about, whole, budget, knowledge=knowledge)
     return blamed(state, answer, whole, budget) if blame else answer
 
 
@@ -239,12 +239,13 @@ class Change(NamedTuple):
 
 def change_policy(
     book: Journal,
+    signed: Signed,
+    budget: Budget,
+    *,
     policy: Policy | None,
     independent: bool | None,
     protect: Sequence[Sequence[str]],
     tables: Tables,
-    signed: Signed,
-    budget: Budget,
 ) -> LedgerAnswer:
     """Judge by another policy from now on, or more margins by the same."""
 
@@ -283,11 +284,11 @@ Between = int | tuple[int, int | None] | None
 
 def another_version(
     book: Journal,
-    table: Table,
-    earlier: Tables,
-    known: dict[str, Between] | None,
     signed: Signed,
     budget: Budget,
+    table: Table,
+    earlier: Tables,
+    known: dict[str, Between] | None = None,
 ) -> LedgerAnswer:
     """Go on with a later version of the table, to which records were added.
 

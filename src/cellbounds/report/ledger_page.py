@@ -91,20 +91,20 @@ def _views(
             left = effort.left
             budget = None if left is None else max(left / next(shares), LEAST)
             ask = partial(solve, over=target.over, seconds=budget)
-            stages.append(_stage(number, entry, joined(state, pieces), target, whole, state, ask))
+            release = joined(state, pieces)
+            stages.append(Stage(number, entry, *_attainable(release, target, state, whole, ask)))
         views.append({"key": f"v{place}", "said": target.said, **_view(state, target, stages)})
     return views
 
 
-def _stage(
-    number: int,
-    entry: Entry,
+def _attainable(
     release: Release,
     target: ProtectedCells,
-    whole: Table | None,
     state: LedgerState,
+    whole: Table | None,
     ask: Callable[..., Attainable],
-) -> Stage:
+) -> tuple[tuple[CellRisk, ...], str]:
+    """What anybody could work out about each cell, and how; or why that was not worked out."""
     domain, names = release.domain, target.over or release.domain.names
     structural = np.broadcast_to(state.structural, domain.shape)
     counts = np.zeros(domain.shape, dtype=int) if whole is None else whole.counts
@@ -114,7 +114,7 @@ def _stage(
         found = ask(release, start=None if whole is None else table)
         sets = [values for _, values in found.items()]
     except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-        return Stage(number, entry, (), f"not worked out: {problem}")
+        return (), f"not worked out: {problem}"
     known = margin.counts.ravel().tolist() if whole is not None else [None] * len(sets)
     cells = zip(
         margin.domain.cells(),
@@ -124,8 +124,7 @@ def _stage(
         empty_rows(release, names).ravel().tolist(),
         strict=True,
     )
-    said = f"{found.method}, {found.evidence.value}"
-    return Stage(number, entry, tuple(CellRisk(*cell) for cell in cells), said)
+    return tuple(CellRisk(*cell) for cell in cells), f"{found.method}, {found.evidence.value}"
 
 
 def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -> dict[str, Any]:

@@ -126,14 +126,14 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
         for place, witness in enumerate(entries(content["witnesses"], "witnesses"))
     )
     return Certificate(
-        space,
-        tuple(read_statement(one, place, space) for place, one in enumerate(said)),
-        over,
-        evidence == "exact",
-        digest,
-        witnesses,
-        _cells(content["cells"], over, space, len(witnesses)),
-        _rows(content.get("rows", [])),
+        space=space,
+        statements=tuple(read_statement(one, place, space) for place, one in enumerate(said)),
+        over=over,
+        exact=evidence == "exact",
+        digest=digest,
+        witnesses=witnesses,
+        cells=_cells(content["cells"], over, space, len(witnesses)),
+        rows=_rows(content.get("rows", [])),
     )
 
 

@@ -25,7 +25,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -84,7 +84,7 @@ class SumStatement:
     names: tuple[str, ...]
     least: Sequence[int]
     most: Sequence[int | None]
-    values: Mapping[int, frozenset[int]]
+    values: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @property
     def _behind(self) -> CellsBehind:
@@ -293,7 +293,6 @@ _COUNTS = {**_SHARED, "random": (_ONE, _ONE, True, True)}
 """Each rule: how far below and above in units, and whether the lower and upper end are open."""
 
 _RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
-_LIMITS = ("lower", "upper")
 
 
 def read_statement(given: object, place: int, space: Space) -> Statement:
@@ -320,7 +319,7 @@ def _total(given: object, where: str, space: Space) -> SumStatement:
     least = whole(content["lower"], f"{where}: lower")
     most = None if upper is None else whole(upper, f"{where}: upper")
     meaning = {"total": {"lower": least, "upper": most}}
-    return SumStatement(where, meaning, space, (), [least], [most], {})
+    return SumStatement(where, meaning, space, (), least=[least], most=[most])
 
 
 def _margin(given: object, where: str, space: Space) -> SumStatement:
@@ -335,17 +334,18 @@ def _margin(given: object, where: str, space: Space) -> SumStatement:
     shown = nested(content["counts"], space.shape_of(names), f"{where}: counts")
     spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
-    meaning = _limits_meant("Margin", names, least, most, {}, space)
-    return SumStatement(_titled(where, names), meaning, space, names, least, most, {})
+    meaning = _limits_meant("Margin", space, names, least=least, most=most, values={})
+    return SumStatement(_titled(where, names), meaning, space, names, least=least, most=most)
 
 
 def _limits_meant(
     kind: str,
+    space: Space,
     names: tuple[str, ...],
+    *,
     least: list[int],
     most: list[int | None],
     values: dict[int, frozenset[int]],
-    space: Space,
 ) -> dict[str, Any]:
     """What the digest of a release takes of limits: laid out in the shape of the margin."""
     tops = [-1 if limit is None else limit for limit in most]
@@ -414,12 +414,13 @@ def _prior(given: object, where: str, space: Space) -> SumStatement:
         if not listed:
             raise InvalidInput(f"{where} has an empty list of values; give at least one")
         values[figure] = listed
-    meaning = _limits_meant("Prior", names, least, most, values, space)
+    meaning = _limits_meant("Prior", space, names, least=least, most=most, values=values)
     for figure, listed in values.items():
         least[figure] = max(least[figure], min(listed))
         limit = most[figure]
         most[figure] = max(listed) if limit is None else min(limit, max(listed))
-    return SumStatement(_titled(where, names), meaning, space, names, least, most, values)
+    title = _titled(where, names)
+    return SumStatement(title, meaning, space, names, least=least, most=most, values=values)
 
 
 def _laid_out(
@@ -479,14 +480,19 @@ def _linear(given: object, where: str, space: Space) -> LinearStatement:
     for cell, figure in zip(behind.cells.tolist(), behind.figures.tolist(), strict=True):
         weights[cell] += numbers[figure]
     scale = math.lcm(*(weight.denominator for weight in weights))
-    lower, upper = (
-        None if content[key] is None else number(content[key], f"{where}: {key}") * scale
-        for key in _LIMITS
+    ends = [
+        None if content[key] is None else number(content[key], f"{where}: {key}")
+        for key in ("lower", "upper")
+    ]
+    lower, upper = (None if end is None else end * scale for end in ends)
+    return LinearStatement(
+        title=_titled(where, names),
+        meaning=_weights_meant(names, numbers, ends),
+        names=names,
+        coefficients=[int(weight * scale) for weight in weights],
+        lower=lower,
+        upper=upper,
     )
-    whole_weights = [int(weight * scale) for weight in weights]
-    ends = [None if content[key] is None else number(content[key], where) for key in _LIMITS]
-    meaning = _weights_meant(names, numbers, ends)
-    return LinearStatement(_titled(where, names), meaning, names, whole_weights, lower, upper)
 
 
 def _weights_meant(
@@ -544,7 +550,9 @@ def _conditional(given: object, where: str, space: Space) -> RateStatement:
         "intervals": [None if nobody else row for row, nobody in zip(by_row, empty, strict=True)],
     }
     title = f"{where} [{','.join(responses)}|{','.join(givens)}]"
-    return RateStatement(title, meaning, space, names, columns, intervals, empty)
+    return RateStatement(
+        title, meaning, space, names, columns=columns, intervals=intervals, empty=empty
+    )
 
 
 def _rate_rules(
