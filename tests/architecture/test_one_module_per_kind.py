@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cellbounds.ledger.recording import plain_release, read_plain_release
 
 import cellbounds as cb
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.disclosure.policies import SmallCounts
+from cellbounds.ledger.serialization import plain_release, read_plain_release
 from cellbounds.statements import KINDS, Statement
 from cellbounds.statements.inequalities import NO_UPPER, Rows
 
