@@ -139,8 +139,18 @@ class SumStatement:
         )
 
 
+class _WithoutLists:
+    """A statement that lists no values."""
+
+    __slots__ = ()
+
+    def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
+        """Cells whose sum is one of some values: none."""
+        return iter(())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearStatement:
+class LinearStatement(_WithoutLists):
     """Linear statements: whole coefficients of the cells, and limits of their sum."""
 
     title: str
@@ -174,10 +184,6 @@ class LinearStatement:
             if limit is not None:
                 yield 0, end
 
-    def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
-        """No lists of values."""
-        return iter(())
-
     def words(self, figure: int) -> str:
         """The statement for people; it has one figure."""
         return self.title if not figure else f"{self.title}, figure {figure}"
@@ -197,7 +203,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RateStatement:
+class RateStatement(_WithoutLists):
     """Conditionals: cell of a row over the sum of the row, between two fractions.
 
     `intervals` are those of the rates, row after row. A row that is `empty` holds nobody; every
@@ -269,10 +275,6 @@ class RateStatement:
                 if high < 1 or high_open:
                     yield figure, "upper"
 
-    def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
-        """No lists of values."""
-        return iter(())
-
     def words(self, figure: int) -> str:
         """A rate for people."""
         return f"{self.title} at {self.space.words(self.names, figure)}"
@@ -309,10 +311,6 @@ def _names(content: dict[str, Any], key: str, where: str, space: Space) -> tuple
     return space.checked_names(content[key], f"{where}: {key}")
 
 
-def _titled(where: str, names: tuple[str, ...]) -> str:
-    return f"{where} [{','.join(names)}]"
-
-
 def _total(given: object, where: str, space: Space) -> SumStatement:
     content = object_with(given, where, ["lower", "upper"], only=[])
     upper = content["upper"]
@@ -335,7 +333,9 @@ def _margin(given: object, where: str, space: Space) -> SumStatement:
     spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
     meaning = _limits_meant("Margin", space, names, least=least, most=most, values={})
-    return SumStatement(_titled(where, names), meaning, space, names, least=least, most=most)
+    return SumStatement(
+        f"{where} [{','.join(names)}]", meaning, space, names, least=least, most=most
+    )
 
 
 def _limits_meant(
@@ -419,7 +419,7 @@ def _prior(given: object, where: str, space: Space) -> SumStatement:
         least[figure] = max(least[figure], min(listed))
         limit = most[figure]
         most[figure] = max(listed) if limit is None else min(limit, max(listed))
-    title = _titled(where, names)
+    title = f"{where} [{','.join(names)}]"
     return SumStatement(title, meaning, space, names, least=least, most=most, values=values)
 
 
@@ -486,7 +486,7 @@ def _linear(given: object, where: str, space: Space) -> LinearStatement:
     ]
     lower, upper = (None if end is None else end * scale for end in ends)
     return LinearStatement(
-        title=_titled(where, names),
+        title=f"{where} [{','.join(names)}]",
         meaning=_weights_meant(names, numbers, ends),
         names=names,
         coefficients=[int(weight * scale) for weight in weights],
@@ -591,9 +591,8 @@ _READERS: dict[str, Callable[[object, str, Space], Statement]] = {
 
 def digest(space: Space, statements: Sequence[Statement]) -> str:
     """SHA-256 of the domain and of what the statements mean, in whatever order they stand."""
-    levels, groups = space.definitions(
-        {name for statement in statements for name in statement.names}
-    )
+    used = {name for statement in statements for name in statement.names}
+    levels, groups = space.definitions(used)
     try:
         said = sorted(json.dumps(statement.meaning) for statement in statements)
     except ValueError:  # Python writes no longer ones
