@@ -18,7 +18,8 @@ from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify_certificate
 from cellbounds.certificates.verifying.proofs import Reprover, sum_at_least, sum_at_most
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import digest, read_statement
+from cellbounds.certificates.verifying.statements import read_statement
+from cellbounds.certificates.verifying.verify import digest
 from cellbounds.cli.checks import verify
 from cellbounds.runtime import isolation
 from listing import listed, sums

@@ -1,4 +1,4 @@
-"""The statements of a certificate, read from JSON into what they mean, and the digest of them all.
+"""The statements of a certificate, read from JSON into what they mean.
 
 Every statement says which tables it allows (`broken`) and which inequalities ``a x >= b`` over the
 cells follow from it (`inequality`). Both come from the same few numbers, which are worked out from
@@ -20,8 +20,6 @@ rule            what the figure p stands for
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +44,7 @@ from cellbounds.certificates.verifying.plain import (
 from cellbounds.certificates.verifying.space import CellsBehind, Space
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Inequality", "RateStatement", "Statement", "SumStatement", "digest", "read_statement"]
+__all__ = ["Inequality", "RateStatement", "Statement", "SumStatement", "read_statement"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -587,18 +585,3 @@ _READERS: dict[str, Callable[[object, str, Space], Statement]] = {
     "linear": _linear,
     "conditional": _conditional,
 }
-
-
-def digest(space: Space, statements: Sequence[Statement]) -> str:
-    """SHA-256 of the domain and of what the statements mean, in whatever order they stand."""
-    used = {name for statement in statements for name in statement.names}
-    levels, groups = space.definitions(used)
-    try:
-        said = sorted(json.dumps(statement.meaning) for statement in statements)
-    except ValueError:  # Python writes no longer ones
-        raise InvalidInput(
-            "a statement has numbers of more than 4300 digits once they share a denominator; "
-            "write shorter ones"
-        ) from None
-    content = [levels, said, groups] if groups else [levels, said]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,12 +24,13 @@ from cellbounds.certificates.verifying.proofs import (
     sum_at_most,
     table_fault,
 )
-from cellbounds.certificates.verifying.statements import digest
+from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import Statement
 from cellbounds.errors import InvalidInput
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 
-__all__ = ["FORMAT", "Verification", "verify_certificate"]
+__all__ = ["FORMAT", "Verification", "digest", "verify_certificate"]
 
 FORMAT = "cellbounds-verification/2"
 
@@ -180,6 +183,21 @@ def verify_certificate(
     check.bounds()
     check.reprove(time.monotonic() + seconds, progress)
     return check.result()
+
+
+def digest(space: Space, statements: Sequence[Statement]) -> str:
+    """SHA-256 of the domain and of what the statements mean, in whatever order they stand."""
+    used = {name for statement in statements for name in statement.names}
+    levels, groups = space.definitions(used)
+    try:
+        said = sorted(json.dumps(statement.meaning) for statement in statements)
+    except ValueError:  # Python writes no longer ones
+        raise InvalidInput(
+            "a statement has numbers of more than 4300 digits once they share a denominator; "
+            "write shorter ones"
+        ) from None
+    content = [levels, said, groups] if groups else [levels, said]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
