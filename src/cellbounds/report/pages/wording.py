@@ -1,4 +1,4 @@
-"""Cells and labels as plain values that every format can hold."""
+"""Labels, attainable counts and statements in plain values and words."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 from cellbounds.data.domain import Label
 from cellbounds.results import Unbounded, ValueSet
 from cellbounds.results.answers import json_number
+from cellbounds.statements import Release
 
 __all__ = [
-    "RUNS",
     "interval_text",
     "label_text",
     "labels_text",
     "plain_label",
     "plain_values",
+    "published",
     "read_values",
+    "responses_of",
     "values_text",
 ]
 
@@ -94,3 +96,48 @@ def values_text(values: ValueSet) -> str:
         return f"only {values.smallest} is attainable"
     many = "endlessly many" if isinstance(size, Unbounded) else f"{size:,}"
     return f"{many} attainable counts: {values.text(RUNS)}"
+
+
+def published(release: Release) -> dict[str, Any]:
+    """The statements in the notation with their meaning, and the derived variables they name.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> said = published(cb.publish(cb.example_table("mp3"), "[mp3|gender]@2"))
+    >>> for statement in said["statements"]:
+    ...     print(statement["notation"], "-", statement["meaning"])
+    [mp3|gender]@2 - rates of mp3 among those who share gender; 2 decimals, rounded to the
+    nearest, halves up: a figure p stands for p - 0.005 <= rate < p + 0.005
+    N=50 - the number of people in the table
+    """
+    domain = release.domain
+    named = {name for statement in release.statements for name in statement.variables}
+    said: dict[str, Any] = {
+        "digest": release.digest,
+        "statements": [
+            {"notation": statement.notation, "meaning": statement.description(domain)}
+            for statement in release.statements
+        ],
+        "derived": [
+            {
+                "name": name,
+                "of": grouping.of,
+                "levels": [
+                    [plain_label(level), [plain_label(part) for part in parts]]
+                    for level, parts in grouping.groups
+                ],
+            }
+            for name, grouping in domain.groupings.items()
+            if name in named
+        ],
+    }
+    if release.total.upper is None:
+        said["statements"].append({"notation": "no N", "meaning": "no upper limit of N is said"})
+    return said
+
+
+def responses_of(release: Release) -> tuple[str, ...]:
+    """The responses that all published rates share; none if they differ or there are no rates."""
+    shared = {statement.responses for statement in release.statements if statement.responses}
+    return shared.pop() if len(shared) == 1 else ()

@@ -21,7 +21,6 @@ __all__ = [
     "plain_domain",
     "plain_policy",
     "plain_release",
-    "plain_statement",
     "plain_table",
     "read_plain_domain",
     "read_plain_policy",
@@ -40,8 +39,8 @@ def plain_domain(domain: Domain) -> dict[str, Any]:
     return {
         "variables": [[name, list(domain.levels(name))] for name in domain.names],
         "groupings": [
-            [name, one.of, [[label, list(parts)] for label, parts in one.groups]]
-            for name, one in domain.groupings.items()
+            [name, grouping.of, [[label, list(parts)] for label, parts in grouping.groups]]
+            for name, grouping in domain.groupings.items()
         ],
     }
 
@@ -73,7 +72,7 @@ def plain_release(release: Release) -> dict[str, Any]:
     domain = release.domain
     values = {
         "domain": plain_domain(domain),
-        "statements": [plain_statement(one, domain) for one in release.statements],
+        "statements": [plain_statement(statement, domain) for statement in release.statements],
     }
     if read_plain_release(json.loads(json.dumps(values))).digest != release.digest:
         raise InvalidInput(
@@ -86,7 +85,9 @@ def plain_release(release: Release) -> dict[str, Any]:
 def read_plain_release(values: dict[str, Any]) -> Release:
     """The release of :func:`plain_release`."""
     domain = read_plain_domain(values["domain"])
-    return Release(domain, [read_statement(one, domain) for one in values["statements"]])
+    return Release(
+        domain, [read_statement(statement, domain) for statement in values["statements"]]
+    )
 
 
 def plain_statement(statement: Statement, domain: Domain) -> dict[str, Any]:
