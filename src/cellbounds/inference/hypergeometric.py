@@ -23,7 +23,7 @@ from cellbounds.model.structure.separators import Leaf, Tree
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray
-from cellbounds.statements import Margin, Release, Total
+from cellbounds.statements import Release
 
 __all__ = ["Hypergeometric", "matched_tables"]
 
@@ -47,12 +47,7 @@ def matched_tables(
     if not weights.kinds or weights.kinds[0][1] == 0:
         return Refusal("matching needs cells with a positive probability")
     exact = all(
-        statement.exact is not None
-        if isinstance(statement, Total)
-        else isinstance(statement, Margin)
-        and statement.exact
-        and not any(release.domain.grouping(name) for name in statement.variables)
-        for statement in release.statements
+        statement.fixed_counts(release.domain) is not None for statement in release.statements
     )
     tree = facts.tree
     if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
@@ -152,9 +147,7 @@ def _cliques(release: Release, tree: Tree) -> list[_Clique]:
     assert tree.known is not None
     clique = _clique(release, tree.known.place, tree.variables)
     for place in tree.statements:
-        said = release.statements[place]
-        assert isinstance(said, Margin)
-        _agree(_clique(release, place, frozenset(said.variables)), clique)
+        _agree(_clique(release, place, frozenset(release.statements[place].variables)), clique)
     return [clique]
 
 
@@ -162,11 +155,9 @@ def _clique(release: Release, place: int, variables: frozenset[str]) -> _Clique:
     """The counts over some variables of an exact margin, or of the total."""
     said = release.statements[place]
     names = tuple(name for name in release.domain.names if name in variables)
-    if isinstance(said, Total):
-        assert said.exact is not None
-        return _Clique((), whole_array([said.exact], ()))
-    assert isinstance(said, Margin)
-    return _summed(_Clique(said.variables, np.asarray(said.lower)), names)
+    counts = said.fixed_counts(release.domain)
+    assert counts is not None  # of a statement that was found to be exact
+    return _summed(_Clique(said.variables, counts), names)
 
 
 def _summed(clique: _Clique, names: tuple[str, ...]) -> _Clique:
