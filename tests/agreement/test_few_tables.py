@@ -26,7 +26,7 @@ def test_a_list_says_what_a_diagram_says(statements, prior):
     assert listed == sorted(listed)
     assert set(listed) == {tuple(map(int, one)) for one in diagram.listed()}
     weights = belief_of(prior).weights(release.domain)
-    one, other = few.weighed(weights), diagram.weighed(weights)
+    one, other = few.weighted(weights), diagram.weighted(weights)
     assert one.log_mass == pytest.approx(other.log_mass)
     best = weights.logs(np.array([one.mode(), other.mode()]))
     assert best[0] == pytest.approx(best[1])
@@ -52,6 +52,6 @@ def test_no_table_and_no_weight():
     weights = cb.Multinomial([0, 1]).weights(cb.Domain({"a": [0, 1]}))
     assert nothing.count() == 0
     with pytest.raises(cb.InconsistentRelease):
-        nothing.weighed(weights)
+        nothing.weighted(weights)
     with pytest.raises(cb.InvalidInput, match="no weight"):
-        ListedFibre(np.array([[1, 0], [2, 5]])).weighed(weights)
+        ListedFibre(np.array([[1, 0], [2, 5]])).weighted(weights)

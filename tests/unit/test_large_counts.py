@@ -10,7 +10,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
-from cellbounds.inference.chooser import Chosen, exact_sums
+from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
 from cellbounds.inference.solver_enumeration import ListedFibre
 from cellbounds.inference.unnamed_variables import best_split
@@ -79,7 +79,7 @@ def test_the_uniform_posterior_of_large_counts_is_even(size):
 def test_wide_margins_are_refused(size, prior, said):
     release = cb.publish(wide(size), *said)
     found = exact_sums(release, prior.weights(release.domain), DEFAULT_EFFORT)
-    if isinstance(found, Chosen):  # sums over one variable are few, its parts are not
+    if isinstance(found, ExactSums):  # sums over one variable are few, its parts are not
         with pytest.raises(TooMuchWork, match="effort="):
             found.sums.distribution(0)
     else:
@@ -105,7 +105,7 @@ def test_other_releases_answer_or_refuse(size, said):
     release = cb.publish(wide(size), *said)
     try:
         found = exact_sums(release, cb.Uniform().weights(release.domain), DEFAULT_EFFORT)
-        if isinstance(found, Chosen):
+        if isinstance(found, ExactSums):
             assert found.sums.distribution(0).probabilities.sum() == pytest.approx(1)
         else:
             assert found.reason
@@ -119,7 +119,7 @@ def test_a_total_alone(size, prior):
     domain = wide(size).domain
     release = cb.Release(domain, [cb.Total(size)])
     found = exact_sums(release, prior.weights(domain), DEFAULT_EFFORT)
-    if isinstance(found, Chosen):
+    if isinstance(found, ExactSums):
         with pytest.raises(TooMuchWork, match="effort="):
             found.sums.distribution(0)
         if not prior.weights(domain).uniform:
@@ -195,7 +195,7 @@ def test_weights_are_forgotten_when_there_is_no_room_for_more(monkeypatch):
 def test_weights_of_listed_tables_of_large_counts(kind):
     weights = Weights((kind, kind))
     tables = np.array([[10**15, 2], [10**15 + 1, 1], [10**15 + 2, 0]])
-    found = ListedFibre(tables).weighed(weights)
+    found = ListedFibre(tables).weighted(weights)
     ratios = [
         weights.exact(0, large, 10**15) * weights.exact(1, small)
         for large, small in tables.tolist()
@@ -218,7 +218,7 @@ def test_matching_that_takes_too_long_is_refused():
     release = cb.publish(wide(10**4), "[a]", "[b]")
     weights = cb.Multinomial().weights(release.domain)
     names = [
-        found.name if isinstance(found, Chosen) else ""
+        found.name if isinstance(found, ExactSums) else ""
         for found in (exact_sums(release, weights, effort) for effort in (10**7, 10**3))
     ]
     assert names[0].startswith("matching")

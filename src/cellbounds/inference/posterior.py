@@ -13,7 +13,7 @@ import numpy as np
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.inference.chooser import (
-    Chosen,
+    ExactSums,
     checked_effort,
     checked_generator,
     exact_sums,
@@ -98,7 +98,7 @@ def posterior(
     belief = belief_of(prior)
     weights = _weights(release, belief)
     found = exact_sums(release, weights, checked_effort(effort))
-    if isinstance(found, Chosen):
+    if isinstance(found, ExactSums):
         took = time.perf_counter() - begun
         sums = found.sums
         return Posterior(
@@ -251,7 +251,7 @@ def sample(
     limits = Effort.of(seconds, executor, None, progress)
     if method in ("auto", "exact") and not chain:
         found = exact_sums(release, weights, checked_effort(effort))
-        if isinstance(found, Chosen):
+        if isinstance(found, ExactSums):
             return _exact(release, belief, found, int(size), generator, begun)
         if method == "exact" or found.steps is None:
             raise refused(found)
@@ -279,7 +279,7 @@ def sample(
 def _exact(
     release: Release,
     belief: Belief,
-    found: Chosen,
+    found: ExactSums,
     size: int,
     rng: np.random.Generator,
     begun: float,

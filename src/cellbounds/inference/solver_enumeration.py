@@ -244,11 +244,11 @@ class ListedFibre:
         """All of them."""
         return iter(self._tables)
 
-    def weighed(self, weights: Weights) -> WeighedList:
+    def weighted(self, weights: Weights) -> WeightedList:
         """Sum their weights (see `Fibre`)."""
         if not len(self._tables):
             raise InconsistentRelease("no table of counts fits all the published figures")
-        return WeighedList(self._tables, *_masses(self._tables, weights))
+        return WeightedList(self._tables, *_masses(self._tables, weights))
 
 
 def _masses(tables: IntArray, weights: Weights) -> tuple[ScaledFloats, float]:
@@ -268,7 +268,7 @@ def _masses(tables: IntArray, weights: Weights) -> tuple[ScaledFloats, float]:
     return found, math.fsum(logs)
 
 
-class WeighedList:
+class WeightedList:
     """Sums of the weights of listed tables."""
 
     def __init__(self, tables: IntArray, masses: ScaledFloats, log_unit: float) -> None:

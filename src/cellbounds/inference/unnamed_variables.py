@@ -21,7 +21,7 @@ import numpy as np
 
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.inference.enumeration import adding_to, odometer
-from cellbounds.inference.protocol import Fibre, Refusal, Weighed
+from cellbounds.inference.protocol import Fibre, Refusal, WeightedFibre
 from cellbounds.model.constraints import cells_behind
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.model.structure import spoken_of
@@ -171,14 +171,14 @@ class TotalFibre:
         """Every total."""
         return (np.array([value]) for value in self._values)
 
-    def weighed(self, weights: Weights) -> WeighedTotal:
+    def weighted(self, weights: Weights) -> WeightedTotal:
         """Sum their weights."""
         low, high = self._values[0], self._values[-1]
         masses = weights.between(weights.kinds[0], low, high, self._effort)
-        return WeighedTotal(np.arange(low, high + 1), masses, weights.log_weight(0, low))
+        return WeightedTotal(np.arange(low, high + 1), masses, weights.log_weight(0, low))
 
 
-class WeighedTotal:
+class WeightedTotal:
     """Sums of the weights of all totals; `masses` are multiples of one with a logarithm."""
 
     error = 4 * UNIT
@@ -267,7 +267,7 @@ class SummedFibre:
                 counts[self._grid] = split
                 yield counts
 
-    def weighed(self, weights: Weights) -> Weighed:
+    def weighted(self, weights: Weights) -> WeightedFibre:
         """Sum their weights (see `Fibre`)."""
         kinds = [weights.merged(members) for members in self._grid.tolist()]
         if None in kinds:
@@ -277,22 +277,22 @@ class SummedFibre:
                     "the parts of a summed cell have different factors, so that their sum has no "
                     f"closed form, and {found.reason}"
                 )
-            return found.weighed(weights)
+            return found.weighted(weights)
         merged = Weights(tuple(kind for kind in kinds if kind), weights.needs_total)
         single = self._sums.count() == 1
-        return WeighedSums(
-            self._grid, weights, self._sums.weighed(merged), single, self._direct, self._effort
+        return WeightedSplits(
+            self._grid, weights, self._sums.weighted(merged), single, self._direct, self._effort
         )
 
 
-class WeighedSums:
+class WeightedSplits:
     """Sums of the weights of all tables, by summed table and then by parts."""
 
     def __init__(
         self,
         grid: IntArray,
         weights: Weights,
-        sums: Weighed,
+        sums: WeightedFibre,
         single: bool,
         direct: Direct,
         effort: float,
@@ -350,7 +350,7 @@ class WeighedSums:
             raise TooMuchWork(
                 f"the most probable table is not known: {found.reason}; the cells' own modes are"
             )
-        return found.weighed(self._weights).mode()
+        return found.weighted(self._weights).mode()
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent tables: summed ones, then their parts."""

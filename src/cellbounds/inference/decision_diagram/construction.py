@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.layers import BITS, DiagramLayer, Transition
+from cellbounds.inference.decision_diagram.layers import BITS, DiagramLayer, LineTable, Transition
 from cellbounds.runtime.arrays import IntArray
 
 __all__ = ["MEMORY", "Construction", "TooLarge", "construct"]
@@ -151,7 +151,7 @@ def _followed_lines(
     transition: Transition, keys: IntArray, layer: DiagramLayer, places: IntArray
 ) -> LineTable:
     """Fill in what the nodes lead to; gives the lines found."""
-    from cellbounds.inference.decision_diagram.expansion_kernel import LineTable, follow, spread
+    from cellbounds.inference.decision_diagram.expansion_kernel import follow, spread
 
     capacity = min(len(keys), max(1024, len(keys) // 8))
     kinds = (np.int64, np.int32, np.int32)

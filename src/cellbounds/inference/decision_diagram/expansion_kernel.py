@@ -8,23 +8,22 @@ node.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.layers import BITS, DiagramLayer, LineCodes, SumCodes, Transition
+from cellbounds.inference.decision_diagram.layers import (
+    BITS,
+    DiagramLayer,
+    LineCodes,
+    LineTable,
+    SumCodes,
+    Transition,
+)
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 
-__all__ = ["LineTable", "arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
-
-class LineTable(NamedTuple):
-    """The lines found so far: their keys, and the least and most places on them."""
-
-    keys: IntArray
-    least: IntArray
-    most: IntArray
-
+__all__ = ["arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
 
 FULL, HALF = (1 << BITS) - 1, (1 << BITS // 2) - 1
 

@@ -25,7 +25,15 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
 )
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = ["BITS", "DiagramLayer", "LineCodes", "SumCodes", "Transition", "transitions_of"]
+__all__ = [
+    "BITS",
+    "DiagramLayer",
+    "LineCodes",
+    "LineTable",
+    "SumCodes",
+    "Transition",
+    "transitions_of",
+]
 
 BITS = 62
 """Numbers of ways are written in words of so many bits."""
@@ -93,7 +101,7 @@ class SumCodes(NamedTuple):
 
 
 class Formulas(NamedTuple):
-    """Partial sums that are not in the key, as ``(constants + times @ partial sums) / divisors``."""
+    """Partial sums not in the key: ``(constants + times @ partial sums) / divisors``."""
 
     places: IntArray
     constants: IntArray
@@ -113,6 +121,14 @@ class LineCodes(NamedTuple):
     along: IntArray
     across: IntArray
     low: IntArray
+
+
+class LineTable(NamedTuple):
+    """The lines found so far: their keys, and the least and most places on them."""
+
+    keys: IntArray
+    least: IntArray
+    most: IntArray
 
 
 class CompletingCells(NamedTuple):
@@ -454,7 +470,8 @@ def _completing(
         _whole([rows.index(k) for k in equations]),
         _whole([placed.factors[k][at] for k, at in zip(equations, others, strict=True)]),
         _whole([sums[k].lower for k in equations]),
-        *(ends[list(others)].astype(np.int64) for ends in bounds),
+        bounds[0][list(others)].astype(np.int64),
+        bounds[1][list(others)].astype(np.int64),
         _whole([placed.slopes[at] for at in others]),
         gain.reshape(len(touched), len(others)),
     )

@@ -44,7 +44,7 @@ from cellbounds.inference.rows.polynomials import (
 )
 from cellbounds.inference.rows.row_sampling import draw_tables
 from cellbounds.inference.rows.row_types import Ground, make_ground, tables_of
-from cellbounds.inference.rows.row_vectors import SummedCell, WeighedRow, count_of
+from cellbounds.inference.rows.row_vectors import SummedCell, WeightedRow, count_of
 from cellbounds.model.constraints import cells_behind
 from cellbounds.model.priors import Weights
 from cellbounds.model.structure import ConditionalFacts, Facts
@@ -63,7 +63,7 @@ MARGIN = 1e-6
 """Logarithms are further from the truth than this only beyond 2**40."""
 
 
-def likeliest_table(ground: Ground, rows: Sequence[WeighedRow], effort: float) -> IntArray:
+def likeliest_table(ground: Ground, rows: Sequence[WeightedRow], effort: float) -> IntArray:
     """The first table of largest weight, flat."""
     distinct = {id(row): row for row in rows}
     # Most products are seen to be too small before they are made.
@@ -78,7 +78,7 @@ def likeliest_table(ground: Ground, rows: Sequence[WeighedRow], effort: float) -
 
 
 def _best_sums(
-    ground: Ground, rows: Sequence[WeighedRow], weights: Sequence[ScaledFloats], effort: float
+    ground: Ground, rows: Sequence[WeightedRow], weights: Sequence[ScaledFloats], effort: float
 ) -> list[int]:
     """For each row the place of its sum in a best table."""
     if not rows:
@@ -104,7 +104,7 @@ def _shortfall(values: npt.NDArray[np.floating[Any]]) -> FloatArray:
     return np.asarray(values.max() - values, dtype=np.float64)
 
 
-def _price(ground: Ground, rows: Sequence[WeighedRow], logs: Sequence[FloatArray]) -> float:
+def _price(ground: Ground, rows: Sequence[WeightedRow], logs: Sequence[FloatArray]) -> float:
     """The price of a record at which the best row sums add up to N, or nearly."""
     pairs = list(zip(rows, logs, strict=True))
 
@@ -129,7 +129,7 @@ def _price(ground: Ground, rows: Sequence[WeighedRow], logs: Sequence[FloatArray
 
 def _among(
     ground: Ground,
-    rows: Sequence[WeighedRow],
+    rows: Sequence[WeightedRow],
     weights: Sequence[ScaledFloats],
     kept: Sequence[IntArray],
     loose: BoolArray,
@@ -181,7 +181,7 @@ LONG = 1 << 11
 """Polynomials from this length on are made level before they are multiplied."""
 
 
-def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
+def weigh(ground: Ground, weights: Weights, effort: float) -> WeightedRowFibre:
     """Sum the weights of all tables.
 
     Raises
@@ -192,7 +192,7 @@ def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
         If that would take more steps than the effort.
     """
     check_work(ground.layout_steps, effort, DOING)
-    seen: dict[object, WeighedRow] = {}
+    seen: dict[object, WeightedRow] = {}
     rows = []
     for place in ground.rows:
         line = ground.line(place)
@@ -207,17 +207,17 @@ def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
         )
         key = (int(ground.line_of[place]), *(cell.key for cell in cells))
         if key not in seen:
-            seen[key] = WeighedRow(line, cells, ground.offsets(line), effort)
+            seen[key] = WeightedRow(line, cells, ground.offsets(line), effort)
         rows.append(seen[key])
     check_room(sum(row.numbers for row in seen.values()), DOING)
     check_work(sum(row.making for row in seen.values()), effort, DOING)
     check_room(len(rows) * (ground.spare + 1.0), DOING)
     products = len(rows) * product_steps(ground.spare + 1)
     check_work(sum(row.steps for row in seen.values()) + products, effort, DOING)
-    return RowsWeighed(ground, rows, weights, effort)
+    return WeightedRowFibre(ground, rows, weights, effort)
 
 
-class RowsWeighed:
+class WeightedRowFibre:
     """Sums of the weights of all tables of one conditional.
 
     The weights of row sums are multiplied by a power of one number, the same for all rows, so
@@ -225,7 +225,7 @@ class RowsWeighed:
     """
 
     def __init__(
-        self, ground: Ground, rows: Sequence[WeighedRow], weights: Weights, effort: float
+        self, ground: Ground, rows: Sequence[WeightedRow], weights: Weights, effort: float
     ) -> None:
         self._ground, self._rows, self._effort = ground, rows, effort
         self._uniform = weights.uniform
@@ -245,10 +245,10 @@ class RowsWeighed:
             for part, cell in enumerate(ground.numbers(place, column).tolist())
         }
 
-    def _at(self, row: WeighedRow) -> ScaledFloats:
+    def _at(self, row: WeightedRow) -> ScaledFloats:
         return ScaledFloats(self._powers.mantissa[row.offsets], self._powers.exponent[row.offsets])
 
-    def _polynomial(self, row: WeighedRow) -> ScaledFloats:
+    def _polynomial(self, row: WeightedRow) -> ScaledFloats:
         return dense(row.offsets, self._tilted[id(row)], self._size)
 
     def _multiplied(self) -> list[ScaledFloats]:
@@ -312,7 +312,7 @@ class RowsWeighed:
             found = self._row_masses[id(row)] = self._by_count(row, outer)
         return found
 
-    def _by_count(self, row: WeighedRow, outer: ScaledFloats) -> list[ScaledFloats]:
+    def _by_count(self, row: WeightedRow, outer: ScaledFloats) -> list[ScaledFloats]:
         """The same from what the other rows weigh for each sum of this one.
 
         Sums that are next to impossible are passed over; counts that need them stay possible.
@@ -371,7 +371,7 @@ def _with_possible(masses: ScaledFloats, possible: BoolArray) -> ScaledFloats:
     )
 
 
-def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
+def _level(ground: Ground, rows: Sequence[WeightedRow]) -> Fraction:
     """A number whose powers make the expected sums of all rows add up to N."""
     logs = [(np.arange(ground.give + 1), np.zeros(ground.give + 1))]
     for row in rows:
@@ -398,7 +398,7 @@ def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowsFibre:
+class RowFibre:
     """Tables row by row: given the row sums, rows are independent of each other."""
 
     ground: Ground
@@ -413,12 +413,12 @@ class RowsFibre:
         """All of them; by row, its sum first, then its cells, then their parts."""
         return tables_of(self.ground)
 
-    def weighed(self, weights: Weights) -> RowsWeighed:
+    def weighted(self, weights: Weights) -> WeightedRowFibre:
         """Sum their weights."""
         return weigh(self.ground, weights, self.effort)
 
 
-def rows_fibre(facts: Facts, effort: float) -> RowsFibre | Refusal:
+def rows_fibre(facts: Facts, effort: float) -> RowFibre | Refusal:
     """The fibre of a release that is one conditional and what fits its rows.
 
     Raises
@@ -443,7 +443,7 @@ def rows_fibre(facts: Facts, effort: float) -> RowsFibre | Refusal:
         one = replace(one, total=Total(lower=one.total.lower, upper=most))
     if (one.total.upper or 0) >= MOST_RECORDS:
         return too_many_records(one.total.upper or 0)
-    return RowsFibre(make_ground(make_layout(one, facts.release.domain.names)), effort)
+    return RowFibre(make_ground(make_layout(one, facts.release.domain.names)), effort)
 
 
 def _most_records(facts: ConditionalFacts) -> int | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cellbounds.inference.protocol import check_work
 from cellbounds.inference.rows.row_types import Ground
-from cellbounds.inference.rows.row_vectors import SummedCell, WeighedRow
+from cellbounds.inference.rows.row_vectors import SummedCell, WeightedRow
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats
 
@@ -121,7 +121,7 @@ class _Proposals:
 
 def draw_tables(
     ground: Ground,
-    rows: Sequence[WeighedRow],
+    rows: Sequence[WeightedRow],
     tilted: Sequence[ScaledFloats],
     suffixes: Sequence[ScaledFloats],
     size: int,
@@ -144,7 +144,7 @@ def draw_tables(
 
 def _draw_sums(
     ground: Ground,
-    rows: Sequence[WeighedRow],
+    rows: Sequence[WeightedRow],
     tilted: Sequence[ScaledFloats],
     suffixes: Sequence[ScaledFloats],
     size: int,
@@ -161,7 +161,7 @@ def _draw_sums(
     return places
 
 
-def _draw_cells(row: WeighedRow, places: IntArray, rng: np.random.Generator) -> IntArray:
+def _draw_cells(row: WeightedRow, places: IntArray, rng: np.random.Generator) -> IntArray:
     """Counts of all columns, one line for each draw; draws with the same sum share the work."""
     uniforms = rng.random((len(places), row.line.width))
     cells = np.empty(uniforms.shape, dtype=np.int64)

@@ -38,7 +38,7 @@ from cellbounds.model.priors import DIGITS, MOST_WEIGHTS, Kind, Weights
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, wide_of
 
-__all__ = ["SummedCell", "WeighedRow", "count_of", "row_counts"]
+__all__ = ["SummedCell", "WeightedRow", "count_of", "row_counts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -451,7 +451,7 @@ def _spans(sums: IntArray, lower: IntArray, upper: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
-class WeighedRow:
+class WeightedRow:
     """A line with weights for its cells; rows that agree in both share one."""
 
     line: Line

@@ -10,7 +10,7 @@ import numpy as np
 
 from cellbounds.data.domain import Label
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
-from cellbounds.inference.chooser import Chosen, exact_sums
+from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
@@ -63,7 +63,7 @@ def chances_of(
     try:
         effort = EFFORT if gather(release).conditional is None else ROW_EFFORT
         found = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
-        if isinstance(found, Chosen):
+        if isinstance(found, ExactSums):
             sums = found.sums
             return Chances(
                 "exact: every consistent table is summed over",
