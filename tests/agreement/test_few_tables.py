@@ -7,7 +7,8 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
-from cellbounds.inference.solver_enumeration import ListedFibre, few_tables
+from cellbounds.inference.enumeration import ListedFibre
+from cellbounds.inference.solver_enumeration import few_tables
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
 
@@ -38,13 +39,11 @@ def test_a_list_says_what_a_diagram_says(statements, prior):
     assert {tuple(map(int, row)) for row in drawn} <= set(listed)
 
 
-def test_more_than_a_few_are_not_listed(monkeypatch):
+def test_more_than_a_few_are_not_listed():
     release = cb.publish(TABLE, "[a]", "[b]")
     count = few_tables(release).count()
-    monkeypatch.setattr("cellbounds.inference.solver_enumeration.MOST", count)
-    assert few_tables(release).count() == count
-    monkeypatch.setattr("cellbounds.inference.solver_enumeration.MOST", count - 1)
-    assert few_tables(release) is None
+    assert few_tables(release, most=count).count() == count
+    assert few_tables(release, most=count - 1) is None
 
 
 def test_no_table_and_no_weight():

@@ -19,7 +19,7 @@ from cellbounds.inference.rows.row_vectors import _by_running_sums, _one_by_one,
 from cellbounds.model.constraints.check import violations
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
-from cellbounds.runtime.scaled_floats import widened
+from cellbounds.runtime.scaled_floats import normalised
 
 
 def fibre_of(release: Release, effort: float = 1e9):
@@ -166,7 +166,7 @@ def test_a_row_of_suppressed_rates_holds_anything():
 
 def test_many_columns_are_counted_alike_in_all_ways():
     rates = [["0.02", "0.03", "0.05", "0.1", "0.1", "0.15", "0.25", "0.3"]]
-    line = fibre_of(table_of(rates, Total(upper=160), eps="0.04")).ground.lines[0]
+    line = fibre_of(table_of(rates, Total(upper=160), eps="0.04")).system.types[0]
     lower, upper = line.ranges(line.sums)
     rest = line.sums - lower.sum(axis=0)
     one_by_one = _one_by_one(upper - lower, rest, 1e9)
@@ -242,8 +242,8 @@ def test_both_ways_to_draw_from_products_agree_with_the_products(way):
 
     rng = np.random.default_rng(7)
     offsets = np.array([0, 1, 2, 3, 5, 8, 13])
-    weights = widened([3.0, 1.0, 0.0, 2.0, 5.0, 1.0, 9.0], 40)
-    after = widened(rng.random(12), -700)
+    weights = normalised([3.0, 1.0, 0.0, 2.0, 5.0, 1.0, 9.0], 40)
+    after = normalised(rng.random(12), -700)
     left, size = 9, 20_000
     whole = rng.integers(left, left + 1, size=size)
     if way == "rejection":
@@ -268,13 +268,12 @@ def test_both_ways_to_draw_from_products_agree_with_the_products(way):
 def test_long_level_products_by_balls_are_those_summed_term_by_term():
     from cellbounds.inference.rows import polynomials as products
     from cellbounds.inference.rows.sum_kernel import multiply
-    from cellbounds.runtime.scaled_floats import ScaledFloats, widened
 
     rng = np.random.default_rng(4)
     size = products.SHORT + 500
-    left, right = (widened(rng.random(size), rng.integers(-100, 100, size)) for _ in range(2))
+    left, right = (normalised(rng.random(size), rng.integers(-100, 100, size)) for _ in range(2))
     by_balls = products.product(left, right)
-    summed = ScaledFloats(*multiply(*left, *right, np.arange(size)))
+    summed = multiply(left, right, np.arange(size))
     assert (by_balls.exponent == summed.exponent).mean() > 0.999
     ratio = by_balls.mantissa / summed.mantissa
     assert np.allclose(np.ldexp(ratio, by_balls.exponent - summed.exponent), 1, rtol=1e-14)

@@ -11,8 +11,8 @@ import cellbounds as cb
 from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chooser import ExactSums, exact_sums
+from cellbounds.inference.enumeration import ListedFibre
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
-from cellbounds.inference.solver_enumeration import ListedFibre
 from cellbounds.inference.unnamed_variables import best_split
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.report.filing import build_report

@@ -23,7 +23,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, wide_of, widened
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, normalised, rounded
 from cellbounds.statements.numbers import exact_number
 
 __all__ = [
@@ -106,11 +106,11 @@ class Weights:
 
         first = counts[0]
         if kind[1] == 0:
-            return widened(np.array([float(count == 0) for count in counts]))
+            return normalised(np.array([float(count == 0) for count in counts]))
         before, ctx.prec = ctx.prec, PRECISION
         try:
             start = _logarithm(kind, first)
-            return wide_of([(_logarithm(kind, count) - start).exp() for count in counts])
+            return rounded([(_logarithm(kind, count) - start).exp() for count in counts])
         finally:
             ctx.prec = before
 
@@ -209,9 +209,9 @@ def _logarithm(kind: Kind, count: int) -> Any:
 def _sequence(kind: Kind, low: int, high: int) -> ScaledFloats:
     shape, factor = kind
     if shape == 1 and factor == 1:
-        return widened(np.ones(high - low + 1))
+        return normalised(np.ones(high - low + 1))
     if factor == 0:
-        return widened(np.arange(low, high + 1) == 0)
+        return normalised(np.arange(low, high + 1) == 0)
     from flint import arb, ctx, fmpq
 
     before, ctx.prec = ctx.prec, PRECISION
@@ -225,7 +225,7 @@ def _sequence(kind: Kind, low: int, high: int) -> ScaledFloats:
                 step = ratio if grows is None else ratio * (grows + n)
                 made.append(made[-1] * step / (n + 1))
             last = made.pop()
-            pieces.append(wide_of(made))
+            pieces.append(rounded(made))
         return ScaledFloats(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     finally:
         ctx.prec = before

@@ -22,8 +22,8 @@ from cellbounds.runtime.scaled_floats import (
     FloatArray,
     ScaledFloats,
     log_of,
+    normalised,
     probabilities,
-    widened,
 )
 
 __all__ = ["RANGE", "Diagram", "LayerWeights", "RangedFloats", "WeightedDiagram"]
@@ -54,7 +54,7 @@ class RangedFloats(NamedTuple):
 
     def scaled(self) -> ScaledFloats:
         """The same numbers with exponents of two."""
-        return widened(self.mantissa, RANGE * self.exponent.astype(np.int64))
+        return normalised(self.mantissa, RANGE * self.exponent.astype(np.int64))
 
 
 class LayerWeights(NamedTuple):
@@ -283,7 +283,9 @@ class WeightedDiagram:
         from cellbounds.inference.decision_diagram.path_kernel import best
 
         layers = self._diagram.layers
-        logs = [_logs(RangedFloats(*weights[1:]).scaled()) for weights in self._weights]
+        logs = [
+            math.log(2) * RangedFloats(*weights[1:]).scaled().log2() for weights in self._weights
+        ]
         ahead = [np.zeros(1)]
         for depth in reversed(range(len(layers))):
             here = np.empty(len(layers[depth].sizes))
@@ -299,9 +301,3 @@ class WeightedDiagram:
             return worth if worth + float(ahead[depth + 1][goal]) >= enough else -math.inf
 
         return self._diagram.listed(reached)
-
-
-def _logs(numbers: ScaledFloats) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(numbers.mantissa) + numbers.exponent * math.log(2)
-    return np.where(numbers.mantissa == 0, -np.inf, logs)
