@@ -14,7 +14,7 @@ from numba import njit
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.interrupts import uninterrupted
 
-__all__ = ["compiled", "random_unit"]
+__all__ = ["compiled", "random_below", "random_state", "random_unit"]
 
 
 class Compiled:
@@ -47,14 +47,32 @@ def compiled(function: Any) -> Any:
 
 
 @compiled
+def _mixed(z: Any) -> Any:
+    """Splitmix64's mixing function: every bit of the result depends on every bit of the counter."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
 def random_unit(state: IntArray) -> Any:
     """A number in [0, 1) with 53 random bits (splitmix64: a counter and a mixing function).
 
     The state changes in place, so that what is drawn depends on nothing else.
     """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) * 2.0**-53
+    return np.float64(_mixed(state[0]) >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def random_state(seed: Any, number: Any) -> Any:
+    """The state from which the draw with this number starts, never zero."""
+    return _mixed(
+        np.uint64(seed) + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    ) | np.uint64(1)
+
+
+@compiled
+def random_below(state: IntArray, limit: int) -> Any:
+    """A whole number below a limit."""
+    return np.int64(random_unit(state) * limit)

@@ -24,7 +24,7 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
-from cellbounds.inference.chains.basic_moves import basic_moves, why_not_basic
+from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.conditional_moves import conditional_moves
 from cellbounds.inference.chains.lattice_moves import (
     PATIENCE,
@@ -284,7 +284,7 @@ def choose_moves(release: Release, *, seconds: float = PATIENCE) -> Moves:
     Basic moves where their theorem applies; the two families for one conditional; 4ti2's Markov
     basis for small tables, if it is installed and ready within `seconds`; else lattice moves.
     """
-    if why_not_basic(release) is None:
+    with suppress(UnsupportedRelease):  # not decomposable margins
         return basic_moves(release)
     with suppress(UnsupportedRelease):  # not one conditional, or one of uneven sums
         return conditional_moves(release)

@@ -14,9 +14,15 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.inference.importance.centre import Centre, central_means, make_centre
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
-from cellbounds.inference.importance.propagation_kernel import Bounds, probe, propagate_root
-from cellbounds.inference.importance.proposal_kernel import NORMAL, UNIFORM, URN, Law, draw_tables
-from cellbounds.inference.importance.sampling_plan import Plan, make_plan, with_values
+from cellbounds.inference.importance.propagation_kernel import VariableBounds, probe, propagate_root
+from cellbounds.inference.importance.proposal_kernel import (
+    NORMAL,
+    UNIFORM,
+    URN,
+    ProposalLaw,
+    draw_tables,
+)
+from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan, with_values
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
@@ -43,11 +49,11 @@ PROBED = 20_000_000
 """Visits to entries of rows that may be spent on refuting single values beforehand."""
 
 LAWS = (
-    Law(URN, 1.0),
-    Law(URN, 1.3),
-    Law(URN, 1.8),
-    Law(NORMAL, 3.0),
-    Law(UNIFORM, 1.0),
+    ProposalLaw(URN, 1.0),
+    ProposalLaw(URN, 1.3),
+    ProposalLaw(URN, 1.8),
+    ProposalLaw(NORMAL, 3.0),
+    ProposalLaw(UNIFORM, 1.0),
 )
 """What choices may be drawn from; the last one needs no centre."""
 
@@ -60,10 +66,10 @@ pays, and what the draws must be worth for that: they take longer."""
 class Proposal:
     """A way to draw tables of one release: variables, rows, and laws for the choices."""
 
-    plan: Plan
-    root: Bounds
+    plan: SamplingPlan
+    root: VariableBounds
     centre: Centre
-    law: Law
+    law: ProposalLaw
     careful: bool = False
 
     def drawn(self, seed: int, first: int, count: int) -> tuple[IntArray, FloatArray]:
@@ -78,7 +84,7 @@ class Proposal:
     def _followed(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
         logs = np.zeros(len(values))
         draw_tables(
-            self.plan.frame, self.plan.order, self.centre, self.law, self.careful, self.root,
+            self.plan.matrix, self.plan.order, self.centre, self.law, self.careful, self.root,
             np.uint64(seed), first, values, given, logs,
         )  # fmt: skip
         return logs
@@ -121,23 +127,23 @@ def make_proposal(
     return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, deadline)
 
 
-def _root(plan: Plan) -> Bounds:
-    root, possible = propagate_root(plan.frame, plan.lower, plan.upper)
+def _root(plan: SamplingPlan) -> VariableBounds:
+    root, possible = propagate_root(plan.matrix, plan.lower, plan.upper)
     if not possible:
         raise InconsistentRelease("the published figures leave a cell without any count")
-    return Bounds(*root)
+    return VariableBounds(*root)
 
 
-def _probed(plan: Plan, root: Bounds) -> Plan:
+def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
     """List the values that propagation does not refute, where it refutes some inside."""
     left = PROBED
     found: dict[int, IntArray] = {}
     for variable in plan.order.tolist():
         width = int(root.upper[variable] - root.lower[variable])
-        left -= (width + 1) * len(plan.frame.variables)
+        left -= (width + 1) * len(plan.matrix.variables)
         if left < 0:
             break
-        possible = probe(plan.frame, root, variable) if width else np.ones(1, dtype=bool)
+        possible = probe(plan.matrix, root, variable) if width else np.ones(1, dtype=bool)
         if not possible.any():
             raise InconsistentRelease("the published figures contradict each other")
         if not possible.all():

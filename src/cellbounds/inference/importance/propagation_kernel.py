@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.importance.sampling_plan import Frame
+from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 
 __all__ = [
-    "Bounds",
-    "Queue",
+    "RowQueue",
+    "VariableBounds",
     "copied",
     "copy_bounds",
     "empty_queue",
@@ -31,8 +31,8 @@ ROW_VISITS = 40
 """Visits to each row in one propagation, on average, before it ends; what it found holds."""
 
 
-class Bounds(NamedTuple):
-    """Bounds of all variables, and the least and most that each row can be within them."""
+class VariableBounds(NamedTuple):
+    """VariableBounds of all variables, and the least and most that each row can be within them."""
 
     lower: IntArray
     upper: IntArray
@@ -40,7 +40,7 @@ class Bounds(NamedTuple):
     most: IntArray
 
 
-class Queue(NamedTuple):
+class RowQueue(NamedTuple):
     """Rows to visit: a ring, and whether each row is in it; `state` is its first and its length."""
 
     ring: IntArray
@@ -49,7 +49,7 @@ class Queue(NamedTuple):
 
 
 @compiled
-def _call(queue: Queue, row: Any) -> None:
+def _call(queue: RowQueue, row: Any) -> None:
     if not queue.waiting[row]:
         queue.waiting[row] = True
         queue.ring[(queue.state[0] + queue.state[1]) % len(queue.ring)] = row
@@ -57,11 +57,18 @@ def _call(queue: Queue, row: Any) -> None:
 
 
 @compiled
-def _narrow(frame: Frame, now: Bounds, queue: Queue, variable: Any, low: Any, high: Any) -> Any:
+def _narrow(
+    matrix: ConstraintMatrix,
+    now: VariableBounds,
+    queue: RowQueue,
+    variable: Any,
+    low: Any,
+    high: Any,
+) -> Any:
     """Give a variable new bounds (listed values are respected); False if none are left."""
-    first, last = frame.lists[variable], frame.lists[variable + 1]
+    first, last = matrix.lists[variable], matrix.lists[variable + 1]
     if last > first:
-        values = frame.values[first:last]
+        values = matrix.values[first:last]
         a = np.searchsorted(values, low)
         b = np.searchsorted(values, high, side="right")
         if a >= b:
@@ -73,8 +80,8 @@ def _narrow(frame: Frame, now: Bounds, queue: Queue, variable: Any, low: Any, hi
     if up == 0 and down == 0:
         return True
     now.lower[variable], now.upper[variable] = low, high
-    for k in range(frame.row_starts[variable], frame.row_starts[variable + 1]):
-        row, factor = frame.rows[k], frame.row_factors[k]
+    for k in range(matrix.row_starts[variable], matrix.row_starts[variable + 1]):
+        row, factor = matrix.rows[k], matrix.row_factors[k]
         if factor > 0:
             now.least[row] += factor * up
             now.most[row] += factor * down
@@ -86,15 +93,15 @@ def _narrow(frame: Frame, now: Bounds, queue: Queue, variable: Any, low: Any, hi
 
 
 @compiled
-def _visit(frame: Frame, now: Bounds, queue: Queue, row: Any) -> Any:
+def _visit(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue, row: Any) -> Any:
     """What one row leaves for each of its variables."""
-    top, bottom = frame.upper[row], frame.lower[row]
+    top, bottom = matrix.upper[row], matrix.lower[row]
     if (top != NO_UPPER and now.least[row] > top) or (
         bottom != NO_LOWER and now.most[row] < bottom
     ):
         return False
-    for k in range(frame.starts[row], frame.starts[row + 1]):
-        variable, factor = frame.variables[k], frame.factors[k]
+    for k in range(matrix.starts[row], matrix.starts[row + 1]):
+        variable, factor = matrix.variables[k], matrix.factors[k]
         low, high = now.lower[variable], now.upper[variable]
         if low == high:
             continue
@@ -113,16 +120,16 @@ def _visit(frame: Frame, now: Bounds, queue: Queue, row: Any) -> Any:
             else:
                 new_high = min(new_high, -room // -factor)
         if (new_low != low or new_high != high) and not _narrow(
-            frame, now, queue, variable, new_low, new_high
+            matrix, now, queue, variable, new_low, new_high
         ):
             return False
     return True
 
 
 @compiled
-def _settle(frame: Frame, now: Bounds, queue: Queue) -> Any:
+def _settle(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue) -> Any:
     """Visit rows until nothing moves; False if some variable is left without any value."""
-    visits = ROW_VISITS * (len(frame.lower) + 10)
+    visits = ROW_VISITS * (len(matrix.lower) + 10)
     possible = True
     while queue.state[1] > 0:
         row = queue.ring[queue.state[0]]
@@ -131,48 +138,50 @@ def _settle(frame: Frame, now: Bounds, queue: Queue) -> Any:
         queue.waiting[row] = False
         visits -= 1
         if possible and visits > 0:
-            possible = _visit(frame, now, queue, row)
+            possible = _visit(matrix, now, queue, row)
     return possible
 
 
 @compiled
-def place(frame: Frame, now: Bounds, queue: Queue, variable: Any, value: Any) -> Any:
+def place(
+    matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue, variable: Any, value: Any
+) -> Any:
     """Give a variable its value, and narrow all others; False if that leaves no table."""
-    return _narrow(frame, now, queue, variable, value, value) and _settle(frame, now, queue)
+    return _narrow(matrix, now, queue, variable, value, value) and _settle(matrix, now, queue)
 
 
 @compiled
-def holds(frame: Frame, now: Bounds) -> Any:
+def holds(matrix: ConstraintMatrix, now: VariableBounds) -> Any:
     """Whether a table with every variable placed keeps every row."""
-    for row in range(len(frame.lower)):
-        if frame.upper[row] != NO_UPPER and now.most[row] > frame.upper[row]:
+    for row in range(len(matrix.lower)):
+        if matrix.upper[row] != NO_UPPER and now.most[row] > matrix.upper[row]:
             return False
-        if frame.lower[row] != NO_LOWER and now.least[row] < frame.lower[row]:
+        if matrix.lower[row] != NO_LOWER and now.least[row] < matrix.lower[row]:
             return False
     return True
 
 
 @compiled
-def empty_queue(frame: Frame) -> Any:
-    """A queue for the rows of a frame."""
-    rows = len(frame.lower)
-    return Queue(
+def empty_queue(matrix: ConstraintMatrix) -> Any:
+    """A queue for the rows of a matrix."""
+    rows = len(matrix.lower)
+    return RowQueue(
         np.zeros(rows + 1, dtype=np.int64), np.zeros(rows, dtype=np.bool_),
         np.zeros(2, dtype=np.int64),
     )  # fmt: skip
 
 
 @compiled
-def propagate_root(frame: Frame, lower: IntArray, upper: IntArray) -> Any:
-    """Bounds before anything is placed; whether any table may exist."""
-    rows = len(frame.lower)
-    now = Bounds(
+def propagate_root(matrix: ConstraintMatrix, lower: IntArray, upper: IntArray) -> Any:
+    """VariableBounds before anything is placed; whether any table may exist."""
+    rows = len(matrix.lower)
+    now = VariableBounds(
         lower.copy(), upper.copy(), np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
     )
-    queue = empty_queue(frame)
+    queue = empty_queue(matrix)
     for row in range(rows):
-        for k in range(frame.starts[row], frame.starts[row + 1]):
-            variable, factor = frame.variables[k], frame.factors[k]
+        for k in range(matrix.starts[row], matrix.starts[row + 1]):
+            variable, factor = matrix.variables[k], matrix.factors[k]
             low, high = factor * lower[variable], factor * upper[variable]
             now.least[row] += min(low, high)
             now.most[row] += max(low, high)
@@ -180,13 +189,13 @@ def propagate_root(frame: Frame, lower: IntArray, upper: IntArray) -> Any:
     possible = True
     for variable in range(len(lower)):
         possible = possible and _narrow(
-            frame, now, queue, variable, now.lower[variable], now.upper[variable]
+            matrix, now, queue, variable, now.lower[variable], now.upper[variable]
         )
-    return now, possible and _settle(frame, now, queue)
+    return now, possible and _settle(matrix, now, queue)
 
 
 @compiled
-def copy_bounds(source: Bounds, target: Bounds) -> None:
+def copy_bounds(source: VariableBounds, target: VariableBounds) -> None:
     """Copy bounds into others."""
     target.lower[:] = source.lower
     target.upper[:] = source.upper
@@ -195,18 +204,20 @@ def copy_bounds(source: Bounds, target: Bounds) -> None:
 
 
 @compiled
-def copied(source: Bounds) -> Any:
+def copied(source: VariableBounds) -> Any:
     """A copy of bounds."""
-    return Bounds(source.lower.copy(), source.upper.copy(), source.least.copy(), source.most.copy())
+    return VariableBounds(
+        source.lower.copy(), source.upper.copy(), source.least.copy(), source.most.copy()
+    )
 
 
 @compiled
-def probe(frame: Frame, root: Bounds, variable: Any) -> Any:
+def probe(matrix: ConstraintMatrix, root: VariableBounds, variable: Any) -> Any:
     """Which values of a variable propagation does not refute, from its lower bound on."""
     low, high = root.lower[variable], root.upper[variable]
     possible = np.zeros(high - low + 1, dtype=np.bool_)
-    trial, queue = copied(root), empty_queue(frame)
+    trial, queue = copied(root), empty_queue(matrix)
     for value in range(low, high + 1):
         copy_bounds(root, trial)
-        possible[value - low] = place(frame, trial, queue, variable, value)
+        possible[value - low] = place(matrix, trial, queue, variable, value)
     return possible
