@@ -1,6 +1,6 @@
 """What a table drawn at random is expected to look like: the guide of the proposals.
 
-Cells are taken for independent negative binomial (or Poisson) counts; so is the work that each
+Cells are taken for independent negative binomial (or Poisson) counts; so is the room that each
 inequality leaves, on either side. Their means are those of largest entropy that agree with every
 equation. Near them, counts are taken for normal ones conditioned on the equations, which gives a
 variance, too. All of this is in floating point and only proposes: weights make up for what it

@@ -14,13 +14,12 @@ import numpy as np
 
 from cellbounds.inference.importance.centre import Centre, expected, workspace
 from cellbounds.inference.importance.propagation_kernel import (
-    RowQueue,
+    Propagation,
     VariableBounds,
-    copied,
     copy_bounds,
-    empty_queue,
     holds,
     place,
+    propagation,
 )
 from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
 from cellbounds.runtime.arrays import IntArray
@@ -119,18 +118,18 @@ def _weighed(
 
 @compiled
 def _tested(
-    matrix: ConstraintMatrix, now: VariableBounds, trial: VariableBounds, queue: RowQueue, variable: Any,
-    pieces: Any, begins: IntArray, chances: FloatArray,
+    now: VariableBounds, trial: Propagation, variable: Any, pieces: Any, begins: IntArray,
+    chances: FloatArray,
 ) -> None:  # fmt: skip
     """Leave out values that propagation refutes at once."""
     total = 0.0
-    for one in range(pieces):
-        copy_bounds(now, trial)
-        if not place(matrix, trial, queue, variable, begins[one]):
-            chances[one] = 0.0
-        total += chances[one]
-    for one in range(pieces):
-        chances[one] = chances[one] / total if total > 0 else 0.0
+    for piece in range(pieces):
+        copy_bounds(now, trial.now)
+        if not place(trial, variable, begins[piece]):
+            chances[piece] = 0.0
+        total += chances[piece]
+    for piece in range(pieces):
+        chances[piece] = chances[piece] / total if total > 0 else 0.0
 
 
 @compiled
@@ -166,15 +165,16 @@ def _chance_of(value: Any, pieces: Any, begins: IntArray, listed: Any, chances: 
 
 @compiled
 def draw_tables(
-    matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw, careful: Any, root: VariableBounds,
-    seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
+    matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw, careful: Any,
+    root: VariableBounds, seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
 ) -> None:  # fmt: skip
     """Fill `tables` with draws number `first` on, and `logs` with their log probabilities.
 
     A dead end has minus infinity. `careful` leaves out values that propagation refutes at once.
     With `given` the tables are not drawn but followed: how likely each would have been.
     """
-    now, trial, queue, work = copied(root), copied(root), empty_queue(matrix), workspace(centre)
+    run, trial, work = propagation(matrix, root), propagation(matrix, root), workspace(centre)
+    now = run.now
     longest = CANDIDATES + 1
     for variable in range(len(root.lower)):
         longest = max(longest, matrix.lists[variable + 1] - matrix.lists[variable] + 1)
@@ -198,18 +198,18 @@ def draw_tables(
             pieces = _offered(matrix, now, variable, begins)
             _weighed(law, mean, spread, shape, low, high, pieces, begins, listed, chances)
             if careful and (listed or pieces == high - low + 1):
-                _tested(matrix, now, trial, queue, variable, pieces, begins, chances)
+                _tested(now, trial, variable, pieces, begins, chances)
             if given:
                 value = tables[number, variable]
                 chance = _chance_of(value, pieces, begins, listed, chances)
             else:
                 value, chance = _choose(pieces, begins, listed, chances, state)
-            if chance == 0.0 or not place(matrix, now, queue, variable, value):
+            if chance == 0.0 or not place(run, variable, value):
                 log = -np.inf
                 break
             log += math.log(chance)
         if log > -np.inf:
-            if not holds(matrix, now) or (given and (now.lower != tables[number]).any()):
+            if not holds(run) or (given and (now.lower != tables[number]).any()):
                 log = -np.inf
             tables[number] = now.lower
         logs[number] = log
