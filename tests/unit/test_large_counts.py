@@ -81,7 +81,7 @@ def test_wide_margins_are_refused(size, prior, said):
     found = exact_sums(release, prior.weights(release.domain), DEFAULT_EFFORT)
     if isinstance(found, ExactSums):  # sums over one variable are few, its parts are not
         with pytest.raises(TooMuchWork, match="effort="):
-            found.sums.distribution(0)
+            found.weighted.distribution(0)
     else:
         assert found.steps is not None
         assert found.reason
@@ -106,7 +106,7 @@ def test_other_releases_answer_or_refuse(size, said):
     try:
         found = exact_sums(release, cb.Uniform().weights(release.domain), DEFAULT_EFFORT)
         if isinstance(found, ExactSums):
-            assert found.sums.distribution(0).probabilities.sum() == pytest.approx(1)
+            assert found.weighted.distribution(0).probabilities.sum() == pytest.approx(1)
         else:
             assert found.reason
     except (TooMuchWork, UnsupportedRelease) as problem:
@@ -121,7 +121,7 @@ def test_a_total_alone(size, prior):
     found = exact_sums(release, prior.weights(domain), DEFAULT_EFFORT)
     if isinstance(found, ExactSums):
         with pytest.raises(TooMuchWork, match="effort="):
-            found.sums.distribution(0)
+            found.weighted.distribution(0)
         if not prior.weights(domain).uniform:
             with pytest.raises(TooMuchWork, match="effort="):
                 found.mode()
@@ -166,11 +166,10 @@ def test_weights_between_two_counts_are_those_from_zero_on(kind):
         assert full == pytest.approx(float(weights.exact(0, count)), rel=1e-15)
 
 
-def test_weights_in_many_pieces_go_on_where_the_last_piece_ended(monkeypatch):
+def test_weights_in_many_pieces_go_on_where_the_last_piece_ended():
     kind = KINDS[2]
     whole = Weights((kind,)).sequence_of(kind, 50)
-    monkeypatch.setattr("cellbounds.model.priors.CHUNK", 7)
-    for one, other in zip(whole, Weights((kind,)).sequence_of(kind, 50), strict=True):
+    for one, other in zip(whole, Weights((kind,), chunk=7).sequence_of(kind, 50), strict=True):
         assert one.tolist() == other.tolist()
 
 
@@ -183,9 +182,8 @@ def test_weights_that_cannot_be_held_are_refused(kind):
         weights.sequence(0, 1000, effort=10)
 
 
-def test_weights_are_forgotten_when_there_is_no_room_for_more(monkeypatch):
-    monkeypatch.setattr("cellbounds.model.priors.MOST_WEIGHTS", 100)
-    weights = Weights((KINDS[0],))
+def test_weights_are_forgotten_when_there_is_no_room_for_more():
+    weights = Weights((KINDS[0],), most=100)
     for most in range(60, 70):
         weights.sequence(0, most)
     assert sum(len(one.mantissa) for one in weights._made.values()) <= 100

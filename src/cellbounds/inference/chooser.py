@@ -46,7 +46,7 @@ class ExactSums:
     """Sums over all tables, the name of the method that made them, and the best table."""
 
     name: str
-    sums: WeightedFibre | Hypergeometric
+    weighted: WeightedFibre | Hypergeometric
     mode: Callable[[], IntArray]
 
 

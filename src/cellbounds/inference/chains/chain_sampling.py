@@ -114,7 +114,6 @@ def chain_draws(
     belief: Belief,
     weights: Weights,
     size: int,
-    rng: np.random.Generator,
     begun: float,
     *,
     moves: str | Moves | None = None,
@@ -125,7 +124,7 @@ def chain_draws(
     if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
         raise InvalidInput(f"chains={chains!r}; give a whole number, 1 or more")
     options |= {"moves": _moves(release, moves), "chains": chains, "draws": -(-size // chains)}
-    drawn = run_chain(release, weights, rng=rng, **options)
+    drawn = run_chain(release, weights, **options)
     used, connected = drawn.moves.name, _connectivity(release, weights, drawn.moves)
     shape, means = release.domain.shape, drawn.means
     notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {used}, {drawn.proposal} proposal"]

@@ -64,7 +64,7 @@ def chances_of(
         effort = EFFORT if gather(release).conditional is None else ROW_EFFORT
         found = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
         if isinstance(found, ExactSums):
-            sums = found.sums
+            sums = found.weighted
             return Chances(
                 "exact: every consistent table is summed over",
                 found.name,
