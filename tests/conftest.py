@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import pytest
@@ -32,6 +33,14 @@ def pytest_runtest_makereport(item, call):
     if report.skipped and any(word in str(report.longrepr) for word in _NEEDED):
         report.outcome = "failed"
     return report
+
+
+@pytest.fixture(autouse=True)
+def interruptible_again():
+    """A command that is over ignores Ctrl-C, as its process is about to end; tests go on."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

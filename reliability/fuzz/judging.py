@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from reliability.fuzz.case import SECRET, Case
-from reliability.fuzz.running import MEMORY, Outcome
+from reliability.fuzz.running import KEPT, MEMORY, Outcome
 
 __all__ = ["Violation", "lateness", "over_budget", "violations"]
 
@@ -22,6 +22,9 @@ CONTROLS = re.compile(
 )
 PROGRESS = re.compile(r"^cellbounds: .*\(\d+ s.*\)$")
 """Lines that say what a long run is busy with."""
+
+CACHE = ("home/.cache", "home/.cache/cellbounds")
+"""The user's folder for work that memory cannot hold may be made; nothing in it may stay."""
 
 TRACES = ("Traceback (most recent call last)", "Exception ignored in")
 
@@ -129,6 +132,8 @@ def _of_files(case: Case, outcome: Outcome) -> Found:
     found: Found = []
     for name, size in outcome.made.items():
         where = PurePosixPath(name)
+        if name in CACHE:
+            continue
         if where.parts[0] != "work" or not _is_asked_for(case, where.relative_to("work")):
             found.append(("left behind", f"{case.command}: {_without_digits(name)}"))
         elif size == 0 and outcome.status == 2 and where.suffix:
@@ -146,9 +151,8 @@ def _is_asked_for(case: Case, path: PurePosixPath) -> bool:
     named = [PurePosixPath(word.partition("=")[2] or word) for word in case.words]
     if path.name.startswith(".") and path not in named:
         return False
-    belongs = (
-        one for one in named if one.suffix == ".toml" and path.name.startswith(f"{one.stem}.")
-    )
+    # Beside a release file the figures of its statements: best.toml, best.1-statement.csv.
+    belongs = (one for one in named if one.stem and path.name.startswith(f"{one.stem}."))
     return path in named or any(parent in named for parent in path.parents) or any(belongs)
 
 
@@ -158,12 +162,19 @@ def _of_output(case: Case, outcome: Outcome) -> Found:
     style = case.value_of("--format") or "table"
     written = {"-o", "--output"} & set(case.words)
     text = outcome.stdout.decode(_encoding(case), "replace")
-    if style == "json" and not written and text and case.command not in ("synthesize", ""):
+    whole = len(outcome.stdout) < KEPT
+    if (
+        style == "json"
+        and whole
+        and not written
+        and text
+        and case.command not in ("synthesize", "")
+    ):
         try:
             json.loads(text)
         except ValueError:
             return [("JSON that cannot be read", case.command)]
-    if style == "table" and CONTROLS.search(text) and len(text) < 1 << 20:
+    if style == "table" and CONTROLS.search(text) and whole:
         mark = CONTROLS.search(text)
         assert mark is not None
         name = unicodedata.name(mark.group(), f"U+{ord(mark.group()):04X}")

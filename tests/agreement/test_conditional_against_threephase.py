@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.solvers.conditional import admissible, cells, evaluate, feasible
+from cellbounds.solvers.conditional import admissible, cells, feasible
 from cellbounds.statements.rounding import round_rows
 from strategies import decimal_text
 from threephase import PlainRow, three_phases
@@ -240,7 +240,7 @@ def test_products_beyond_64_bits(problem):
     """The same answers when every product is split by the scale, as for very large N."""
     release, total, lower, upper = problem
     expected = three_phases(plain_rows(release, lower, upper), total)
-    with patch.object(evaluate, "SAFE", 4):
+    with patch.object(admissible, "SAFE", 4):
         check_agreement(release, expected)
 
 
@@ -315,7 +315,7 @@ def test_three_phases_in_small_steps(problem):
     expected = three_phases(plain_rows(release, lower, upper), total)
     with (
         # Products of sums below a quarter of this leave it: they are split.
-        patch.multiple(evaluate, SAFE=4 * (total + 1) + 4, _BLOCK=8, _ALONG=3),
+        patch.multiple(admissible, SAFE=4 * (total + 1) + 4, _BLOCK=8, _ALONG=3),
         patch.multiple(admissible, _SHORTEST=8, _LONGEST=16),  # whole bytes
         patch.multiple(cells, _FIRST=1, _SHORT=2),
     ):

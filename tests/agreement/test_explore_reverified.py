@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from cellbounds import cli
 from cellbounds.disclosure.exploring import explore
-from cellbounds.disclosure.exploring.carrying import carries_over
 from cellbounds.disclosure.policies import ExactDisclosure, Policy, SmallCounts
 from listing import belongs, listed
 
@@ -170,7 +169,7 @@ def test_outcomes_and_risks_are_those_of_all_tables(case):
 @settings(max_examples=100)
 def test_a_safe_published_table_makes_the_whole_one_safe(case):
     """The note in `carrying`, for every policy that it is claimed of."""
-    if not carries_over(case.policy):
+    if not case.policy.carries_over():
         return
     for text in ("[b|]@1", "[b|a]@1", "[b|a]", "[a|b]@1"):
         release = cb.publish(case.table, text)
@@ -183,7 +182,7 @@ def test_a_safe_published_table_makes_the_whole_one_safe(case):
 def test_a_policy_that_asks_more_of_parts_is_not_carried_over():
     """Ones of which five counts must stay: a cell of two parts may keep them, a part not."""
     strict = Policy("five", rules=[SmallCounts(at_most=1, values=5)])
-    assert not carries_over(strict)
+    assert not strict.carries_over()
     table = cb.Table(cb.Domain({"a": ["p", "q"], "b": ["x", "y"]}), [[1, 1], [1, 5]])
     found = explore(table, response="a", givens=[()], digits=[None], policy=strict)
     (one,) = found.designs

@@ -10,7 +10,8 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.solvers.solve import METHODS
+from cellbounds.reductions.decomposition import Decomposition
+from cellbounds.solvers.solve import SOLVERS, UNNAMED
 from listing import belongs, listed, sums
 from mixtures import Case
 from strategies import LARGEST, conditionals, domains, priors, tables, totals
@@ -163,12 +164,16 @@ def test_posteriors(release, kind):
         assert tuple(table.counts.ravel().tolist()) in held
 
 
-OTHERS = tuple(one for one in METHODS if one.name not in ONE_CONDITIONAL)
+OTHERS = tuple(one for one in SOLVERS if one.name not in ONE_CONDITIONAL)
+SPLITTING = (UNNAMED, Decomposition(rates=True))
 
 
 def without_rows(release: cb.Release, kind: str) -> cb.Bounds:
     """The answer of the general methods."""
-    with patch("cellbounds.solvers.solve.METHODS", OTHERS):
+    with (
+        patch("cellbounds.solvers.solve.SOLVERS", OTHERS),
+        patch("cellbounds.solvers.solve.REDUCTIONS", SPLITTING),
+    ):
         answer = cb.bounds(release, kind=kind)
     assert answer.method not in ONE_CONDITIONAL
     return answer

@@ -8,8 +8,9 @@ from hypothesis import assume, given, settings
 
 import cellbounds as cb
 from cellbounds.model.structure import gather
+from cellbounds.reductions.decomposition import Decomposition
 from cellbounds.results.solution import Query
-from cellbounds.solvers.solve import METHODS
+from cellbounds.solvers.solve import SOLVERS, solve
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
 
@@ -105,11 +106,15 @@ def answers_of_each_method(case):
     question = Query("sharp", case.over)
     domain = case.release.domain.project(case.over)
     found = {}
-    for method in METHODS:
+    for method in (*SOLVERS, Decomposition(rates=True)):
         if method.refusal(facts, question) is not None:
             continue
         try:
-            worked = method.work(facts, question)
+            if isinstance(method, Decomposition):
+                reduced = method.apply(facts, question)
+                worked = reduced.invert([solve(*part) for part in reduced.parts])
+            else:
+                worked = method.solve(facts, question)
             low, high = worked.bounds()
         except cb.InconsistentRelease:
             found[method.name] = None

@@ -22,7 +22,7 @@ from cellbounds.disclosure.policies import (
 )
 from cellbounds.disclosure.safe_sets import safe_margins
 from cellbounds.disclosure.safe_sets.candidates import Candidates, spoken_candidates
-from cellbounds.disclosure.safe_sets.monotone import why_not_monotone
+from cellbounds.disclosure.safe_sets.margins import why_not_monotone
 from cellbounds.disclosure.safe_sets.move_proofs import reached, safe_by_moves
 from cellbounds.model.effort import Effort
 from listing import listed

@@ -35,9 +35,9 @@ from cellbounds.disclosure.policies import (
     judge,
     respondents,
 )
-from cellbounds.disclosure.policies.chances import Chances
-from cellbounds.disclosure.policies.deciding import broken_exact, broken_small, certainly_zero
-from cellbounds.disclosure.policies.indistinguishable import alike_cells
+from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
+from cellbounds.disclosure.policies.respondents import alike_cells
+from cellbounds.disclosure.policies.rule import certainly_zero
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.model.effort import Effort
 from listing import belongs, listed, sums
@@ -497,7 +497,7 @@ def test_probabilities_of_margins(over, prior, total, data):
         probability="1/2",
         prior=prior,
     )
-    chances = Chances(release, over, rule, Effort())
+    chances = PosteriorChances(release, over, rule, Effort())
     for cell in range(view.seen.shape[1]):
         true, found = small_chance(rule, view, cell), chances.of(cell)
         assert found.low <= true <= found.high
@@ -591,7 +591,7 @@ def agree(decision, answers):
 def test_exact_disclosure_of_sets_known_in_part(found, of):
     values, whole = found
     agree(
-        broken_exact(ExactDisclosure(of=of), values),
+        ExactDisclosure(of=of).broken(values, values),
         (
             len(one) == 1 and {"any": True, "zeros": one == {0}, "positive": one != {0}}[of]
             for one in whole
@@ -621,10 +621,10 @@ def test_small_counts_of_sets_known_in_part(found, data):
         return any(rule.smallest <= n <= rule.small and not kept(one, n) for n in truths)
 
     count = data.draw(st.integers(0, 5))
-    decision = broken_small(rule, values, ValueSet.from_values([count]))
+    decision = rule.broken(values, ValueSet.from_values([count]))
     answers = {broken(one, {count}) for one in whole}
     assert decision is None or answers == {decision}
-    decision = broken_small(rule, values, values)
+    decision = rule.broken(values, values)
     assert decision is None or {broken(one, one) for one in whole} == {decision}
     if values.settled:
         assert decision is not None

@@ -136,6 +136,16 @@ def test_signals_that_come_twice_interrupt_once(tmp_path):
     assert work_interrupted(tmp_path, work, times=2) == (130, "kept\n", "interrupted\n")
 
 
+def test_who_interrupts_the_end_changes_nothing(tmp_path):
+    """What was decided stands, and is all that is said, while libraries put themselves away."""
+    work = (
+        "import atexit\nfrom cellbounds import InvalidInput\n"
+        "atexit.register(lambda: (print('begun', flush=True), time.sleep(1)))\n"
+        "raise InvalidInput('no such table')"
+    )
+    assert work_interrupted(tmp_path, work) == (2, "", "error: no such table\n")
+
+
 def test_interruptions_in_destructors_are_not_lost(tmp_path):
     work = "Stubborn()\ntime.sleep(600)"
     assert work_interrupted(tmp_path, work) == (130, "", "interrupted\n")

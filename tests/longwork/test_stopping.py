@@ -14,7 +14,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.disclosure.exploring.state import State
+from cellbounds.disclosure.exploring.search import SearchState
 from cellbounds.runtime import memory
 from cellbounds.runtime.interrupts import stoppable
 from cellbounds.runtime.progress import Progress
@@ -118,10 +118,10 @@ def test_two_searches_do_not_share_a_file(tmp_path):
     path = tmp_path / "search.jsonl"
     header = {"format": "f", "version": "1", "table": "ab", "options": "cd"}
     code = (
-        "import sys; from cellbounds.disclosure.exploring.state import State;"
-        f"State(sys.argv[1], {header!r}, [])"
+        "import sys; from cellbounds.disclosure.exploring.search import SearchState;"
+        f"SearchState(sys.argv[1], {header!r}, [])"
     )
-    with State(path, header, []):
+    with SearchState(path, header, []):
         ran = subprocess.run(
             [sys.executable, "-c", code, str(path)], capture_output=True, check=False
         )

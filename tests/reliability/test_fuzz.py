@@ -115,6 +115,7 @@ def test_what_keeps_the_contract_passes():
         (refusal("error: x\n", status=1), "an error with status 1"),
         (refusal("error: x\n", made={"work/.out.txt.abc": 3}), "left behind"),
         (refusal("error: x\n", made={"tmp/openpyxl.1": 3}), "left behind"),
+        (refusal("error: x\n", made={"home/.cache/cellbounds/x": 3}), "left behind"),
         (
             refusal("error: x\n", made={"work/out.txt": 0}),
             "an empty file left by a run that failed",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-import cellbounds.model.constraints.behind as behind
+import cellbounds.data.cell_groups as behind
 from cellbounds import cli
 from cellbounds.data.storage.dense import Dense
 from cellbounds.data.storage.sparse import Sparse

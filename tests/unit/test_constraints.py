@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.model.constraints import NO_LOWER, cells_behind, compile_release, violations
+from cellbounds.data.cell_groups import cells_behind
+from cellbounds.model.constraints import NO_LOWER, compile_release, violations
 
 COUNTIES = cb.Domain(
     {"county": ["A", "B", "C"], "sex": ["m", "f"]},

@@ -18,10 +18,9 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.disclosure.exploring import Frontier, explore, measuring
-from cellbounds.disclosure.exploring.carrying import carries_over
 from cellbounds.disclosure.exploring.designs import Design, Way
-from cellbounds.disclosure.exploring.judged_design import Judged
-from cellbounds.disclosure.exploring.measuring import Settings
+from cellbounds.disclosure.exploring.frontier import JudgedDesign
+from cellbounds.disclosure.exploring.measuring import Measures
 from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
@@ -217,7 +216,7 @@ def test_reasons_name_the_rule_and_the_place():
 
 
 def judged(risk, utility, outcome=Outcome.SAFE, figures=4, digits=1):
-    return Judged(
+    return JudgedDesign(
         design=Design(("b",), ("a",), Way(digits, "nearest")),
         outcome=outcome,
         broken=0,
@@ -372,7 +371,7 @@ def test_rules_about_groups_speak_of_variables_as_they_are_published():
 )
 def test_other_rules_are_judged_on_the_whole_table_too(rule):
     policy = Policy("other", rules=[rule])
-    assert not carries_over(policy)
+    assert not policy.carries_over()
     found = explore(KOCH, response="recovery", digits=[1], policy=policy)
     assert found.complete
     for one in found.designs:
@@ -386,8 +385,8 @@ def test_other_rules_are_judged_on_the_whole_table_too(rule):
 
 def test_respondents_are_not_carried_over():
     asked = [SmallCounts(at_most=3, values=2), ExactDisclosure()]
-    assert carries_over(Policy("plain", rules=asked))
-    assert not carries_over(Policy("inside", rules=asked, respondent=True))
+    assert Policy("plain", rules=asked).carries_over()
+    assert not Policy("inside", rules=asked, respondent=True).carries_over()
 
 
 # --- tables at the edge --------------------------------------------------------------------
@@ -567,10 +566,10 @@ def test_what_a_budget_does_not_settle_is_undecided_and_not_kept(tmp_path, monke
 
 
 def test_a_hard_design_gets_its_share_of_the_time_only():
-    settings = Settings(cb.read_policy("small-counts"), False, "[b|a]", end=time.time() + 100)
+    settings = Measures(cb.read_policy("small-counts"), False, "[b|a]", end=time.time() + 100)
     assert settings.share(10).left == pytest.approx(10, abs=0.5)
     assert settings.share(1).left == pytest.approx(100, abs=0.5)
-    endless = Settings(cb.read_policy("small-counts"), False, "[b|a]")
+    endless = Measures(cb.read_policy("small-counts"), False, "[b|a]")
     assert endless.share(3).left is None
 
 

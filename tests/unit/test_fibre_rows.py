@@ -16,7 +16,7 @@ from cellbounds.inference.protocol import Refusal
 from cellbounds.inference.rows.row_fibre import rows_fibre
 from cellbounds.inference.rows.row_sampling import _Proposals, _through_all
 from cellbounds.inference.rows.row_vectors import _by_running_sums, _one_by_one, row_counts
-from cellbounds.model.constraints.check import violations
+from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
 from cellbounds.runtime.scaled_floats import normalised

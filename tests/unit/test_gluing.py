@@ -10,10 +10,11 @@ import pytest
 import cellbounds as cb
 from cellbounds.model.effort import Effort
 from cellbounds.model.structure import gather
-from cellbounds.reductions.decomposition.tables import Named, Target, glued, listed, spread, summed
+from cellbounds.reductions.named_tables import CellTarget, NamedArray, glued, lookup_of
+from cellbounds.results.cell_index import WholeMargin
 from cellbounds.results.solution import Query
-from cellbounds.solvers.general import GeneralSharp
 from cellbounds.solvers.general.search import Search
+from cellbounds.solvers.general.solutions import GeneralSharp
 
 GLUED = "parts glued at exact margins"
 
@@ -27,7 +28,7 @@ def domain_of(shape, names="abcdef"):
 def by_search(release, over=None):
     """The general method's answer about the release as a whole."""
     over = over or release.domain.names
-    return GeneralSharp().work(gather(release), Query("sharp", over, Effort()))
+    return GeneralSharp().solve(gather(release), Query("sharp", over, Effort()))
 
 
 def same_as_search(release, over=None, values=True):
@@ -51,12 +52,12 @@ AXES = [("ab", "bc"), ("a", "b"), ("ab", "ab"), ("abc", "bcd"), ("ba", "cb"), ("
 
 def glued_arrays(left, right, order, target=None):
     """Two arrays glued as lists of cells, as an array again."""
-    made = glued(listed(left), listed(right), order, target)
+    made = glued(left.cells(), right.cells(), order, target)
     lengths = dict(zip(left.names, left.array.shape, strict=True))
     lengths |= dict(zip(right.names, right.array.shape, strict=True))
     array = np.zeros([lengths[name] for name in order], dtype=made.counts.dtype)
     np.add.at(array, made.columns, made.counts)
-    return Named(made.names, array)
+    return NamedArray(made.names, array)
 
 
 @pytest.mark.parametrize(("left", "right"), AXES)
@@ -65,16 +66,16 @@ def test_glued_tables_keep_both_sides(left, right):
     levels = dict(zip("abcde", (2, 3, 2, 2, 3), strict=True))
     everything = sorted({*left, *right})
     for _ in range(20):
-        whole = Named(
+        whole = NamedArray(
             tuple(everything), rng.integers(0, 5, size=[levels[name] for name in everything])
         )
-        ours, theirs = summed(whole, tuple(left)), summed(whole, tuple(right))
+        ours, theirs = whole.summed(tuple(left)), whole.summed(tuple(right))
         order = rng.permutation(everything).tolist()
         made = glued_arrays(ours, theirs, order)
         assert made.names == tuple(order)
         assert made.array.min() >= 0
-        assert np.array_equal(summed(made, left).array, ours.array)
-        assert np.array_equal(summed(made, right).array, theirs.array)
+        assert np.array_equal(made.summed(left).array, ours.array)
+        assert np.array_equal(made.summed(right).array, theirs.array)
 
 
 @pytest.mark.parametrize(("left", "right"), [("ab", "bc"), ("a", "b"), ("abc", "bcd")])
@@ -84,23 +85,23 @@ def test_targets_are_hit_for_every_value_between_the_bounds(left, right):
     everything = sorted({*left, *right})
     border = [name for name in everything if name in left and name in right]
     for _ in range(6):
-        whole = Named(
+        whole = NamedArray(
             tuple(everything), rng.integers(0, 4, size=[levels[name] for name in everything])
         )
-        ours, theirs = summed(whole, tuple(left)), summed(whole, tuple(right))
+        ours, theirs = whole.summed(tuple(left)), whole.summed(tuple(right))
         # Targets over the border and some of the others.
         for size in range(len(everything) - len(border) + 1):
             for more in itertools.combinations([n for n in everything if n not in border], size):
                 names = [name for name in everything if name in border or name in more]
                 at = {name: int(rng.integers(levels[name])) for name in names}
                 y, z, n = (
-                    sum_at(summed(whole, side), at) for side in (tuple(left), tuple(right), border)
+                    sum_at(whole.summed(side), at) for side in (tuple(left), tuple(right), border)
                 )
                 for value in range(max(0, y + z - n), min(y, z) + 1):
-                    made = glued_arrays(ours, theirs, everything, Target(at, value))
+                    made = glued_arrays(ours, theirs, everything, CellTarget(at, value))
                     assert made.array.min() >= 0
-                    assert np.array_equal(summed(made, left).array, ours.array)
-                    assert np.array_equal(summed(made, right).array, theirs.array)
+                    assert np.array_equal(made.summed(left).array, ours.array)
+                    assert np.array_equal(made.summed(right).array, theirs.array)
                     assert sum_at(made, at) == value
 
 
@@ -111,20 +112,25 @@ def sum_at(table, at):
 
 def test_tables_of_python_integers_are_glued_exactly():
     n = 10**20
-    ours = Named(("a", "b"), np.array([[n, 1], [2, n]], dtype=object))
-    theirs = Named(("b", "c"), np.array([[n + 2, 0], [n, 1]], dtype=object))
-    made = glued_arrays(ours, theirs, ["c", "a", "b"], Target({"b": 0, "a": 0, "c": 0}, n))
+    ours = NamedArray(("a", "b"), np.array([[n, 1], [2, n]], dtype=object))
+    theirs = NamedArray(("b", "c"), np.array([[n + 2, 0], [n, 1]], dtype=object))
+    made = glued_arrays(ours, theirs, ["c", "a", "b"], CellTarget({"b": 0, "a": 0, "c": 0}, n))
     assert made.array[0, 0, 0] == n
-    assert np.array_equal(summed(made, ["a", "b"]).array, ours.array)
-    assert np.array_equal(summed(made, ["b", "c"]).array, theirs.array)
+    assert np.array_equal(made.summed(["a", "b"]).array, ours.array)
+    assert np.array_equal(made.summed(["b", "c"]).array, theirs.array)
+
+
+def everywhere(names, shape):
+    return lookup_of(tuple(names), WholeMargin(tuple(shape)))
 
 
 def test_axes_are_laid_out_by_name():
-    table = Named(("b", "a"), np.arange(6).reshape(2, 3))
-    assert spread(table, ["a", "c", "b"]).shape == (3, 1, 2)
-    assert spread(table, ["a", "c", "b"])[2, 0, 1] == 5
-    assert np.array_equal(summed(table, ["a"]).array, [3, 5, 7])
-    assert np.array_equal(summed(table, ["a", "b"]).array, table.array.T)
+    table = NamedArray(("b", "a"), np.arange(6).reshape(2, 3))
+    laid = everywhere("acb", (3, 4, 2)).laid_out(table)
+    assert laid.shape == (3, 1, 2)
+    assert laid[2, 0, 1] == 5
+    assert np.array_equal(table.summed(["a"]).array, [3, 5, 7])
+    assert np.array_equal(table.summed(["a", "b"]).array, table.array.T)
 
 
 # Closed forms ------------------------------------------------------------------------------------
@@ -151,9 +157,9 @@ def test_decomposable_margins_have_the_closed_form(name):
         )
         names = table.domain.names
 
-        def laid(one, table=table, names=names):
+        def laid(one, table=table, names=names, shape=shape):
             margin = table.margin(*one).counts if one else np.asarray(table.total)
-            return spread(Named(tuple(one), margin), names)
+            return everywhere(names, shape).laid_out(NamedArray(tuple(one), margin))
 
         upper, lower = laid(cliques[0]), laid(cliques[0])
         for one in cliques[1:]:
@@ -438,7 +444,7 @@ def test_one_part_without_exact_margins_beside_a_free_variable(over):
     answer = cb.bounds(release, over=over)
     assert answer.method == "integer search"
     assert answer.evidence is cb.Evidence.EXACT
-    searched = GeneralSharp().work(gather(release), Query("sharp", over, Effort()))
+    searched = GeneralSharp().solve(gather(release), Query("sharp", over, Effort()))
     for ours, theirs in zip((answer.lower, answer.upper), searched.bounds(), strict=True):
         assert np.array_equal(ours, theirs)
     labels = answer.domain.labels((1,) * len(over))

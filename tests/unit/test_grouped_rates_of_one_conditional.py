@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
+from cellbounds.data.cell_groups import cells_behind, group_of_levels
 from cellbounds.inference.chains.conditional_moves import conditional_moves
 from cellbounds.inference.chains.metropolis import choose_moves
-from cellbounds.model.constraints import cells_behind, group_of_levels
 from cellbounds.model.structure import gather
 from listing import belongs, listed, sums
 

@@ -21,7 +21,7 @@ from cellbounds.disclosure.policies import (
     judge,
     profile_names,
 )
-from cellbounds.disclosure.policies.chances import Chances
+from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.model.effort import Effort
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
@@ -214,10 +214,12 @@ class Drawn:
         (Drawn(0.5, 10_000, connected="unproven: lattice moves"), "0.99", None),
     ],
 )
-def test_estimates_decide_at_the_stated_confidence_only(monkeypatch, drawn, confidence, exceeds):
+def test_estimates_decide_at_the_stated_confidence_only(drawn, confidence, exceeds):
     rule = PosteriorChance(at_most=3, probability="0.9", confidence=confidence)
-    chances = Chances(cb.Release(DOMAIN, [cb.Total(3)]), DOMAIN.names, rule, Effort())
-    monkeypatch.setattr(chances, "_made", drawn)
+    release = cb.Release(DOMAIN, [cb.Total(3)])
+    chances = PosteriorChances(
+        release, DOMAIN.names, rule, Effort(), posterior_of=lambda *_, **__: drawn
+    )
     assert chances.of(0).exceeds(rule.probability) is exceeds
 
 
@@ -302,13 +304,13 @@ def test_a_spent_budget_is_undecided(independent):
 
 
 def test_a_method_that_refuses_leaves_it_undecided(monkeypatch):
-    from cellbounds.disclosure.policies import attainable_cache
+    from cellbounds.disclosure.policies import attacker
 
     def refuses(*_, **__):
         raise cb.TooMuchWork("too many sums")
 
-    monkeypatch.setattr(attainable_cache, "bounds", refuses)
-    monkeypatch.setattr(attainable_cache, "attainable", refuses)
+    monkeypatch.setattr(attacker, "bounds", refuses)
+    monkeypatch.setattr(attacker, "attainable", refuses)
     table = table_of([[1, 1], [4, 8]])
     found = judge(cb.publish(table, "[col|row]"), table)
     assert found.verdict is UNDECIDED

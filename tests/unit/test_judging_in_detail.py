@@ -15,10 +15,11 @@ from cellbounds.disclosure.policies import (
     Policy,
     PosteriorChance,
     SmallCounts,
-    chances,
     judge,
 )
-from cellbounds.disclosure.policies.overlap import touched_levels
+from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
+from cellbounds.disclosure.policies.verdict import touched_levels
+from cellbounds.model.effort import Effort
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 MARGINS = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12]), cb.Margin(["col"], [2, 12])])
@@ -134,18 +135,19 @@ def test_chances_of_a_respondent_only():
     assert of_respondents(found) == [(("a", "x"), ("a", "x"), UNSAFE)]
 
 
-def test_tables_are_listed_up_to_a_limit(monkeypatch):
+def test_tables_are_listed_up_to_a_limit():
     # Half of a margin that is no table of its own: every table has to be listed.
     domain = cb.Domain(
         {"x": ["p", "q", "r"]}, groupings={"some": cb.Grouping("x", {"u": ["p", "q"], "v": ["q"]})}
     )
     table = cb.Table(domain, [1, 1, 1])
     release = cb.Release(domain, [cb.Total(3)])  # ten tables
-    policy = policy_of(PosteriorChance(at_most=1, probability="0.9"))
-    for most, outcome in [(9, UNDECIDED), (10, SAFE), (11, SAFE)]:
-        monkeypatch.setattr(chances, "MOST_LISTED", most)
-        found = judge(release, table, policy, over=["some"])
-        assert found.verdict is outcome, most
+    rule = PosteriorChance(at_most=1, probability="0.9")
+    for most, exceeds in [(9, None), (10, False), (11, False)]:
+        chances = PosteriorChances(release, ("some",), rule, Effort(), most_listed=most)
+        assert chances.of(1).exceeds(rule.probability) is exceeds, most
+    found = judge(release, table, policy_of(rule), over=["some"])
+    assert found.verdict is SAFE
     assert [one.evidence for one in found.cells] == [
         "probability 7/10 (every table listed)",
     ]
@@ -235,7 +237,7 @@ def test_overlapping_cells_are_alike_to_themselves_only():
     assert {one.evidence for one in found.cells if one.respondent} == {"3 attainable counts: 1-3"}
 
 
-def test_estimates_by_wilsons_interval(monkeypatch):
+def test_estimates_by_wilsons_interval():
     drawn = cb.Distribution(np.array([0, 1, 2]), np.array([0.3, 0.3, 0.4]))
 
     class Estimated:
@@ -245,21 +247,19 @@ def test_estimates_by_wilsons_interval(monkeypatch):
         def at(self, _):
             return drawn
 
-    monkeypatch.setattr(chances, "posterior", lambda *_, **__: Estimated())
     release = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12])])
+
+    def chance(rule):
+        estimates = {"posterior_of": lambda *_, **__: Estimated()}
+        return PosteriorChances(release, DOMAIN.names, rule, Effort(), **estimates).of(0)
+
     # 0.3 of an effective 100 draws: from 0.2307 to 0.3798 at one-sided 95%.
-    for limit, outcome in [
-        ("0.23", UNSAFE),
-        ("0.24", UNDECIDED),
-        ("0.37", UNDECIDED),
-        ("0.38", SAFE),
-    ]:
+    for limit, exceeds in [("0.23", True), ("0.24", None), ("0.37", None), ("0.38", False)]:
         rule = PosteriorChance(at_most=0, probability=limit, confidence="0.95")
-        found = judge(release, None, policy_of(rule), independent=True)
-        assert {one.outcome for one in found.cells} == {outcome}, limit
-    assert "from 0.2307 to 0.3798 at confidence" in found.cells[0].evidence
+        assert chance(rule).exceeds(rule.probability) is exceeds, limit
+        assert "from 0.2307 to 0.3798 at confidence" in chance(rule).words
     rule = PosteriorChance(at_most=0, probability="0.38")
-    assert judge(release, None, policy_of(rule), independent=True).verdict is UNDECIDED
+    assert chance(rule).exceeds(rule.probability) is None
 
 
 def test_rules_as_plain_values():

@@ -5,39 +5,38 @@ from __future__ import annotations
 import pytest
 
 import cellbounds as cb
-from cellbounds.statements.notation import Spoken, parse
-from cellbounds.statements.statements import names_text
+from cellbounds.statements.notation import Request, names_text, parse
 
 
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("[A]", Spoken(("A",), None, None)),
-        ("[A,B]", Spoken(("A", "B"), None, None)),
-        (" [ A , B ] ", Spoken(("A", "B"), None, None)),
-        ("[Y|A]", Spoken(("Y",), ("A",), None)),
-        ("[Y,Z|A,B]@3", Spoken(("Y", "Z"), ("A", "B"), 3)),
-        ("[Y|A]@0", Spoken(("Y",), ("A",), 0)),
-        ("[Y|A] @ 2", Spoken(("Y",), ("A",), 2)),
-        ("[Y|]@2", Spoken(("Y",), (), 2)),
-        ("[marital status|age group]", Spoken(("marital status",), ("age group",), None)),
-        ("[Año|Größe]@1", Spoken(("Año",), ("Größe",), 1)),
-        ('["age, years"]', Spoken(("age, years",), None, None)),
-        ('["a|b"|"c]"]@2', Spoken(("a|b",), ("c]",), 2)),
-        ('["say ""hi"""]', Spoken(('say "hi"',), None, None)),
-        ('[" padded "]', Spoken((" padded ",), None, None)),
-        ("N", Spoken((), None, None)),
-        (" N ", Spoken((), None, None)),
-        ("[N]", Spoken(("N",), None, None)),
-        ("[A,B|]@2", Spoken(("A", "B"), (), 2)),
-        ("[A,B|]", Spoken(("A", "B"), (), None)),
-        ("[A,B]~5", Spoken(("A", "B"), None, None, base=5)),
-        (" [ A , B ] ~ 5 ", Spoken(("A", "B"), None, None, base=5)),
-        ("[A]~1000000000000000000000", Spoken(("A",), None, None, base=10**21)),
-        ("[A,B]<5", Spoken(("A", "B"), None, None, below=5)),
-        ("[A] < 2", Spoken(("A",), None, None, below=2)),
-        ('["<55","a~b"]<5', Spoken(("<55", "a~b"), None, None, below=5)),
-        ("[a>b]", Spoken(("a>b",), None, None)),
+        ("[A]", Request(("A",), None, None)),
+        ("[A,B]", Request(("A", "B"), None, None)),
+        (" [ A , B ] ", Request(("A", "B"), None, None)),
+        ("[Y|A]", Request(("Y",), ("A",), None)),
+        ("[Y,Z|A,B]@3", Request(("Y", "Z"), ("A", "B"), 3)),
+        ("[Y|A]@0", Request(("Y",), ("A",), 0)),
+        ("[Y|A] @ 2", Request(("Y",), ("A",), 2)),
+        ("[Y|]@2", Request(("Y",), (), 2)),
+        ("[marital status|age group]", Request(("marital status",), ("age group",), None)),
+        ("[Año|Größe]@1", Request(("Año",), ("Größe",), 1)),
+        ('["age, years"]', Request(("age, years",), None, None)),
+        ('["a|b"|"c]"]@2', Request(("a|b",), ("c]",), 2)),
+        ('["say ""hi"""]', Request(('say "hi"',), None, None)),
+        ('[" padded "]', Request((" padded ",), None, None)),
+        ("N", Request((), None, None)),
+        (" N ", Request((), None, None)),
+        ("[N]", Request(("N",), None, None)),
+        ("[A,B|]@2", Request(("A", "B"), (), 2)),
+        ("[A,B|]", Request(("A", "B"), (), None)),
+        ("[A,B]~5", Request(("A", "B"), None, None, base=5)),
+        (" [ A , B ] ~ 5 ", Request(("A", "B"), None, None, base=5)),
+        ("[A]~1000000000000000000000", Request(("A",), None, None, base=10**21)),
+        ("[A,B]<5", Request(("A", "B"), None, None, below=5)),
+        ("[A] < 2", Request(("A",), None, None, below=2)),
+        ('["<55","a~b"]<5', Request(("<55", "a~b"), None, None, below=5)),
+        ("[a>b]", Request(("a>b",), None, None)),
     ],
 )
 def test_statements(text, meant):
@@ -125,19 +124,19 @@ def test_what_cannot_be_read_says_what_to_write(text, said):
     ],
 )
 def test_notation_round_trips(name):
-    assert parse(f"[{names_text([name])}|{names_text([name, 'B'])}]@2") == Spoken(
+    assert parse(f"[{names_text([name])}|{names_text([name, 'B'])}]@2") == Request(
         (name,), (name, "B"), 2
     )
 
 
 def test_notation_of_statements_can_be_parsed():
     statement = cb.Conditional(["a,b", "c"], ["d e"], rates=[[["0.25", "0.75"]]])
-    assert parse(statement.notation) == Spoken(("a,b", "c"), ("d e",), 2)
+    assert parse(statement.notation) == Request(("a,b", "c"), ("d e",), 2)
 
 
 @pytest.mark.parametrize("name", ["A", "<55", "a~5", "x]<5"])
 def test_notation_of_margins_can_be_parsed(name):
     rounded = cb.Margin([name, "B"], [[5, 10]], base=5)
-    assert parse(rounded.notation) == Spoken((name, "B"), None, None, base=5)
+    assert parse(rounded.notation) == Request((name, "B"), None, None, base=5)
     hidden = cb.Margin([name, "B"], [["<5", 10]])
-    assert parse(hidden.notation) == Spoken((name, "B"), None, None, below=5)
+    assert parse(hidden.notation) == Request((name, "B"), None, None, below=5)

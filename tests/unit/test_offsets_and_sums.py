@@ -9,11 +9,22 @@ import numpy as np
 import pytest
 
 from cellbounds.errors import TooMuchWork
-from cellbounds.solvers.conditional import feasible, sums
+from cellbounds.model.rates import offset_sets
+from cellbounds.model.rates.offset_sets import (
+    OffsetSet,
+    Residues,
+    Sparse,
+    Window,
+    bits_of,
+    leave_one_out,
+    positions,
+    runs_in,
+    runs_of,
+    sum_of_all,
+)
+from cellbounds.solvers.conditional import feasible
 from cellbounds.solvers.conditional.feasible import feasible_sums
-from cellbounds.solvers.conditional.offsets import OffsetSet, bits_of, positions, runs_in, runs_of
-from cellbounds.solvers.conditional.sums import Residues, Sparse, Window, leave_one_out, sum_of_all
-from cellbounds.solvers.conditional.sumset import SumSet
+from cellbounds.solvers.conditional.sum_sets import SumSet
 
 FAR = 400
 
@@ -195,7 +206,7 @@ class CountedRow(OffsetSet):
 
 
 def test_sparse_sums_refuse_before_they_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(sums, "SPARSE_LIMIT", 100)
+    monkeypatch.setattr(offset_sets, "SPARSE_LIMIT", 100)
     with pytest.raises(TooMuchWork, match="100 combinations"):
         Sparse(10**9).plus(frozenset({0}), CountedRow(0, 1, 1, 7), 1)
 

@@ -19,7 +19,6 @@ from cellbounds.disclosure.policies import (
     SmallCounts,
     profile_names,
     read_policy,
-    reading,
 )
 
 SMALL_RULE = SmallCounts(at_most=3, values=2)
@@ -250,7 +249,7 @@ def test_yaml_needs_a_library(tmp_path, monkeypatch):
     def missing(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(reading.importlib, "import_module", missing)
+    monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(InvalidInput, match="pip install pyyaml"):
         read_policy(file)
 

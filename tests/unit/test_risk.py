@@ -8,7 +8,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.disclosure import auditing
 from cellbounds.disclosure.auditing import NARROW, audit
-from cellbounds.disclosure.policies import ExactDisclosure, Outcome, Policy, attainable_cache, judge
+from cellbounds.disclosure.policies import ExactDisclosure, Outcome, Policy, attacker, judge
 
 UNSAFE = Outcome.UNSAFE
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
@@ -45,9 +45,9 @@ def test_one_answer_serves_cells_and_verdict(monkeypatch):
     def refused(*_, **__):
         raise AssertionError("bounds are in the answer")
 
-    monkeypatch.setattr(attainable_cache, "attainable", counted)
-    monkeypatch.setattr(attainable_cache, "bounds", refused)
-    monkeypatch.setattr(auditing, "attainable", refused)
+    monkeypatch.setattr(auditing, "attainable", counted)
+    monkeypatch.setattr(attacker, "attainable", refused)
+    monkeypatch.setattr(attacker, "bounds", refused)
     table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
     for seconds in (None, 60.0):
         asked.clear()

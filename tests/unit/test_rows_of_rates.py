@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 import cellbounds as cb
-from cellbounds.model.rates.continuous import RealRow
+from cellbounds.model.rates.offset_sets import OffsetSet
+from cellbounds.model.rates.row_problem import RealRow
 from cellbounds.solvers.conditional.feasible import feasible_sums
-from cellbounds.solvers.conditional.offsets import OffsetSet
-from cellbounds.solvers.conditional.sumset import SumSet
+from cellbounds.solvers.conditional.sum_sets import SumSet
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 

@@ -10,29 +10,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import explore
-from cellbounds.disclosure.exploring.guessing import guessing
-from cellbounds.disclosure.policies import Outcome, attainable_cache, respondents
-from cellbounds.disclosure.policies.cases import case_of
+from cellbounds.disclosure.exploring import explore, measuring
+from cellbounds.disclosure.exploring.measuring import guessing_risk
+from cellbounds.disclosure.policies import Outcome, attacker, worst
+from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.verdict import worst
+from cellbounds.disclosure.policies.respondents import respondents
+from cellbounds.disclosure.policies.scenarios import case_of
 from cellbounds.model.effort import Effort
 
 CHILDREN = cb.example_table("delinquent")
 KOCH = cb.example_table("koch4")
+PAIRS = ("[center,status]", "[status,treatment]", "[treatment,recovery]", "[center,recovery]")
 
 
 @pytest.fixture
 def asked(monkeypatch):
     """The questions that are asked about releases: their statements, and the margin."""
     found = []
-    ask = attainable_cache.attainable
 
     def listening(release, **question):
         found.append((repr(release), question["over"]))
-        return ask(release, **question)
+        return cb.attainable(release, **question)
 
-    monkeypatch.setattr(attainable_cache, "attainable", listening)
+    for module in (attacker, measuring):
+        monkeypatch.setattr(module, "attainable", listening)
     return found
 
 
@@ -44,12 +46,18 @@ def test_each_published_table_is_asked_about_once(asked):
 
 def test_what_a_verdict_left_open_is_asked_for_again(asked):
     release, policy = cb.publish(CHILDREN, "[education|county]@2"), cb.read_policy("small-counts")
-    case = case_of(release, CHILDREN, policy, ("county", "education"), (), False)
-    _, known = judged(case, replace(Effort.of(start=CHILDREN), deadline=0.0))
-    assert not known.settled
-    found = guessing(release, case.margin, policy, False, None, known)
-    assert found.settled
-    assert len(asked) == 1
+    case = case_of(release, CHILDREN, policy, over=("county", "education"))
+    _, answer = judged(case, replace(Effort.of(start=CHILDREN), deadline=0.0))
+    assert answer is None
+    unsettled = cb.attainable(cb.publish(KOCH, *PAIRS), seconds=1e-9)
+    assert unsettled.evidence is not cb.Evidence.EXACT
+    for known in (answer, unsettled):
+        asked.clear()
+        found = guessing_risk(
+            release, case.margin, policy, independent=False, seconds=None, answer=known
+        )
+        assert found.settled
+        assert len(asked) == 1
 
 
 @given(st.data())
@@ -61,10 +69,12 @@ def test_guessing_from_a_verdict_is_guessing_anew(data):
     release = cb.publish(table, f"[b|a]{digits}", total=data.draw(st.booleans()))
     independent = data.draw(st.booleans())
     policy = cb.read_policy(data.draw(st.sampled_from(["small-counts", "strict"])))
-    case = case_of(release, table, replace(policy, respondent=False), None, (), independent)
-    _, known = judged(case, Effort.of(start=None if independent else table))
-    anew = guessing(release, case.margin, policy, independent, None)
-    assert guessing(release, case.margin, policy, independent, None, known) == anew
+    plain = replace(policy, respondent=False)
+    case = case_of(release, table, plain, independent=independent)
+    _, answer = judged(case, Effort.of(start=None if independent else table))
+    how = {"independent": independent, "seconds": None}
+    anew = guessing_risk(release, case.margin, policy, **how)
+    assert guessing_risk(release, case.margin, policy, **how, answer=answer) == anew
 
 
 def test_structural_zeros_are_said_by_the_release_so_that_the_question_is_the_same(asked):
@@ -83,17 +93,20 @@ def test_the_worst_outcome():
 
 
 @pytest.mark.parametrize("independent", [False, True])
-def test_respondents_in_cells_that_are_alike_are_summed_up_as_one_by_one(monkeypatch, independent):
+def test_respondents_in_cells_that_are_alike_are_summed_up_as_one_by_one(independent):
     """Cells that the release cannot tell apart share findings; without that, the same verdict."""
     table = cb.Table(cb.Domain({"a": ["x", "y"], "b": range(4)}), [[1, 2, 0, 9], [3, 1, 2, 30]])
     release = cb.publish(table, "[a]")
-    quick = cb.judge(release, table, "strict", independent=independent)
+    found = cb.judge(release, table, "strict", independent=independent)
+    case = case_of(release, table, "strict", independent=independent)
+    effort = Effort.of(start=None if independent else table)
 
     def all_differ(known, over):
         shape = known.domain.project(over).shape
         return np.arange(int(np.prod(shape))).reshape(shape)
 
-    monkeypatch.setattr(respondents, "alike_cells", all_differ)
-    slow = cb.judge(release, table, "strict", independent=independent)
-    assert [one.to_dict() for one in quick.cells] == [one.to_dict() for one in slow.cells]
-    assert any(one.respondent is not None for one in quick.cells)
+    outsider = Attacker(case, case.known, effort, sets_first=case.policy.many_values)
+    slow = list(respondents(outsider, case.policy, effort, alike=all_differ))
+    quick = [one for one in found.cells if one.respondent is not None]
+    assert [one.to_dict() for one in quick] == [one.to_dict() for one in slow]
+    assert quick

@@ -11,18 +11,24 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, cells_behind, compile_release
+from cellbounds.data.cell_groups import cells_behind
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
+from cellbounds.model.rates.layout import Parts, make_layout
+from cellbounds.model.rates.offset_sets import (
+    OffsetSet,
+    Residues,
+    Sparse,
+    Window,
+    leave_one_out,
+    sum_of_all,
+)
 from cellbounds.model.structure import gather
 from cellbounds.results import ValueSet
+from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
 from cellbounds.solvers.conditional.cells import CellCounts
-from cellbounds.solvers.conditional.evaluate import Evaluator
-from cellbounds.solvers.conditional.layout import make_layout
-from cellbounds.solvers.conditional.lists import ListedRow
-from cellbounds.solvers.conditional.offsets import OffsetSet
-from cellbounds.solvers.conditional.parts import Parts
-from cellbounds.solvers.conditional.solution import solve_rows
-from cellbounds.solvers.conditional.sums import Residues, Sparse, Window, leave_one_out, sum_of_all
-from cellbounds.solvers.conditional.sumset import SumSet
+from cellbounds.solvers.conditional.feasible import solve_rows
+from cellbounds.solvers.conditional.parts import PartCounts
+from cellbounds.solvers.conditional.sum_sets import SumSet
 
 
 @st.composite
@@ -258,7 +264,7 @@ def test_parts_with_the_same_knowledge_share_an_answer(data):
     upper = [high if high < 0 else low + high for low, high in bounds]
     domain = cb.Domain({"a": range(len(bounds))})
     behind = cells_behind(domain, ())
-    parts = Parts(np.array(lower), np.array(upper), {}, behind)
+    parts = PartCounts(Parts(np.array(lower), np.array(upper), {}, behind))
     sums = ValueSet.from_values(data.draw(st.sets(st.integers(0, 9), min_size=1, max_size=4)))
     ranges = [
         range(low, (9 if high < 0 else high) + 1) for low, high in zip(lower, upper, strict=True)
@@ -266,7 +272,7 @@ def test_parts_with_the_same_knowledge_share_an_answer(data):
     for part in range(len(bounds)):
         expected = {split[part] for split in itertools.product(*ranges) if sum(split) in sums}
         if any(sum(split) in sums for split in itertools.product(*ranges)):
-            assert set(parts.part_values(0, part, sums)) == expected
+            assert set(parts.values(0, part, sums)) == expected
 
 
 @given(

@@ -13,7 +13,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.cli.suggesting import suggest as command
+from cellbounds.cli.searches import suggest as command
 from cellbounds.disclosure.policies import GroupDisclosure, MinimumCount, SmallCounts
 from cellbounds.disclosure.suggesting import (
     CoarserCounts,
@@ -23,14 +23,13 @@ from cellbounds.disclosure.suggesting import (
     MergeLevels,
     Withhold,
     WithholdTotal,
-    budgeted_judge,
+    searching,
     suggest,
-    suppressing,
 )
-from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
+from cellbounds.disclosure.suggesting.changes import proposals
 from cellbounds.disclosure.suggesting.planning import Drafts
-from cellbounds.disclosure.suggesting.proposing import proposals
-from cellbounds.disclosure.suggesting.scopes import scopes_of
+from cellbounds.disclosure.suggesting.searching import scopes_of
+from cellbounds.disclosure.suggesting.suppressing import suppress
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
@@ -148,22 +147,21 @@ def test_suppression_leaves_no_figure_hidden_needlessly(children):
         if kinds(one) == {"suppress"}
         and [c.notation for c in one.changes] == ["[county,education]"]
     )
-    hidden = hidden_in(only.release.statements[0])
+    hidden = only.release.statements[0].hidden
     assert hidden.sum() == len(only.changes[0].figures)
     for place in np.argwhere(hidden):
         shown = hidden.copy()
         shown[tuple(place)] = False
-        first = with_hidden(release.statements[0], shown)
+        first = release.statements[0].suppressed(shown)
         less = cb.Release(release.domain, [first, *release.statements[1:]])
         assert not cb.judge(less, children).safe
 
 
-def test_shown_figures_are_hidden_where_they_are_shown(monkeypatch, children):
-    monkeypatch.setattr(suppressing, "RESTORED", 0)
+def test_shown_figures_are_hidden_where_they_are_shown(children):
     release = cb.publish(children, "[county,education]", "[county]")
     policy = cb.Policy("two", rules=[MinimumCount(at_least=2)])
-    made = suppressing.suppress(
-        release, (0, 1), lambda one: (cb.judge(one, children, policy),), blind=False
+    made = suppress(
+        release, (0, 1), lambda one: (cb.judge(one, children, policy),), blind=False, restored=0
     )
     assert [change.figures for change in made.changes] == [
         (("Alpha", "Medium"), ("Alpha", "Very High"))
@@ -186,9 +184,9 @@ def test_a_figure_with_a_hidden_part_is_hidden(children):
     first = cb.publish(children, "[county,education]").statements[0]
     hidden = np.zeros((4, 4), dtype=bool)
     hidden[2, 1] = True
-    drafts = Drafts(cb.Release(children.domain, [with_hidden(first, hidden)]), children)
+    drafts = Drafts(cb.Release(children.domain, [first.suppressed(hidden)]), children)
     dropped, _ = drafts.made(DropVariable(0, "education", "x").applied(drafts.first))
-    assert hidden_in(dropped.statements[0]).tolist() == [False, False, True, False]
+    assert dropped.statements[0].hidden.tolist() == [False, False, True, False]
 
 
 def test_one_row_and_one_column():
@@ -206,12 +204,12 @@ def test_suppressed_figures_stay_suppressed_when_the_statement_changes(children)
     exact = cb.publish(children, "[education|county]@3").statements[0]
     hidden = np.zeros((4, 4), dtype=bool)
     hidden[1, :2] = True
-    release = cb.Release(children.domain, [with_hidden(exact, hidden), cb.Total(135)])
+    release = cb.Release(children.domain, [exact.suppressed(hidden), cb.Total(135)])
     found = suggest(release, children, changes=1)
     coarser = next(one for one in found if kinds(one) == {"fewer-digits"})
-    assert hidden_in(coarser.release.statements[0]).tolist() == hidden.tolist()
+    assert coarser.release.statements[0].hidden.tolist() == hidden.tolist()
     merged = next(one for one in found if kinds(one) == {"merge-levels"})
-    assert hidden_in(merged.release.statements[0])[1].any()
+    assert merged.release.statements[0].hidden[1].any()
 
 
 def test_an_undecided_release_is_worked_on(monkeypatch):
@@ -222,7 +220,7 @@ def test_an_undecided_release_is_worked_on(monkeypatch):
         how["seconds"] = 1e-9 if asked is release else None
         return cb.judge(asked, *rest, **how)
 
-    monkeypatch.setattr(budgeted_judge, "judge", hurried)
+    monkeypatch.setattr(searching, "judge", hurried)
     found = suggest(release, table, changes=1)
     assert found.verdict is cb.Outcome.UNDECIDED
     assert not found.safe_already
@@ -243,7 +241,7 @@ def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
     def hurried(asked, *rest, **how):
         return cb.judge(asked, *rest, **{**how, "seconds": 1e-9})
 
-    monkeypatch.setattr(budgeted_judge, "judge", hurried)
+    monkeypatch.setattr(searching, "judge", hurried)
     release = cb.publish(children, "[education|county]@3", "[county|education]@3")
     found = suggest(release, children, changes=1)
     assert found.searched.undecided > 0
@@ -477,7 +475,7 @@ def test_announced_tolerances():
     assert dropped.statements[0].rule == "within eps <= 3/500"
     coarser, _ = drafts.made(FewerDigits((0,), 1, ("x",)).applied(drafts.first))
     assert coarser.statements[0].rule == "1 decimals, nearest"
-    hidden = with_hidden(release.statements[0], np.array([[True, True], [False, False]]))
+    hidden = release.statements[0].suppressed(np.array([[True, True], [False, False]]))
     assert hidden.rule == "within eps <= 3/500"
     assert hidden.missing == "suppressed"
 
@@ -485,8 +483,8 @@ def test_announced_tolerances():
 def test_hidden_figures_beside_empty_rows_cannot_be_written():
     table = people([[0, 0], [9, 1]], g=["a", "b"], y=["u", "v"])
     rates = cb.publish(table, "[y|g]").statements[0]
-    assert with_hidden(rates, np.array([[False, False], [True, True]])) is None
-    assert with_hidden(rates, np.zeros((2, 2), dtype=bool)) is rates
+    assert rates.suppressed(np.array([[False, False], [True, True]])) is None
+    assert rates.suppressed(np.zeros((2, 2), dtype=bool)) is rates
 
 
 def test_margins_that_changed_are_judged(children):

@@ -24,11 +24,10 @@ from cellbounds.results import Unbounded
 from cellbounds.results.solution import Query, Solution
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements import Release
-from cellbounds.statements.restriction import named_variables
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
-    from cellbounds.certificates.verifying.rows import RowProofs
+    from cellbounds.certificates.verifying.row_proofs import RowProofs
 
 __all__ = ["FORMAT", "certify"]
 
@@ -66,7 +65,7 @@ def certify(
         raise TooMuchWork(
             f"a certificate numbers the cells of its domain, and {release.domain.size} are more "
             f"than {MOST_CELLS}; state the release over the variables that it names "
-            f"({', '.join(named_variables(release)) or 'none'}) and ask about that: "
+            f"({', '.join(release.named_variables) or 'none'}) and ask about that: "
             "Release(release.domain.project([...]), release.statements)"
         )
     if public and from_table:
@@ -152,15 +151,16 @@ class _RowProvers:
         self._proofs: dict[int, RowProofs] = {}
         if any("conditional" in statement for statement in said["statements"]):
             # Loaded with the first certificate of rates.
-            from cellbounds.certificates.verifying.reading import read_statement
-            from cellbounds.certificates.verifying.rows import proofs_by_rows
+            from cellbounds.certificates.verifying.row_proofs import proofs_by_rows
             from cellbounds.certificates.verifying.space import Space
+            from cellbounds.certificates.verifying.statements import read_statement
 
             # As a file would hold it; labels that JSON does not know are shown as text there.
             plain = json.loads(json.dumps(said, default=str))
             space = Space(plain["domain"], plain.get("groupings", {}))
             statements = [
-                read_statement(one, place, space) for place, one in enumerate(plain["statements"])
+                read_statement(statement, place, space)
+                for place, statement in enumerate(plain["statements"])
             ]
             self._proofs = proofs_by_rows(space, statements)
 
@@ -168,13 +168,12 @@ class _RowProvers:
         if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
             return None
         for place, rows in self._proofs.items():
-            if not rows.proves(cells, side, int(proven)):
+            broken = rows.breaking(cells, side, int(proven))
+            if broken is None or not rows.excludes(cells, broken):
                 continue
             if not any(one["statement"] == place for one in self.used):
                 sums = [[list(part) for part in parts] for parts in rows.admitted]
                 self.used.append({"statement": place, "sums": sums})
-            broken = rows.breaking(cells, side, int(proven))
-            assert broken is not None
             return {
                 "kind": "rows",
                 "statement": place,

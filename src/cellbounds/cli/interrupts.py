@@ -37,7 +37,7 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        self._raised = threading.Event()
+        self._raised, self._over = threading.Event(), threading.Event()
         self._when = 0.0
         # Python writes the numbers of signals to one end; they come out of the other.
         self.signals, self.wake = socket.socketpair()
@@ -49,9 +49,13 @@ class Interruption:
         """Whether the command was interrupted."""
         return self._raised.is_set()
 
+    def ignore(self) -> None:
+        """From now on nothing is interrupted: what is left is to say how it went."""
+        self._over.set()
+
     def handle(self, _number: int, frame: FrameType | None) -> None:
         """What the main thread does about Ctrl-C."""
-        if self.raised or _is_importing(frame):
+        if self.raised or self._over.is_set() or _is_importing(frame):
             return
         self._when = time.monotonic()
         self._raised.set()
@@ -68,12 +72,12 @@ class Interruption:
     def watch(self) -> None:
         """See to it, in another thread, that the signals have consequences."""
         while number := self.signals.recv(1):
-            if number[0] != signal.SIGINT:
+            if number[0] != signal.SIGINT or self._over.is_set():
                 continue
             if self.raised and time.monotonic() > self._when + ONCE:
                 end_now("interrupted", INTERRUPTED)
             end = time.monotonic() + GRACE
-            while not self._raised.wait(OFTEN):
+            while not self._raised.wait(OFTEN) and not self._over.is_set():
                 if time.monotonic() > end:
                     end_now("interrupted", INTERRUPTED)
                 _interrupt_main()
@@ -98,19 +102,19 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """Handle Ctrl-C as a command should, if it is handled here at all."""
+    """Handle Ctrl-C as a command should, if it is handled here at all; later ones are ignored."""
     found = Interruption()
     with found.signals, found.wake:
         handler = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is threading.main_thread() and callable(handler):
-            with _handled_by(found, handler):
+            with _handled_by(found):
                 yield found
         else:
             yield found
 
 
 @contextmanager
-def _handled_by(found: Interruption, handler: Any) -> Iterator[None]:
+def _handled_by(found: Interruption) -> Iterator[None]:
     watching = threading.Thread(target=found.watch, name="cellbounds-interrupts", daemon=True)
     watching.start()
     sys.unraisablehook = found.unraisable
@@ -119,7 +123,8 @@ def _handled_by(found: Interruption, handler: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        # The process is about to end: there is nothing left that could be interrupted.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(before)
         sys.unraisablehook = found.hook
         found.wake.close()

@@ -211,6 +211,12 @@ class Domain:
             tuple(places[member] for member in members) for _, members in grouping.groups
         )
 
+    def base(self, name: str) -> str:
+        """The variable whose levels a name speaks of: itself, or the one that it groups."""
+        self._check_known(name)
+        grouping = self._groupings.get(name)
+        return name if grouping is None else grouping.of
+
     def with_groupings(self, groupings: Mapping[str, Grouping]) -> Domain:
         """The same domain with more derived variables.
 
@@ -323,6 +329,13 @@ class Domain:
         made._axes = {name: axis for axis, name in enumerate(chosen)}
         made._groupings = {}
         return made
+
+    def part(self, names: Iterable[str]) -> Domain:
+        """Some variables in the order of this domain, and the groupings of them."""
+        chosen = frozenset(names)
+        part = self.project(name for name in self._levels if name in chosen)
+        groupings = {name: made for name, made in self._groupings.items() if made.of in chosen}
+        return part.with_groupings(groupings) if groupings else part
 
     def distinct(self, names: Iterable[str]) -> tuple[str, ...]:
         """Check that names are variables of this domain or derived ones, each named once."""

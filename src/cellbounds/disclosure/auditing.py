@@ -9,10 +9,9 @@ from pathlib import Path
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.cases import Case, case_of
-from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.judging import first_share, judged
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
-from cellbounds.disclosure.policies.scenarios import margin_of
+from cellbounds.disclosure.policies.scenarios import Case, case_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort, opened
@@ -143,23 +142,24 @@ def audit(
     """
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
-    case = case_of(release, table, policy, over, knows, independent)
+    case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
     start = None if independent else table
-    kept = opened(state, case.known, "sharp", case.over, None, start=start is not None)
-    effort = Effort.of(seconds, executor, start, progress, state=kept)
-    verdict, reach = judged(case, effort, sets_first=seconds is None)
-    answer = reach.answer
-    if answer is None:
-        # Refused, and then this says why; or there was no time, and this says what is known.
-        answer = attainable(
-            case.known,
-            over=case.over,
-            seconds=seconds,
-            executor=executor,
-            start=start,
-            progress=progress,
-            state=kept,
-        )
+    checkpoint = opened(state, case.known, "sharp", case.over, None, start=start is not None)
+    effort = Effort.of(seconds, executor, start, progress, state=checkpoint)
+    left = first_share(case.policy, effort).left
+    answer = attainable(
+        case.known,
+        over=case.over,
+        seconds=left or seconds,
+        executor=executor,
+        start=start,
+        progress=progress,
+        state=checkpoint,
+    )
+    if seconds is None:
+        answer.gather()
+    # A budget that is spent before anything was asked decides nothing.
+    verdict, _ = judged(case, effort, None if left == 0 else answer)
     answer.gather()
     margin = margin_of(release, table, case.over)
     cells = tuple(_cells(margin, case, verdict, answer, effort))

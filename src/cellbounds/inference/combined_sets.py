@@ -22,14 +22,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.inference.protocol import Fibre, Refusal
 from cellbounds.inference.unnamed_variables import split_tables, summed_over, summed_release
-from cellbounds.model.constraints import cells_behind, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import Belief, Kind, Weights, belief_of
 from cellbounds.model.problem import make_problem
-from cellbounds.model.structure import spoken_of
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release
@@ -112,7 +112,7 @@ def summed_sets(
     """
     names = release.domain.distinct(variables)
     for statement in release.statements:
-        beyond = spoken_of(statement, release.domain) - set(names)
+        beyond = statement.base_variables(release.domain) - set(names)
         if beyond:
             raise UnsupportedRelease(
                 f"{statement.notation} is about {', '.join(sorted(beyond))} too; sets of summed "

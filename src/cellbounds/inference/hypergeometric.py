@@ -23,7 +23,7 @@ from cellbounds.model.structure.separators import Leaf, Tree
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray
-from cellbounds.statements import Margin, Release, Total
+from cellbounds.statements import Release
 
 __all__ = ["Hypergeometric", "matched_tables"]
 
@@ -47,12 +47,7 @@ def matched_tables(
     if not weights.kinds or weights.kinds[0][1] == 0:
         return Refusal("matching needs cells with a positive probability")
     exact = all(
-        statement.exact is not None
-        if isinstance(statement, Total)
-        else isinstance(statement, Margin)
-        and statement.exact
-        and not any(release.domain.grouping(name) for name in statement.variables)
-        for statement in release.statements
+        statement.fixed_counts(release.domain) is not None for statement in release.statements
     )
     tree = facts.tree
     if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
@@ -158,7 +153,6 @@ def _cliques(release: Release, tree: Tree) -> list[_Marginal]:
     clique = _marginal(release, tree.known.place, tree.variables)
     for place in tree.statements:
         statement = release.statements[place]
-        assert isinstance(statement, Margin)
         _check_agreement(_marginal(release, place, frozenset(statement.variables)), clique)
     return [clique]
 
@@ -167,11 +161,9 @@ def _marginal(release: Release, place: int, variables: frozenset[str]) -> _Margi
     """The counts over some variables of an exact margin, or of the total."""
     statement = release.statements[place]
     names = tuple(name for name in release.domain.names if name in variables)
-    if isinstance(statement, Total):
-        assert statement.exact is not None
-        return _Marginal((), whole_array([statement.exact], ()))
-    assert isinstance(statement, Margin)
-    return _Marginal(statement.variables, np.asarray(statement.lower)).over(names)
+    counts = statement.fixed_counts(release.domain)
+    assert counts is not None  # of a statement that was found to be exact
+    return _Marginal(statement.variables, counts).over(names)
 
 
 def _check_agreement(small: _Marginal, large: _Marginal) -> None:

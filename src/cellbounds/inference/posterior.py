@@ -21,12 +21,12 @@ from cellbounds.inference.chooser import (
 )
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
+from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.montecarlo import MonteCarlo
 from cellbounds.results.posterior import Posterior
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.statements import Margin, Release
+from cellbounds.statements import Release
 
 if TYPE_CHECKING:
     from cellbounds.inference.chains.moves import Moves
@@ -137,8 +137,7 @@ def _total_known(release: Release) -> bool:
     """Whether N follows: it is said, or an exact margin adds up to it."""
     domain = release.domain
     return release.total.exact is not None or any(
-        isinstance(one, Margin) and one.exact and not any(map(domain.grouping, one.variables))
-        for one in release.statements
+        one.fixed_counts(domain) is not None for one in release.statements
     )
 
 

@@ -17,12 +17,11 @@ from functools import cache
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.enumeration import WeightedList, adding_to, odometer
 from cellbounds.inference.protocol import Fibre, Refusal, WeightedFibre
-from cellbounds.model.constraints import cells_behind
 from cellbounds.model.priors import Kind, Weights
-from cellbounds.model.structure import spoken_of
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, probabilities
@@ -142,7 +141,7 @@ def _gain(kind: Kind, count: int) -> Fraction:
 def summed_over(release: Release) -> tuple[str, ...] | None:
     """The variables that statements name, if there are others that none does."""
     domain = release.domain
-    said = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
+    said = frozenset(release.named_variables)
     names = tuple(name for name in domain.names if name in said)
     return names if len(names) < len(domain.names) else None
 

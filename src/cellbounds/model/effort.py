@@ -62,9 +62,11 @@ class Effort:
         """The part of the effort that is meant for bounds."""
         return self if self.early is None else replace(self, deadline=self.early)
 
-    def for_part(self, start: Table) -> Effort:
-        """The same effort for a part of the table."""
-        return replace(self, start=start)
+    def for_part(self, names: Sequence[str]) -> Effort:
+        """The same effort for the part of the table over some variables."""
+        if self.start is None:
+            return self
+        return replace(self, start=self.start.margin(*names))
 
     @property
     def left(self) -> float | None:

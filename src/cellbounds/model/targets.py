@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellbounds.data.cell_groups import CellGroups, cells_behind
 from cellbounds.data.domain import Domain
-from cellbounds.model.constraints import Behind, cells_behind
 from cellbounds.runtime.arrays import IntArray
 
 __all__ = ["Targets", "asked_about"]
@@ -23,7 +23,7 @@ class Targets:
     behind it, so it is always 0, and the cells that nobody asks about belong to it.
     """
 
-    behind: Behind
+    behind: CellGroups
     of: IntArray | None
     plain: bool
 
@@ -61,10 +61,10 @@ def asked_about(
     return Targets(behind, of, plain)
 
 
-def _some(behind: Behind, chosen: IntArray) -> Behind:
+def _some(behind: CellGroups, chosen: IntArray) -> CellGroups:
     """The cells behind some cells of a margin, and then behind nothing."""
     widths = np.append(behind.widths[chosen], 0)
     ends = np.cumsum(widths)
     firsts = np.append(behind.starts[chosen], 0)
     within = np.arange(int(ends[-1])) + np.repeat(firsts - ends + widths, widths)
-    return Behind(np.concatenate([[0], ends]), behind.cells[within])
+    return CellGroups(np.concatenate([[0], ends]), behind.cells[within])

@@ -1,10 +1,11 @@
-"""Answers: bounds and attainable counts that know how they were found."""
+"""Answers: bounds and attainable counts that know how they were found, as values and as text."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,21 +16,120 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, WholeMargin
-from cellbounds.results.evidence import Evidence
-from cellbounds.results.explanation import Explanation
-from cellbounds.results.plain import (
-    cell_value,
-    json_number,
-    label_columns,
-    labelled,
-    plain_number,
-    shown,
-)
-from cellbounds.results.values import Unbounded, ValueSet
+from cellbounds.results.evidence import Evidence, Explanation
+from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.statements import Release
-from cellbounds.text import aligned, html_table
+from cellbounds.text import aligned, html_table, label_keys
 
-__all__ = ["Answer", "Bounds", "CellAnswer", "Source", "notations"]
+__all__ = [
+    "RESERVED",
+    "Answer",
+    "Attainable",
+    "Bounds",
+    "CellAnswer",
+    "Source",
+    "cell_value",
+    "json_number",
+    "label_columns",
+    "labelled",
+    "notations",
+    "plain_number",
+    "shown",
+    "value_entries",
+]
+
+LISTED = 10_000
+"""Attainable counts that are listed one by one; larger sets are given as progressions only."""
+
+
+def plain_number(value: Any) -> Any:
+    """A numpy scalar as a Python number; everything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+RESERVED = (
+    "unknown",
+    "count",
+    "lower",
+    "upper",
+    "attained_lower",
+    "attained_upper",
+    "size",
+    "values",
+    "runs",
+    "disclosed",
+    "narrow",
+    "unsafe",
+    "structural",
+    "empty_row",
+)
+"""Keys of a cell that are not variables."""
+
+
+def label_columns(
+    domain: Domain,
+    reserved: Collection[str] = RESERVED,
+    cells: Iterable[tuple[Label, ...]] | None = None,
+) -> dict[str, list[Any]]:
+    """The labels of every cell, or of some, one column for each variable."""
+    keys = label_keys(domain.names, reserved)
+    columns: dict[str, list[Any]] = {keys[name]: [] for name in domain.names}
+    for labels in domain.cells() if cells is None else cells:
+        for key, label in zip(columns, labels, strict=True):
+            columns[key].append(label)
+    return columns
+
+
+def labelled(
+    domain: Domain, labels: tuple[Label, ...], reserved: Collection[str] = RESERVED
+) -> dict[str, Any]:
+    """One cell's labels by variable; a variable named like a fixed key gets an underscore."""
+    keys = label_keys(domain.names, reserved)
+    return {keys[name]: label for name, label in zip(domain.names, labels, strict=True)}
+
+
+def value_entries(values: ValueSet) -> dict[str, Any]:
+    """Attainable counts as plain values: all of them if few, and always as progressions.
+
+    Of a set that is not settled: the numbers known to belong, and those that may.
+    """
+    possible = values.possible
+    size = values.size if values.settled else None
+    few = values.settled and not isinstance(size, Unbounded) and size is not None and size <= LISTED
+    entries: dict[str, Any] = {
+        "lower": possible.smallest,
+        "upper": json_number(possible.largest),
+        "size": json_number(size),
+        "values": list(values) if few else None,
+        "runs": values.to_list(),
+    }
+    if not values.settled:
+        entries["unknown"] = ValueSet(values.unknown).to_list()
+    return entries
+
+
+def cell_value(value: Any) -> Any:
+    """A number for a data frame; None if there is no limit."""
+    return None if value is UNBOUNDED else plain_number(value)
+
+
+def json_number(value: Any) -> Any:
+    """A number for JSON: fractions as text, None if there is no limit."""
+    if value is UNBOUNDED:
+        return None
+    return str(value) if isinstance(value, Fraction) else plain_number(value)
+
+
+def shown(value: Any) -> str:
+    """A number for people."""
+    if value is None:
+        return "?"
+    if value is UNBOUNDED:
+        return "unbounded"
+    if isinstance(value, Fraction) and value.denominator != 1:
+        return f"{value} ({float(value):.4g})"
+    return str(value)
+
 
 FORMAT = "cellbounds-answer/1"
 
@@ -325,3 +425,108 @@ class Bounds(CellAnswer):
 def notations(release: Release) -> list[str]:
     """The statements of a release in the notation."""
     return [statement.notation for statement in release.statements]
+
+
+Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""The smallest and the largest count of every cell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attainable(CellAnswer):
+    """Every attainable count of each cell; look cells up by their labels."""
+
+    _certify: Callable[[bool | None, float | None], dict[str, Any]] = field(repr=False)
+
+    def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
+        """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
+        return self._values(self._index(labels if isinstance(labels, tuple) else (labels,)))
+
+    def at(self, index: tuple[int, ...]) -> ValueSet:
+        """The attainable counts of the cell at an index of the answer, such as (0, 2)."""
+        return self._values(self._places.position(index))
+
+    def _values(self, position: Position) -> ValueSet:
+        assert self._source is not None
+        return self._source.values(position)
+
+    def ends(self) -> tuple[Ends, Ends]:
+        """Proven bounds of every cell, and the counts nearest to them that tables are known for.
+
+        The work behind attainable counts starts with these: nothing is asked for again.
+        """
+        assert self._source is not None
+        proven = self._source.bounds()
+        return proven, self._source.attained() or proven
+
+    def items(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
+        """Labels and attainable counts of every cell asked about, in order."""
+        for labels, position in zip(self.cells(), self._places, strict=True):
+            yield labels, self._values(position)
+
+    def gather(self) -> None:
+        """Find the attainable counts of every cell asked about, with whoever helps.
+
+        Otherwise they are found one by one as they are looked at.
+        """
+        gather = getattr(self._source, "gather", None)
+        if gather is not None:
+            gather(self._places)
+
+    def certificate(
+        self, *, public: bool | None = None, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """The bounds behind these counts with witnesses and proofs, as :meth:`Bounds.certificate`.
+
+        Nothing is solved again.
+        """
+        return self._certify(public, seconds)
+
+    def witness(self, *labels: Label, value: int) -> Table:
+        """A consistent table in which the cell holds `value`, built and checked now."""
+        index = self._index(labels)
+        values = self._values(index)
+        if value not in values.known:
+            how = "not attainable" if values.settled else "not known to be attainable"
+            raise InvalidInput(f"{value} is {how} in the cell {labels}; see attainable(release)")
+        assert self._source is not None
+        return self._source.witness(index, value)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame: labels, lower, upper, the number of values, and the values as text."""
+        self.gather()
+        columns = label_columns(self.domain, cells=self.cells())
+        sets = [values for _, values in self.items()]
+        columns["lower"] = [values.possible.smallest for values in sets]
+        columns["upper"] = [cell_value(values.possible.largest) for values in sets]
+        columns["size"] = [cell_value(values.size) if values.settled else None for values in sets]
+        columns["values"] = [values.text(most=1000) for values in sets]
+        return frame_of(columns, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned; values as progressions [first, last, step]."""
+        self.gather()
+        cells = [
+            {**labelled(self.domain, labels), **value_entries(values)}
+            for labels, values in self.items()
+        ]
+        return {**self._head(), "cells": cells}
+
+    def _rows(self, most: int) -> list[list[str]]:
+        return [
+            [*map(str, labels), shown(values.size) if values.settled else "?", values.text(RUNS)]
+            for labels, values in itertools.islice(self.items(), most)
+        ]
+
+    def _title(self) -> str:
+        some = f" of {self.size} cells" if isinstance(self._places, ChosenCells) else ""
+        return f"attainable counts{some} given {', '.join(notations(self.release))}"
+
+    def __str__(self) -> str:
+        return self._text(self._title(), ["size", "values"], {"size"}, self._rows(LINES))
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}: {self.size} cells>"
+
+    def _repr_html_(self) -> str:
+        rows = self._rows(HTML_LINES)
+        return self._html(self._title(), ["size", "values"], {"size"}, rows)

@@ -14,10 +14,8 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief
-from cellbounds.results.answers import HTML_LINES, LINES, Answer, notations
-from cellbounds.results.distribution import Distribution
-from cellbounds.results.montecarlo import MonteCarlo
-from cellbounds.results.plain import label_columns
+from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns, notations
+from cellbounds.results.distribution import Distribution, MonteCarlo
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 

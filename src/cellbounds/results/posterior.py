@@ -14,12 +14,9 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief, GammaPoisson
-from cellbounds.results.answers import HTML_LINES, LINES, Answer, notations
-from cellbounds.results.distribution import Distribution, checked_probability
+from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns, labelled, notations
+from cellbounds.results.distribution import Distribution, MonteCarlo, Rate, checked_probability
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.montecarlo import MonteCarlo
-from cellbounds.results.plain import label_columns, labelled
-from cellbounds.results.poisson_means import Rate
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 

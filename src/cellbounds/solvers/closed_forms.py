@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.structure import Facts
-from cellbounds.results.solution import Arrays, ExactSolution, Query
+from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import ValueSet
 from cellbounds.statements import Margin, Release, Total
 
@@ -28,13 +28,13 @@ class TwoCubed:
 
     name = "2x2x2 with all two-way margins"
 
-    def refusal(self, facts: Facts, question: Query) -> str | None:
-        """Needs exactly the three margins, exact, and a question about the cells."""
-        if question.kind != "sharp":
+    def refusal(self, facts: Facts, query: Query) -> str | None:
+        """Needs exactly the three margins, exact, and a query about the cells."""
+        if query.kind != "sharp":
             return "gives sharp bounds only"
         release = facts.release
         domain = release.domain
-        if domain.shape != (2, 2, 2) or set(question.over) != set(domain.names):
+        if domain.shape != (2, 2, 2) or set(query.over) != set(domain.names):
             return "the table is not 2x2x2, or the question is not about its cells"
         pairs = {frozenset(pair) for pair in itertools.combinations(domain.names, 2)}
         margins = [s for s in release.statements if not isinstance(s, Total)]
@@ -45,18 +45,20 @@ class TwoCubed:
             return "the release is not just the three exact two-way margins"
         return None
 
-    def work(self, facts: Facts, question: Query) -> CubeAnswers:
+    def solve(self, facts: Facts, query: Query) -> CubeSolution:
         """Find the range of the one free number."""
-        return CubeAnswers(facts.release, question)
+        return CubeSolution(facts.release, query)
 
 
-class CubeAnswers(ExactSolution):
+class CubeSolution(Solution):
     """Cells as a constant plus or minus one free number."""
 
-    def __init__(self, release: Release, question: Query) -> None:
+    method = TwoCubed.name
+
+    def __init__(self, release: Release, query: Query) -> None:
         self._release = release
         domain = release.domain
-        self._places = question.places(domain)
+        self.places = query.places(domain)
         faces = {}
         for statement in release.statements:
             if isinstance(statement, Margin):
@@ -82,7 +84,7 @@ class CubeAnswers(ExactSolution):
         if low > high:
             raise InconsistentRelease("no table of counts has these three two-way margins")
         self._range = low, high
-        self._axes = [domain.names.index(name) for name in question.over]
+        self._axes = [domain.names.index(name) for name in query.over]
 
     def _check(self, faces: dict[tuple[str, ...], npt.NDArray[Any]]) -> None:
         """Margins must agree where they overlap, and with N."""
@@ -91,12 +93,12 @@ class CubeAnswers(ExactSolution):
             sums = [
                 face.sum(axis=1 - pair.index(name)) for pair, face in faces.items() if name in pair
             ]
-            if any((one != sums[0]).any() for one in sums):
+            if any((margin != sums[0]).any() for margin in sums):
                 raise InconsistentRelease(f"two of the margins give different counts for [{name}]")
         count = int(next(iter(faces.values())).sum())
-        said = self._release.total
-        if count < said.lower or (said.upper is not None and count > said.upper):
-            raise InconsistentRelease(f"the margins add to another total than {said.notation}")
+        total = self._release.total
+        if count < total.lower or (total.upper is not None and count > total.upper):
+            raise InconsistentRelease(f"the margins add to another total than {total.notation}")
 
     def _cells(self, value: int) -> npt.NDArray[Any]:
         return np.asarray(self._base + self._sign * value)
@@ -104,7 +106,7 @@ class CubeAnswers(ExactSolution):
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
         ends = [
-            self._places.picked(np.transpose(self._cells(value), self._axes))
+            self.places.picked(np.transpose(self._cells(value), self._axes))
             for value in self._range
         ]
         lower, upper = np.minimum(*ends), np.maximum(*ends)

@@ -12,7 +12,7 @@ from cellbounds.data.domain import Label
 from cellbounds.errors import Unsettled, UnsupportedRelease
 from cellbounds.results import Blame, Evidence, Explanation, Unbounded
 from cellbounds.results.solution import Solution
-from cellbounds.statements import Conditional, Margin, Release, Statement
+from cellbounds.statements import Release, Statement, Tabulated
 
 __all__ = ["explain_bounds"]
 
@@ -83,13 +83,14 @@ def _blame(
     irreducible = True
     kept = list(chosen)
     for place, statement in enumerate(chosen):
-        if not isinstance(statement, Conditional | Margin):
+        tabulated = statement.tabulated
+        if tabulated is None:
             figures.append(statement.notation)
             continue
-        shown, least = _shown_figures(statement, kept, place, forces)
-        kept[place] = statement.withheld(~shown)
+        shown, least = _shown_figures(tabulated, kept, place, forces)
+        kept[place] = tabulated.withheld(~shown)
         irreducible &= least
-        figures += _named(statement, shown, release)
+        figures += _named(tabulated, shown, release)
     names = tuple(statement.notation for statement in chosen)
     return Blame(names, tuple(figures), smallest and not undecided, irreducible and not undecided)
 
@@ -111,19 +112,8 @@ def _statements(
     return kept, False
 
 
-def _loose_figures(statement: Conditional | Margin) -> tuple[tuple[int, ...], np.ndarray]:
-    """The shape of a statement's figures, and which of them can be withheld."""
-    if isinstance(statement, Margin):
-        shape = statement.lower.shape
-        said = (statement.lower > 0) | (statement.upper >= 0)
-        return shape, np.flatnonzero(said)
-    shape = statement.intervals.low.shape
-    # A row that holds nobody is one figure, not several, and stays.
-    return shape, np.flatnonzero(np.repeat(~statement.intervals.zero, shape[1]))
-
-
 def _shown_figures(
-    statement: Conditional | Margin,
+    statement: Tabulated,
     chosen: list[Statement],
     place: int,
     forces: Callable[[Sequence[Statement]], bool],
@@ -133,10 +123,8 @@ def _shown_figures(
     Withholding more never narrows, so a figure that could not be withheld once never can: when
     single figures have been tried, what is left is irreducible.
     """
-    shape, loose = _loose_figures(statement)
-    hidden = np.zeros(shape, dtype=bool)
-    if isinstance(statement, Margin):
-        hidden.flat[np.setdiff1d(np.arange(hidden.size), loose)] = True  # they say nothing
+    loose = np.flatnonzero(statement.withholdable)
+    hidden = statement.idle.copy()
     trials = max(20, MOST_WORK // max(hidden.size, 1))
     size = len(loose)
     while size:
@@ -156,16 +144,12 @@ def _shown_figures(
     return ~hidden, True
 
 
-def _named(statement: Conditional | Margin, shown: np.ndarray, release: Release) -> Iterator[str]:
+def _named(statement: Tabulated, shown: np.ndarray, release: Release) -> Iterator[str]:
     margin = release.domain.project(statement.variables)
     for flat in np.flatnonzero(shown).tolist():
-        if isinstance(statement, Margin):
-            text = statement.figure_text(flat)
-            if text == "suppressed":
-                continue
-        else:
-            row, column = divmod(flat, shown.shape[1])
-            text = statement.figure_text(row, column)
+        text = statement.figure_at(flat)
+        if text is None:
+            continue
         at = [int(i) for i in np.unravel_index(flat, margin.shape)]
         where = ", ".join(map(str, margin.labels(at)))
         yield f"{statement.notation} at {where}: {text}"

@@ -1,10 +1,11 @@
-"""The only chooser: finds the method for a question, and keeps why others were refused."""
+"""Asking: bounds and attainable counts, by the reductions and the solver that fit a release."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,18 +17,21 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRele
 from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort, opened
 from cellbounds.model.structure import gather
-from cellbounds.reductions.unnamed_variables import narrowed_question
+from cellbounds.reductions.decomposition import Decomposition
+from cellbounds.reductions.unnamed_variables import UnnamedVariables
 from cellbounds.results import Attainable, Bounds, Explanation
-from cellbounds.results.cell_index import Position
-from cellbounds.results.solution import Method, Query, Solution
-from cellbounds.results.targets import asked_positions, check_listable
+from cellbounds.results.cell_index import Position, asked_positions, check_listable
+from cellbounds.results.solution import Query, Reduction, Solution, Solver
 from cellbounds.runtime.checkpoints import Checkpoint
+from cellbounds.solvers.closed_forms import TwoCubed
+from cellbounds.solvers.conditional.relaxed import ImprovedConditional, LinearConditional
+from cellbounds.solvers.conditional.sharp import SharpConditional
 from cellbounds.solvers.contradictions import contradiction
 from cellbounds.solvers.explanations import explain_bounds
-from cellbounds.solvers.registry import ordered_methods
+from cellbounds.solvers.general.solutions import GeneralLinear, GeneralSharp
 from cellbounds.statements import Release
 
-__all__ = ["KINDS", "attainable", "bounds"]
+__all__ = ["KINDS", "REDUCTIONS", "SOLVERS", "attainable", "bounds", "solve"]
 
 SHARE = 0.75
 """The part of a budget for bounds when every attainable value is asked for."""
@@ -112,25 +116,27 @@ def bounds(
         raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
     begun = time.perf_counter()
     effort = Effort.of(seconds, executor, start, progress)
-    question = _question(release, kind, over, cells, effort, state)
-    method, worked = _answered(release, question)
-    lower, upper = worked.bounds()
+    query = _query(release, kind, over, cells, effort, state)
+    with _contradictions_named(release, query):
+        solution = solve(release, query)
+        solution.settle()
+    lower, upper = solution.bounds()
     lower.flags.writeable = upper.flags.writeable = False
     sharp = kind == "sharp"
     return Bounds(
-        release,
-        question.over,
-        method.name,
-        worked.evidence,
-        time.perf_counter() - begun,
-        worked if sharp else None,
-        question.places(release.domain),
-        lower,
-        upper,
-        kind,
-        partial(_explained, worked, release, question, method.name) if sharp else None,
-        worked.attained() if kind in ("sharp", "linear") else None,
-        partial(certify, worked, release, question, method.name, start is not None)
+        release=release,
+        over=query.over,
+        method=solution.method,
+        evidence=solution.evidence,
+        seconds=time.perf_counter() - begun,
+        lower=lower,
+        upper=upper,
+        kind=kind,
+        _places=solution.places,
+        _source=solution if sharp else None,
+        _attained=solution.attained() if kind in ("sharp", "linear") else None,
+        _explain=partial(_explained, solution, release, query) if sharp else None,
+        _certify=partial(certify, solution, release, query, solution.method, start is not None)
         if sharp
         else None,
     )
@@ -162,23 +168,23 @@ def attainable(
     """
     begun = time.perf_counter()
     effort = Effort.of(seconds, executor, start, progress, SHARE)
-    question = _question(release, "sharp", over, cells, effort, state)
-    method, worked = _answered(release, question)
-    took = time.perf_counter() - begun
-    places = question.places(release.domain)
+    query = _query(release, "sharp", over, cells, effort, state)
+    with _contradictions_named(release, query):
+        solution = solve(release, query)
+        solution.settle()
     return Attainable(
-        release,
-        question.over,
-        method.name,
-        worked.evidence,
-        took,
-        worked,
-        places,
-        partial(certify, worked, release, question, method.name, start is not None),
+        release=release,
+        over=query.over,
+        method=solution.method,
+        evidence=solution.evidence,
+        seconds=time.perf_counter() - begun,
+        _source=solution,
+        _places=solution.places,
+        _certify=partial(certify, solution, release, query, solution.method, start is not None),
     )
 
 
-def _question(
+def _query(
     release: Release,
     kind: str,
     over: Iterable[str] | None,
@@ -186,86 +192,104 @@ def _question(
     effort: Effort,
     state: str | Path | Checkpoint | None,
 ) -> Query:
-    asked = _margin(release, over)
-    margin = release.domain.project(asked)
-    chosen = None if cells is None else asked_positions(margin, cells)
-    if chosen is None:
-        check_listable(release, asked, some="about some of them: cells=[(label, ...), ...]")
-    start = effort.start
+    """Check what is asked."""
+    names = release.domain.names if over is None else release.domain.distinct(over)
+    if not names:
+        raise InvalidInput("over=[] names no variable; the total N is in the release itself")
+    chosen = None
+    if cells is not None:
+        chosen = asked_positions(release.domain.project(names), cells)
+    else:
+        check_listable(release, names, some="about some of them: cells=[(label, ...), ...]")
+    start, progress = effort.start, effort.progress
     if start is not None and not isinstance(start, Table):
         raise InvalidInput(f"start={start!r}; give a Table that the release was made from")
-    if effort.progress is not None and not callable(effort.progress):
+    if progress is not None and not callable(progress):
         raise InvalidInput(
-            f"progress={effort.progress!r}; give a function of the steps done and the steps in all"
+            f"progress={progress!r}; give a function of the steps done and the steps in all"
         )
-    if start is not None:
-        broken = violations(release, start)
-        if broken:
-            raise InvalidInput(
-                f"the table to start from contradicts {', '.join(broken)}; give one that the "
-                "release was made from"
-            )
-    kept = opened(state, release, kind, asked, chosen, start=start is not None)
-    return Query(kind, asked, replace(effort, state=kept), chosen)
+    broken = [] if start is None else violations(release, start)
+    if broken:
+        raise InvalidInput(
+            f"the table to start from contradicts {', '.join(broken)}; give one that the "
+            "release was made from"
+        )
+    checkpoint = opened(state, release, kind, names, chosen, start=start is not None)
+    return Query(kind, names, replace(effort, state=checkpoint), chosen)
 
 
-def _answered(release: Release, question: Query) -> tuple[Method, Solution]:
-    """Method and answer; a contradiction is named by the statements that make it."""
+@contextmanager
+def _contradictions_named(release: Release, query: Query) -> Iterator[None]:
+    """A contradiction is named by the statements that make it."""
     try:
-        method, worked = _set_to_work(release, question)
-        worked.settle()
+        yield
     except InconsistentRelease as problem:
-        facts = gather(narrowed_question(release, question).release)
-        if question.kind != "sharp" or facts.conditional is not None:
+        facts = gather(release)
+        if UNNAMED.refusal(facts, query) is None:
+            facts = gather(UNNAMED.apply(facts, query).release)
+        if query.kind != "sharp" or facts.conditional is not None:
             raise
         raise contradiction(_solved, release, problem) from None
-    return method, worked
 
 
 def _explained(
-    worked: Solution, release: Release, question: Query, method: str, labels: tuple[Label, ...]
+    solution: Solution, release: Release, query: Query, labels: tuple[Label, ...]
 ) -> Explanation:
     solver: Callable[[Release, tuple[str, ...]], Solution] = _solved
-    if question.cells is not None:
+    if query.cells is not None:
         # Nor does the explanation ask about all cells of a margin that may be huge.
-        index = release.domain.project(question.over).index(labels)
+        index = release.domain.project(query.over).index(labels)
         solver = partial(_solved, cells=(index,))
-    return explain_bounds(solver, worked, release, question.over, method, labels)
+    return explain_bounds(solver, solution, release, query.over, solution.method, labels)
 
 
 def _solved(
     release: Release, over: tuple[str, ...], cells: tuple[Position, ...] | None = None
 ) -> Solution:
-    return _set_to_work(release, Query("sharp", over, cells=cells))[1]
+    return solve(release, Query("sharp", over, cells=cells))
 
 
-def _margin(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
-    if over is None:
-        return release.domain.names
-    asked = release.domain.distinct(over)
-    if not asked:
-        raise InvalidInput("over=[] names no variable; the total N is in the release itself")
-    return asked
+UNNAMED = UnnamedVariables()
+
+REDUCTIONS: tuple[Reduction, ...] = (UNNAMED, Decomposition())
+"""What makes a release smaller, in the order in which it is tried."""
+
+SOLVERS: tuple[Solver, ...] = (
+    SharpConditional(),
+    TwoCubed(),
+    GeneralSharp(),
+    LinearConditional(),
+    GeneralLinear(),
+    ImprovedConditional(),
+)
+"""In the order in which they are tried."""
 
 
-def _ask(release: Release, question: Query) -> Solution:
-    return _set_to_work(release, question)[1]
+def solve(release: Release, query: Query) -> Solution:
+    """Reduce the release as far as it goes, then solve what is left; the only chooser there is.
 
-
-METHODS = ordered_methods(_ask)
-
-
-def _set_to_work(release: Release, question: Query) -> tuple[Method, Solution]:
-    narrowed = narrowed_question(release, question)
-    facts = gather(narrowed.release)
+    Raises
+    ------
+    UnsupportedRelease
+        If no solver takes the query; the message says why each refused.
+    """
+    facts = gather(release)
     refusals = []
-    for method in METHODS:
-        refusal = method.refusal(facts, narrowed.question)
+    for reduction in REDUCTIONS:
+        refusal = reduction.refusal(facts, query)
         if refusal is None:
-            return method, narrowed.widened(method.work(facts, narrowed.question))
-        refusals.append((method.name, refusal))
-    said = "; ".join(f"{name}: {why}" for name, why in refusals if not why.endswith(" bounds only"))
+            reduced = reduction.apply(facts, query)
+            return reduced.invert([solve(*part) for part in reduced.parts])
+        refusals.append((reduction.name, refusal))
+    for solver in SOLVERS:
+        refusal = solver.refusal(facts, query)
+        if refusal is None:
+            return solver.solve(facts, query)
+        refusals.append((solver.name, refusal))
+    reasons = "; ".join(
+        f"{name}: {why}" for name, why in refusals if why and not why.endswith(" bounds only")
+    )
     raise UnsupportedRelease(
-        f"no method answers {question.kind} bounds over {list(question.over)} from "
-        f"{', '.join(s.notation for s in release.statements) or 'an empty release'} ({said})"
+        f"no method answers {query.kind} bounds over {list(query.over)} from "
+        f"{', '.join(s.notation for s in release.statements) or 'an empty release'} ({reasons})"
     )

@@ -1,10 +1,24 @@
 """What was said: totals, margins, conditional rates, linear sums, prior knowledge."""
 
 from cellbounds.statements.conditional import Conditional
+from cellbounds.statements.kinds import KINDS
 from cellbounds.statements.linear import Linear
-from cellbounds.statements.margins import Margin
+from cellbounds.statements.margin import Margin
+from cellbounds.statements.prior import Prior
 from cellbounds.statements.publishing import publish
-from cellbounds.statements.release import Release, Statement
-from cellbounds.statements.statements import Prior, Total
+from cellbounds.statements.release import Release
+from cellbounds.statements.statement import Statement, Tabulated
+from cellbounds.statements.total import Total
 
-__all__ = ["Conditional", "Linear", "Margin", "Prior", "Release", "Statement", "Total", "publish"]
+__all__ = [
+    "KINDS",
+    "Conditional",
+    "Linear",
+    "Margin",
+    "Prior",
+    "Release",
+    "Statement",
+    "Tabulated",
+    "Total",
+    "publish",
+]

@@ -4,26 +4,52 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
-from cellbounds.statements.intervals import RateIntervals
+from cellbounds.statements.inequalities import Rows
+from cellbounds.statements.intervals import RateIntervals, rate_inequalities
+from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import Figures, checked_digits, exact_number, read_figures
-from cellbounds.statements.rounding import ends_of
-from cellbounds.statements.statements import check_rate_variables, names_text, variable_names
+from cellbounds.statements.rounding import ROUNDINGS, RULES_IN_WORDS, ends_of, round_rows
+from cellbounds.statements.statement import Tabulated, objects, variable_names
 
-__all__ = ["Conditional"]
+if TYPE_CHECKING:
+    from cellbounds.statements.files import FileEntry, ReleaseFile
+
+__all__ = ["Conditional", "check_rate_variables"]
+
+_OPTIONS = ("digits", "rounding", "eps", "strict", "missing", "unit")
 
 
-class Conditional:
+def check_rate_variables(
+    domain: Domain, responses: Sequence[str], given: Sequence[str], notation: str
+) -> None:
+    """Check that rates of these variables add up to one and speak of each variable once."""
+    named: dict[str, str] = {}
+    for name in (*given, *responses):
+        base = domain.base(name)
+        if base in named:
+            raise InvalidInput(
+                f"{notation}: {named[base]!r} and {name!r} both speak of the levels of {base!r}; "
+                "name one of them"
+            )
+        named[base] = name
+    for name in responses:
+        domain.check_partition(name)
+
+
+class Conditional(Tabulated):
     """Rates of the responses among those who share the givens.
 
     Parameters
@@ -73,6 +99,10 @@ class Conditional:
         "unit",
     )
 
+    kind: ClassVar[str] = "conditional"
+
+    responses: tuple[str, ...]
+
     def __init__(
         self,
         responses: Iterable[str],
@@ -116,7 +146,7 @@ class Conditional:
         denominators: IntArray,
         zero: BoolArray,
         **how: Any,
-    ) -> Conditional:
+    ) -> Self:
         """Build from numerators over one denominator a row, without a detour through text."""
         made = cls.__new__(cls)
         made.responses, made.given = tuple(responses), tuple(given)
@@ -154,9 +184,7 @@ class Conditional:
             strict=True,
         ):
             flat += [None if g else Fraction(top, bottom) for top, g in zip(row, gone, strict=True)]
-        rates = np.empty(len(flat), dtype=object)
-        rates[:] = flat
-        return rates.reshape(self.shape)
+        return objects(flat, self.shape)
 
     @property
     def notation(self) -> str:
@@ -177,6 +205,32 @@ class Conditional:
             return f"within eps {sign} {widest}" + (" at most" if len(self.eps) > 1 else "")
         return f"{self.digits} decimals, {self.rounding}"
 
+    @property
+    def summary(self) -> str:
+        """The variables and the rule."""
+        return f"[{names_text(self.responses)}|{names_text(self.given)}] {self.rule}"
+
+    def description(self, domain: Domain) -> str:
+        """What the rates are of, and what a rounded one stands for."""
+        among = f" among those who share {', '.join(self.given)}" if self.given else ""
+        meaning = f"rates of {', '.join(self.responses)}{among}; "
+        if self.rounding is not None and self.digits is not None:
+            stands = ROUNDINGS[self.rounding].words(Fraction(1, 10**self.digits), "rate")
+            decimals = f"{self.digits} decimal{'' if self.digits == 1 else 's'}"
+            meaning += f"{decimals}, {RULES_IN_WORDS[self.rounding]}: {stands}"
+        else:
+            meaning += "exact fractions" if self.exact else self.rule
+        hidden = int(self._figures.missing.sum())
+        if hidden:
+            why = "suppressed" if self.missing == "suppressed" else "rows that hold nobody"
+            size = self._figures.missing.size
+            meaning += f"; {hidden} of {size} figures are not shown ({why})"
+        return meaning + summed_over(self.variables, domain)
+
+    def figure_at(self, place: int) -> str:
+        """One published figure as text, by its flat index."""
+        return self.figure_text(*divmod(place, self._figures.missing.shape[1]))
+
     def figure_text(self, row: int, column: int) -> str:
         """One published figure as text."""
         if self._figures.missing[row, column]:
@@ -189,26 +243,141 @@ class Conditional:
         exact = Fraction(top, bottom)
         return f"{exact.numerator}/{exact.denominator}"
 
-    def withheld(self, hidden: BoolArray) -> Conditional:
-        """The same statement with some figures (rows by columns) suppressed."""
+    @property
+    def hidden(self) -> BoolArray:
+        """Which rates are not shown; rows that hold nobody are."""
+        hidden = self._figures.missing & ~self.intervals.zero[:, None]
+        return np.asarray(hidden.reshape(self.shape))
+
+    @property
+    def withholdable(self) -> BoolArray:
+        """All but rows that hold nobody: each of them is one figure, not several, and stays."""
+        somebody = np.broadcast_to(~self.intervals.zero[:, None], self.intervals.low.shape)
+        return somebody.reshape(self.shape)
+
+    @property
+    def idle(self) -> BoolArray:
+        """None: rates of a row depend on each other."""
+        return np.zeros(self.shape, dtype=bool)
+
+    @property
+    def magnitudes(self) -> npt.NDArray[np.float64]:
+        """The middle of each rate's interval."""
         ends = self.intervals
+        middle = (ends.low + ends.high) / (2 * ends.scale[:, None])
+        return np.asarray(middle, dtype=np.float64).reshape(self.shape)
+
+    def withheld(self, hidden: BoolArray) -> Self:
+        """The same statement with some figures (in its shape, or rows by columns) suppressed."""
+        ends = self.intervals
+        hidden = hidden.reshape(ends.low.shape)
         if (ends.zero & hidden.any(axis=1)).any():
             raise InvalidInput("a row that holds nobody has no single figure to withhold")
         weaker = copy.copy(self)
         weaker._figures = replace(self._figures, missing=self._figures.missing | hidden)
-        low, high = ends.low.copy(), ends.high.copy()
-        low[hidden] = 0
-        high[hidden] = np.broadcast_to(ends.scale[:, None], high.shape)[hidden]
-        weaker.intervals = replace(
-            ends,
-            low=low,
-            high=high,
-            low_open=ends.low_open & ~hidden,
-            high_open=ends.high_open & ~hidden,
-        )
+        weaker.intervals = ends.withheld(hidden)
         return weaker
 
-    def check_domain(self, domain: Domain) -> None:
+    def suppressed(self, hidden: BoolArray) -> Self | None:
+        """The same rates, read again without some of them.
+
+        None beside rows that hold nobody: files have one word for what is missing.
+        """
+        if not hidden.any():
+            return self
+        if self.intervals.zero.any():
+            return None
+        gone = (hidden | self.hidden).ravel().tolist()
+        rates = [None if hide else self.figure_at(place) for place, hide in enumerate(gone)]
+        return type(self)(
+            self.responses,
+            self.given,
+            rates=objects(rates, self.shape),
+            digits=self.digits,
+            rounding=self.rounding,
+            eps=None if self.eps is None else self._laid_eps(),
+            strict=self.strict,
+            missing="suppressed",
+        )
+
+    def lines(self) -> Iterator[tuple[int | slice, ...]]:
+        """The rates of each row, which add up to one."""
+        rest = [slice(None)] * len(self.responses)
+        for index in np.ndindex(self.shape[: len(self.given)]):
+            yield (*index, *rest)
+
+    @property
+    def request(self) -> Request:
+        """The notation, with the rule of rounding or the widest tolerance."""
+        eps = None if self.eps is None else max(self.eps)
+        return parse(self.notation).ruled(self.rounding, eps, self.strict)
+
+    @classmethod
+    def requested(cls, request: Request) -> bool:
+        """Whether rates are asked for."""
+        return request.given is not None
+
+    @classmethod
+    def publish(
+        cls, table: Table, request: Request, rng: np.random.Generator | None = None
+    ) -> Self:
+        """The rates of a table: exact, or rounded to decimals and perhaps with a tolerance."""
+        responses, given, eps = request.responses, request.given or (), request.eps
+        shape = table.domain.project((*given, *responses)).shape
+        check_rate_variables(table.domain, responses, given, "rates")
+        counts = table.margin(*given, *responses).counts
+        counts = counts.reshape(math.prod(shape[: len(given)]), -1)
+        sums = counts.sum(axis=1)
+        zero = np.asarray(sums == 0, dtype=bool)
+        if request.digits is None:
+            if eps is not None and exact_number(eps, "eps") != 0:
+                raise InvalidInput(
+                    f"eps={eps!r} with exact rates; add the number of decimals to the statement "
+                    "([Y|A,B]@2) or leave eps out"
+                )
+            shared = [max(1, math.gcd(*row)) for row in counts.tolist()]
+            divisor = whole_array(shared, (len(shared),))
+            bottoms = np.where(zero, 1, sums // divisor)
+            tops = counts // divisor[:, None]
+            return cls.from_counts(responses, given, shape, tops, bottoms, zero)
+        rounding = request.rounding or "nearest"
+        numerators = whole_array([0] * counts.size, counts.shape)
+        if not zero.all():
+            rounded = round_rows(counts[~zero], request.digits, rounding)
+            numerators = numerators.astype(rounded.dtype)
+            numerators[~zero] = rounded
+        rates = cls.from_counts(
+            responses,
+            given,
+            shape,
+            numerators,
+            whole_array([10**request.digits] * len(sums), (len(sums),)),
+            zero,
+            digits=request.digits,
+            rounding=None if eps is not None else rounding,
+            eps=eps,
+            strict=request.strict,
+        )
+        if eps is not None:
+            rates._check_tolerance(counts)
+        return rates
+
+    def _check_tolerance(self, counts: IntArray) -> None:
+        """An announced tolerance must cover what rounding does to the true rates."""
+        missed = self.intervals.missed(counts)
+        if missed is not None:
+            raise InvalidInput(
+                f"{self.notation}: the rounded rate in row {missed[0] + 1}, column "
+                f"{missed[1] + 1} is not within eps of the true one; give a larger eps or more "
+                "decimals"
+            )
+
+    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
+        """Each row holds somebody, or nobody; each rate lies between its ends."""
+        groups = cells_behind(domain, self.variables)
+        return rate_inequalities(self.intervals, groups, closed=closed)
+
+    def check(self, domain: Domain) -> None:
         """Check variables and shape against a domain."""
         shape = domain.project(self.variables).shape
         check_rate_variables(domain, self.responses, self.given, self.notation)
@@ -218,47 +387,90 @@ class Conditional:
                 f"{', '.join(self.variables)} need {shape}"
             )
 
-    def meaning(self) -> dict[str, Any]:
+    def meaning(self, domain: Domain) -> dict[str, Any]:
         """What the figures stand for, however they were written: both ends of each interval."""
-        ends = self.intervals
-        rows = [
-            [
-                f"{'(' if low_open else '['}{low},{high}{')' if high_open else ']'}"
-                for low, high, low_open, high_open in (
-                    ends.interval(row, column) for column in range(ends.low.shape[1])
-                )
-            ]
-            for row in range(ends.low.shape[0])
-        ]
         return {
             "rates": [list(self.responses), list(self.given)],
-            "intervals": [
-                None if empty else row for row, empty in zip(rows, ends.zero, strict=True)
-            ],
+            "intervals": self.intervals.texts(),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values; rates as exact text."""
-        rows = len(self._figures.denominators)
-        columns = self._figures.numerators.shape[1]
+        rows, columns = self._figures.missing.shape
+        flat = [
+            "" if gone else self.figure_at(k) for k, gone in enumerate(self._figures.missing.flat)
+        ]
         return {
-            "conditional": {
+            self.kind: {
                 "responses": list(self.responses),
                 "given": list(self.given),
                 "rates": [
-                    [
-                        None if self._figures.missing[i, j] else self.figure_text(i, j)
-                        for j in range(columns)
-                    ]
-                    for i in range(rows)
+                    [text or None for text in flat[row * columns : (row + 1) * columns]]
+                    for row in range(rows)
                 ],
                 "digits": self.digits,
                 "rounding": self.rounding,
-                "eps": None if self.eps is None else _eps_text(self.eps),
+                "eps": self._eps_text(),
                 "strict": self.strict,
                 "missing": self.missing,
             }
         }
+
+    def _laid_eps(self) -> npt.NDArray[np.object_]:
+        """One tolerance for all, or one for each rate."""
+        return objects(self.eps or (), self.shape if len(self.eps or ()) > 1 else ())
+
+    def _eps_text(self) -> str | list[str] | None:
+        if self.eps is None:
+            return None
+        return str(self.eps[0]) if len(self.eps) == 1 else [str(value) for value in self.eps]
+
+    @classmethod
+    def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
+        """From the plain values of a ledger."""
+        shape = domain.project([*values["given"], *values["responses"]]).shape
+        eps = values["eps"]
+        return cls(
+            values["responses"],
+            values["given"],
+            rates=objects([rate for row in values["rates"] for rate in row], shape),
+            eps=objects(eps, shape) if isinstance(eps, list) else eps,
+            **{key: values[key] for key in ("digits", "rounding", "strict", "missing")},
+        )
+
+    def to_entry(self, domain: Domain, figures: str) -> FileEntry:
+        """Variables and rule; the rates in a column."""
+        entry: dict[str, Any] = {
+            "responses": list(self.responses),
+            "given": list(self.given),
+            "rates": figures,
+        }
+        if self.rounding is not None:
+            entry |= {"digits": self.digits, "rounding": self.rounding}
+        elif self.eps is not None:
+            entry["eps"] = np.vectorize(str, otypes=[object])(self._laid_eps()).tolist()
+            entry["strict"] = self.strict
+        if self.missing is not None:
+            entry["missing"] = self.missing
+        cells = enumerate(domain.project(self.variables).cells())
+        gone = self._figures.missing.ravel()
+        rows = [[*labels, "" if gone[k] else self.figure_at(k)] for k, labels in cells]
+        return entry, ("rate",), rows
+
+    @classmethod
+    def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
+        """From ``[[conditional]]``: responses, given, rates and how to read them."""
+        file.only(entry, {"responses", "given", "rates", *_OPTIONS}, "[[conditional]]")
+        responses, given = file.names(entry, "responses"), file.names(entry, "given")
+        margin, rates = file.margin([*given, *responses]), entry.get("rates")
+        if file.is_name(rates):
+            rates = file.rates(rates, margin, responses)
+        elif not isinstance(rates, list):
+            raise InvalidInput(f"{file}: [[conditional]] needs rates, a CSV file or nested lists")
+        options = {key: entry[key] for key in _OPTIONS if key in entry}
+        if isinstance(options.get("eps"), str):
+            options["eps"] = str(options["eps"])
+        return cls(responses, given, rates=file.plain(rates), **options)
 
     def __repr__(self) -> str:
         return f"Conditional([{names_text(self.responses)}|{names_text(self.given)}], {self.rule})"
@@ -384,7 +596,3 @@ class Conditional:
             missing=figures.missing,
             zero=zero,
         )
-
-
-def _eps_text(eps: tuple[Fraction, ...]) -> str | list[str]:
-    return str(eps[0]) if len(eps) == 1 else [str(value) for value in eps]

@@ -1,38 +1,38 @@
-"""Releases read from files: TOML for the domain and the statements, CSV for the figures."""
+"""Releases in files: TOML for the domain and the statements, CSV for the figures beside it."""
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from cellbounds.data.domain import Domain, Grouping
+from cellbounds.data.domain import Domain, Grouping, Label
+from cellbounds.data.formats import read_csv_rows
+from cellbounds.data.spreadsheets import csv_text
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.files import write_whole
 from cellbounds.runtime.inputs import check_cells, read_toml
-from cellbounds.statements.conditional import Conditional
-from cellbounds.statements.figure_columns import (
-    column_from_csv,
-    columns_of,
-    figure_column,
-    rates_from_csv,
-)
-from cellbounds.statements.linear import Linear
-from cellbounds.statements.margins import Margin
-from cellbounds.statements.release import Release, Statement
-from cellbounds.statements.statements import Prior, Total
+from cellbounds.statements.kinds import KINDS
+from cellbounds.statements.release import Release
+from cellbounds.statements.statement import Statement
+from cellbounds.text import column_names
 
-__all__ = ["FORMAT", "read_release"]
+__all__ = ["FORMAT", "FileEntry", "ReleaseFile", "figure_column", "read_release", "write_release"]
 
 FORMAT = "cellbounds-release/1"
 
-_SECTIONS = {"format", "domain", "grouping", "total", "conditional", "margin", "linear", "prior"}
+FileEntry = tuple[Any, tuple[str, ...], Sequence[Sequence[object]] | None]
+"""An entry of the TOML file, the columns of figures in its CSV file, and the lines of that file.
 
-_CONDITIONAL_KEYS = {
-    "responses", "given", "rates", "digits", "rounding", "eps", "strict", "missing", "unit",
-}  # fmt: skip
+A line has the labels of a cell, then its figures. None: there is no file of figures.
+"""
+
+_UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def read_release(path: str | Path, *, allow_outside: bool = False) -> Release:
@@ -90,24 +90,21 @@ def read_release(path: str | Path, *, allow_outside: bool = False) -> Release:
         variables = ["gender"]
         lower = [10, 1]                             # upper, values, or bounds = "bounds.csv"
     """
-    file = _File(path, allow_outside)
     # Numbers with a point would become floats, which are not what was published.
     content = read_toml(path, _Literal)
-    _only(content, _SECTIONS, str(file))
+    name = str(path)
+    sections = {kind.kind for kind in KINDS}
+    _only(content, {"format", "domain", "grouping", *sections}, name)
     if content.get("format", FORMAT) != FORMAT:
-        raise InvalidInput(f"{file}: format {content['format']!r}; this version reads {FORMAT!r}")
-    domain = _domain(content.get("domain"), file)
-    domain = domain.with_groupings(_groupings(content.get("grouping", {}), file))
-    statements: list[Statement] = [
-        _conditional(entry, domain, file) for entry in _entries(content, "conditional", file)
+        raise InvalidInput(f"{name}: format {content['format']!r}; this version reads {FORMAT!r}")
+    domain = _domain(content.get("domain"), name)
+    domain = domain.with_groupings(_groupings(content.get("grouping", {}), name))
+    file = ReleaseFile(Path(path), domain, allow_outside)
+    statements = [
+        kind.from_entry(entry, file) for kind in KINDS for entry in _entries(content, kind, name)
     ]
-    statements += [_margin(entry, domain, file) for entry in _entries(content, "margin", file)]
-    statements += [_linear(entry, domain, file) for entry in _entries(content, "linear", file)]
-    statements += [_prior(entry, domain, file) for entry in _entries(content, "prior", file)]
-    if "total" in content:
-        statements.append(_total(content["total"], file))
     if not statements:
-        raise InvalidInput(f"{file}: the release says nothing; add [[conditional]] or [[margin]]")
+        raise InvalidInput(f"{name}: the release says nothing; add [[conditional]] or [[margin]]")
     return Release(domain, statements)
 
 
@@ -115,12 +112,11 @@ class _Literal(str):
     """A decimal number from TOML, kept as the text that was written."""
 
 
-class _File:
-    """The file of a release, and those that it names."""
+class ReleaseFile:
+    """The file of a release and those that it names, as statements read their entries."""
 
-    def __init__(self, path: str | Path, allow_outside: bool) -> None:
-        self._path = Path(path)
-        self._allow_outside = allow_outside
+    def __init__(self, path: Path, domain: Domain, allow_outside: bool) -> None:
+        self._path, self._domain, self._allow_outside = path, domain, allow_outside
 
     def __str__(self) -> str:
         return str(self._path)
@@ -139,14 +135,95 @@ class _File:
             )
         return named
 
-    def margin(self, domain: Domain, names: list[str]) -> Domain:
+    def only(self, entry: Mapping[str, Any], known: set[str], section: str) -> None:
+        """Refuse keys that a section does not have."""
+        _only(entry, known, f"{self}: {section}")
+
+    def names(self, entry: Mapping[str, Any], key: str) -> list[str]:
+        """A list of variables."""
+        names = entry.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InvalidInput(f"{self}: {key} must be a list of variables")
+        return names
+
+    @staticmethod
+    def is_name(value: object) -> TypeGuard[str]:
+        """Whether figures are named as a file: text, but no number."""
+        return isinstance(value, str) and not isinstance(value, _Literal)
+
+    @classmethod
+    def plain(cls, nested: object) -> Any:
+        """Nested lists with numbers as plain text, as they were written."""
+        if isinstance(nested, list):
+            return [cls.plain(entry) for entry in nested]
+        if isinstance(nested, dict):
+            return {key: cls.plain(value) for key, value in nested.items()}
+        return str(nested) if isinstance(nested, _Literal) else nested
+
+    def margin(self, names: list[str]) -> Domain:
         """The margin that a file of figures is about, if it is not too large for one."""
-        margin = domain.project(names)
+        margin = self._domain.project(names)
         check_cells(margin.size, f"{self}: the margin of {', '.join(map(repr, names))}")
         return margin
 
+    def column(
+        self, name: str, margin: Domain, kind: str, *, needed: bool = True
+    ) -> dict[tuple[Label, ...], str]:
+        """The figures of one column of a file beside, by the labels of their cells.
 
-def _domain(given: object, file: _File) -> Domain:
+        Nothing if there is no such column and none is needed.
+        """
+        path = self.beside(name)
+        header, rows = read_csv_rows(path)
+        column = figure_column(kind, margin)
+        if column not in header and not needed:
+            return {}
+        for needs in [*margin.names, column]:
+            if needs not in header:
+                raise InvalidInput(f"{path}: no column {needs!r} among {column_names(header)}")
+        figures: dict[tuple[Label, ...], str] = {}
+        for row in rows:
+            labels = tuple(
+                _same_text(margin, variable, row[header.index(variable)])
+                for variable in margin.names
+            )
+            margin.index(labels)
+            if labels in figures:
+                raise InvalidInput(f"{path}: the cell {labels} is listed twice")
+            figures[labels] = row[header.index(column)]
+        return figures
+
+    def rates(self, name: str, margin: Domain, responses: Sequence[str]) -> Any:
+        """Rates in the shape of the margin, from a file of either layout."""
+        path = self.beside(name)
+        header, rows = read_csv_rows(path)
+        rates = np.full(margin.shape, None, dtype=object)
+        seen: set[tuple[int, ...]] = set()
+        figures = figure_column("rate", margin)
+        if figures in header and set(header) == {*margin.names, figures}:
+            places = [header.index(name) for name in margin.names]
+            column = header.index(figures)
+            cells = [([row[p] for p in places], row[column]) for row in rows]
+        else:
+            cells = _wide_cells(path, header, rows, margin, responses)
+        for labels, rate in cells:
+            index = margin.index(
+                [_same_text(margin, n, x) for n, x in zip(margin.names, labels, strict=True)]
+            )
+            if index in seen:
+                raise InvalidInput(f"{path}: the rate for {tuple(labels)} is listed twice")
+            seen.add(index)
+            rates[index] = rate
+        if len(seen) < margin.size:
+            absent = next(i for i in np.ndindex(margin.shape) if i not in seen)
+            raise InvalidInput(
+                f"{path}: no line for {margin.labels(absent)}; list every rate, with an empty "
+                "field where it is missing"
+            )
+        return rates
+
+
+def _domain(given: object, file: str) -> Domain:
     if not isinstance(given, dict) or not all(isinstance(v, list) for v in given.values()):
         raise InvalidInput(
             f"{file}: [domain] is missing or wrong; give each variable a list of its levels"
@@ -157,8 +234,8 @@ def _domain(given: object, file: _File) -> Domain:
     return Domain({name: [str(level) for level in levels] for name, levels in given.items()})
 
 
-def _groupings(given: object, file: _File) -> dict[str, Grouping]:
-    if not isinstance(given, dict) or not all(isinstance(one, dict) for one in given.values()):
+def _groupings(given: object, file: str) -> dict[str, Grouping]:
+    if not isinstance(given, dict) or not all(isinstance(entry, dict) for entry in given.values()):
         raise InvalidInput(f"{file}: write groupings as sections [grouping.name]")
     made: dict[str, Grouping] = {}
     for name, entry in given.items():
@@ -179,9 +256,12 @@ def _groupings(given: object, file: _File) -> dict[str, Grouping]:
     return made
 
 
-def _entries(content: Mapping[str, Any], key: str, file: _File) -> list[dict[str, Any]]:
+def _entries(content: Mapping[str, Any], kind: type[Statement], file: str) -> list[Any]:
+    key = kind.kind
+    if not kind.several:  # a value, not a list of sections
+        return [content[key]] if key in content else []
     entries = content.get(key, [])
-    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidInput(f"{file}: write {key} statements as [[{key}]] sections")
     return entries
 
@@ -194,99 +274,94 @@ def _only(entry: Mapping[str, Any], known: set[str], what: str) -> None:
             )
 
 
-def _total(given: object, file: _File) -> Total:
-    if isinstance(given, dict):
-        _only(given, {"lower", "upper"}, f"{file}: total")
-        return Total(lower=given.get("lower"), upper=given.get("upper"))
-    return Total(given)
+def _wide_cells(
+    path: Path, header: list[str], rows: list[list[str]], margin: Domain, responses: Sequence[str]
+) -> list[tuple[list[str], str]]:
+    given = [name for name in margin.names if name not in responses]
+    levels = [str(level) for level in margin.levels(responses[0])]
+    if len(responses) != 1 or set(header) != {*given, *levels}:
+        raise InvalidInput(
+            f"{path}: columns {column_names(header)}; it needs "
+            f"{', '.join(map(repr, margin.names))} and 'rate', or, for one response, the givens "
+            "and a column for each of its levels"
+        )
+    keys = [header.index(name) for name in given]
+    return [
+        ([*(row[k] for k in keys), level], row[header.index(level)])
+        for row in rows
+        for level in levels
+    ]
 
 
-def _names(entry: Mapping[str, Any], key: str, file: _File) -> list[str]:
-    names = entry.get(key, [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InvalidInput(f"{file}: {key} must be a list of variables")
-    return names
+def figure_column(kind: str, margin: Domain) -> str:
+    """The column of figures; a variable of the same name keeps it, the figures step aside."""
+    while kind in margin.names:
+        kind += "_"
+    return kind
 
 
-def _conditional(entry: dict[str, Any], domain: Domain, file: _File) -> Conditional:
-    _only(entry, _CONDITIONAL_KEYS, f"{file}: [[conditional]]")
-    responses, given = _names(entry, "responses", file), _names(entry, "given", file)
-    margin = file.margin(domain, [*given, *responses])
-    rates = entry.get("rates")
-    if isinstance(rates, str) and not isinstance(rates, _Literal):
-        rates = rates_from_csv(file.beside(rates), margin, responses)
-    elif not isinstance(rates, list):
-        raise InvalidInput(f"{file}: [[conditional]] needs rates, a CSV file or nested lists")
-    options = {
-        key: entry[key]
-        for key in _CONDITIONAL_KEYS - {"responses", "given", "rates"}
-        if key in entry
-    }
-    if isinstance(options.get("eps"), str):
-        options["eps"] = str(options["eps"])
-    return Conditional(responses, given, rates=_plain(rates), **options)
+def _same_text(margin: Domain, name: str, text: str) -> Label:
+    """The level that is written like this; labels in files are text."""
+    return next((level for level in margin.levels(name) if str(level) == text), text)
 
 
-def _plain(nested: object) -> Any:
-    if isinstance(nested, list):
-        return [_plain(one) for one in nested]
-    if isinstance(nested, dict):
-        return {key: _plain(value) for key, value in nested.items()}
-    return str(nested) if isinstance(nested, _Literal) else nested
+def write_release(release: Release, path: str | Path) -> None:
+    """Write a release as a TOML file, with a CSV file of figures for each statement beside it.
 
+    The TOML file is written last and each file at once, so that an interruption leaves no
+    half-written release. Labels are written as text.
+    """
+    import tomli_w
 
-def _margin(entry: dict[str, Any], domain: Domain, file: _File) -> Margin:
-    _only(entry, {"variables", "counts", "base", "rounding"}, f"{file}: [[margin]]")
-    names = _names(entry, "variables", file)
-    counts = entry.get("counts")
-    if isinstance(counts, str) and not isinstance(counts, _Literal):
-        margin, path = file.margin(domain, names), file.beside(counts)
-        laid = column_from_csv(path, margin, figure_column("count", margin))
-        if len(laid) < margin.size:
+    file = Path(path)
+    domain = release.domain
+    for name in (*domain.names, *domain.groupings):
+        texts = [str(level) for level in domain.levels(name)]
+        if len(set(texts)) < len(texts):
             raise InvalidInput(
-                f"{path}: list every cell of the margin, with an empty field where "
-                "the count was suppressed"
+                f"variable {name!r} has levels that read the same as text; files hold labels as "
+                "text, so rename one of them"
             )
-        flat = np.empty(margin.size, dtype=object)
-        flat[:] = [laid[labels] for labels in margin.cells()]
-        counts = flat.reshape(margin.shape)
-    elif not isinstance(counts, list):
-        raise InvalidInput(f"{file}: [[margin]] needs counts, a CSV file or nested lists")
-    options = {key: _plain(entry[key]) for key in ("base", "rounding") if key in entry}
-    return Margin(names, _plain(counts), **options)
+        if not name.strip():
+            raise InvalidInput(f"variable {name!r} has a name that is empty text; rename it")
+        for text in (name, *texts):
+            _check_readable(text)
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "domain": {n: [str(x) for x in domain.levels(n)] for n in domain.names},
+    }
+    for name, grouping in domain.groupings.items():
+        levels = {str(level): [str(x) for x in parts] for level, parts in grouping.groups}
+        content.setdefault("grouping", {})[name] = {"of": grouping.of, "levels": levels}
+    beside: dict[str, str] = {}
+    for number, statement in enumerate(release.statements, 1):
+        name = f"{file.stem}.{number}-{_file_name(statement)}.csv"
+        entry, columns, rows = statement.to_entry(domain, name)
+        if not statement.several:
+            content[statement.kind] = entry
+        else:
+            content.setdefault(statement.kind, []).append(entry)
+        if rows is not None:
+            margin = domain.project(statement.variables)
+            header = [*margin.names, *(figure_column(column, margin) for column in columns)]
+            beside[name] = csv_text(header, rows)
+    for name, text in beside.items():
+        write_whole(file.parent / name, text)
+    # Plain values stand before the first section of a TOML file.
+    single = [kind.kind for kind in KINDS if not kind.several]
+    order = ("format", *single, "domain", "grouping", *(kind.kind for kind in KINDS))
+    write_whole(file, tomli_w.dumps({key: content[key] for key in order if key in content}))
 
 
-def _linear(entry: dict[str, Any], domain: Domain, file: _File) -> Linear:
-    limits = ("equals", "lower", "upper")
-    _only(entry, {"variables", "coefficients", *limits}, f"{file}: [[linear]]")
-    names = _names(entry, "variables", file)
-    coefficients = entry.get("coefficients")
-    if isinstance(coefficients, str) and not isinstance(coefficients, _Literal):
-        margin = file.margin(domain, names)
-        column = figure_column("coefficient", margin)
-        coefficients = column_from_csv(file.beside(coefficients), margin, column)
-    elif not isinstance(coefficients, list | dict):
-        raise InvalidInput(f"{file}: [[linear]] needs coefficients, a CSV file or nested lists")
-    options = {key: _plain(entry[key]) for key in limits if key in entry}
-    return Linear(names, _plain(coefficients), **options)
+def _check_readable(text: str) -> None:
+    """Refuse a label that would be written, but not read again."""
+    if _UNREADABLE.search(text):
+        raise InvalidInput(f"{text!r} has a character that a text file cannot hold; rename it")
+    # A guarded text may be twice as long.
+    if 2 * len(text) >= csv.field_size_limit():
+        raise InvalidInput(f"{text!r} has {len(text)} characters, too many for a file; shorten it")
 
 
-def _prior(entry: dict[str, Any], domain: Domain, file: _File) -> Prior:
-    _only(entry, {"variables", "lower", "upper", "values", "bounds"}, f"{file}: [[prior]]")
-    names = _names(entry, "variables", file)
-    if "bounds" not in entry:
-        return Prior(names, **{k: entry[k] for k in ("lower", "upper", "values") if k in entry})
-    margin = file.margin(domain, names)
-    path = file.beside(str(entry["bounds"]))
-    header = columns_of(path)
-    known: dict[str, Any] = {}
-    for kind in ("lower", "upper", "values"):
-        column = figure_column(kind, margin)
-        if column in header:
-            laid = column_from_csv(path, margin, column)
-            known[kind] = {
-                labels: text.split() if kind == "values" else text
-                for labels, text in laid.items()
-                if text.strip()
-            }
-    return Prior(names, **known)
+def _file_name(statement: Statement) -> str:
+    plain = re.sub(r"[^0-9A-Za-z]+", "-", statement.notation).strip("-")
+    return plain[:60] or "statement"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
+from cellbounds.data.cell_groups import CellGroups
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, Rows, impossible, narrowed
 
-__all__ = ["RateIntervals"]
+__all__ = ["RateIntervals", "rate_inequalities"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +71,40 @@ class RateIntervals:
             bool(self.high_open[row, column]),
         )
 
+    def texts(self) -> list[list[str] | None]:
+        """Each interval in the usual brackets, rows of them; None for a row that holds nobody."""
+        rows: list[list[str] | None] = []
+        for row, nobody in enumerate(self.zero):
+            ends = [self.interval(row, column) for column in range(self.low.shape[1])]
+            texts = [
+                f"{'(' if low_open else '['}{low},{high}{')' if high_open else ']'}"
+                for low, high, low_open, high_open in ends
+            ]
+            rows.append(None if nobody else texts)
+        return rows
+
+    def withheld(self, hidden: BoolArray) -> RateIntervals:
+        """The same with some rates unknown."""
+        return replace(
+            self,
+            low=np.where(hidden, 0, self.low),
+            high=np.where(hidden, self.scale[:, None], self.high),
+            low_open=self.low_open & ~hidden,
+            high_open=self.high_open & ~hidden,
+        )
+
+    def missed(self, counts: IntArray) -> tuple[int, int] | None:
+        """Row and column of the first true rate outside of its interval; rows of counts."""
+        for row, values in enumerate(counts.tolist()):
+            total = sum(values)
+            for column, value in enumerate(values):
+                low, high, low_open, high_open = self.interval(row, column)
+                below = value < low * total or (low_open and value == low * total)
+                above = value > high * total or (high_open and value == high * total)
+                if total and (below or above):
+                    return row, column
+        return None
+
 
 def _lcm(left: IntArray, right: IntArray) -> IntArray:
     """Least common multiples as Python integers where int64 could not hold the products."""
@@ -76,3 +113,101 @@ def _lcm(left: IntArray, right: IntArray) -> IntArray:
         return np.asarray(np.lcm(left, right))
     common: IntArray = np.lcm(left.astype(object), right.astype(object))
     return common.astype(np.int64) if max(common, default=0) < SAFE // 4 else common
+
+
+def rate_inequalities(ends: RateIntervals, groups: CellGroups, *, closed: bool) -> Iterator[Rows]:
+    """For each rate ``scale * cell - end * row sum`` between two limits, one line for each end.
+
+    First comes, for each row of rates, that it holds somebody, or nobody.
+    """
+    lines = _lines_of(ends, closed)
+    columns = ends.low.shape[1]
+    # Every line speaks of all cells of its row: those behind its own rate, and the others.
+    begin = groups.starts[lines.row * columns]
+    widths = groups.starts[(lines.row + 1) * columns] - begin
+    rate = lines.row * columns + lines.column
+    first = groups.starts[rate]
+    inside = groups.starts[rate + 1] - first
+    kind: type = (
+        object if max(np.abs(lines.scale).max(), np.abs(lines.end).max()) >= 2**31 else np.int64
+    )
+    own: IntArray = np.where(inside > 0, lines.scale - lines.end, 0).astype(kind)
+    other: IntArray = np.where(widths > inside, -lines.end, 0).astype(kind)
+    shared = np.maximum(np.gcd(own, other), 1)
+    own, other = own // shared, other // shared
+    # Limits are rounded inwards, as sums are whole.
+    lower = np.where(lines.lower == NO_LOWER, NO_LOWER, -(-lines.lower // shared))
+    upper = np.where(lines.upper == NO_UPPER, NO_UPPER, lines.upper // shared)
+    lower, upper = lower.astype(np.int64), upper.astype(np.int64)
+    coefficients = np.repeat(other, widths)
+    coefficients[_ranges(np.cumsum(widths) - widths + first - begin, inside)] = np.repeat(
+        own, inside
+    )
+    some = np.asarray(coefficients != 0, dtype=bool)
+    held = np.where(own != 0, inside, 0) + np.where(other != 0, widths - inside, 0)
+    for empty in np.flatnonzero((held == 0) & ((lower > 0) | (upper < 0))):
+        yield impossible(int(rate[empty]))
+    says = held > 0
+    if says.any():
+        yield Rows(
+            held[says],
+            groups.cells[_ranges(begin, widths)][some],
+            narrowed(coefficients[some]),
+            lower[says],
+            upper[says],
+            rate[says],
+            lines.about_sum[says],
+        )
+
+
+def _ranges(first: IntArray, length: IntArray) -> IntArray:
+    """So many whole numbers from each first one on, one range after the other."""
+    ends = np.cumsum(length)
+    return np.repeat(first - ends + length, length) + np.arange(int(ends[-1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RateLines:
+    """What rates say, one entry for each end of each rate and for each row as a whole."""
+
+    row: IntArray
+    column: IntArray
+    scale: IntArray
+    end: IntArray
+    lower: IntArray
+    upper: IntArray
+    about_sum: BoolArray
+
+
+def _lines_of(ends: RateIntervals, closed: bool) -> _RateLines:
+    """The lines in order: the sum of a row, then the low and the high end of each of its rates."""
+    rows, columns = ends.low.shape
+    scale = ends.scale[:, None]
+    none = np.zeros(ends.low.shape, dtype=np.int64)
+    bottom, top = (none, none) if closed else (ends.low_open + none, ends.high_open + none)
+    # An exact rate has one line for both ends. If one is open, nothing is left: the line then asks
+    # for at least 1 and at most 0.
+    same = ends.low == ends.high
+    says_low = same | (ends.low > 0) | ((ends.low == 0) & (bottom == 1))
+    says_high = ~same & ((ends.high < scale) | ((ends.high == scale) & (top == 1)))
+    held = np.asarray(~ends.zero)[:, None]
+
+    def laid(sums: IntArray, lows: IntArray, highs: IntArray) -> IntArray:
+        """Three kinds of lines in one order, those that say nothing left out."""
+        both = np.stack([lows, highs], axis=2).reshape(rows, 2 * columns)
+        return np.concatenate([sums, both], axis=1)[says]
+
+    says = np.ones((rows, 1 + 2 * columns), dtype=bool)
+    says[:, 1::2], says[:, 2::2] = held & says_low, held & says_high
+    row = np.arange(rows)[:, None]
+    column = np.arange(columns) + none
+    # Coefficients of one everywhere: no scale, and minus one of the row sum taken away.
+    return _RateLines(
+        laid(row, row + none, row + none),
+        laid(0 * row, column, column),
+        laid(0 * row, scale + none, scale + none),
+        laid(0 * row - 1, ends.low, ends.high),
+        laid(np.where(held, 1, NO_LOWER), bottom, none + NO_LOWER),
+        laid(np.where(held, NO_UPPER, 0), np.where(same, -top, NO_UPPER), -top),
+        laid(row == row, none != none, none != none),
+    )

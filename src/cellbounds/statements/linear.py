@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, Rows, impossible, narrowed
+from cellbounds.statements.notation import names_text
 from cellbounds.statements.numbers import exact_number
-from cellbounds.statements.statements import flat_index, names_text, shaped_entries, variable_names
+from cellbounds.statements.statement import (
+    Statement,
+    flat_index,
+    objects,
+    shaped_entries,
+    variable_names,
+)
+
+if TYPE_CHECKING:
+    from cellbounds.statements.files import FileEntry, ReleaseFile
 
 __all__ = ["Linear"]
 
 
-class Linear:
+class Linear(Statement):
     """A weighted sum of the counts of a margin lies between two limits.
 
     Parameters
@@ -48,6 +60,8 @@ class Linear:
     """
 
     __slots__ = ("coefficients", "lower", "upper", "variables")
+
+    kind: ClassVar[str] = "linear"
 
     coefficients: dict[Label, Fraction] | npt.NDArray[np.object_]
     lower: Fraction | None
@@ -94,10 +108,8 @@ class Linear:
             numbers = list(read.values())
         else:
             entries = shaped_entries(given, len(self.variables), what, "coefficients")
-            numbers = [exact_number(one, f"{what}: a coefficient") for one in entries.flat]
-            read = np.empty(len(numbers), dtype=object)
-            read[:] = numbers
-            read = read.reshape(entries.shape)
+            numbers = [exact_number(entry, f"{what}: a coefficient") for entry in entries.flat]
+            read = objects(numbers, entries.shape)
             read.flags.writeable = False
         if not any(numbers):
             raise InvalidInput(
@@ -121,6 +133,20 @@ class Linear:
         return (
             f"sum <= {self.upper}" if self.lower is None else f"{self.lower} <= sum <= {self.upper}"
         )
+
+    @property
+    def summary(self) -> str:
+        """The variables and the limits of the sum."""
+        return f"{self.notation}: {self.rule}"
+
+    def description(self, domain: Domain) -> str:
+        """What is summed, and its limits."""
+        names = ", ".join(self.variables)
+        return f"a sum of the counts over {names} with stated weights: {self.rule}"
+
+    def check(self, domain: Domain) -> None:
+        """Check variables and shape by laying it out."""
+        self.laid_out(domain)
 
     def laid_out(self, domain: Domain) -> list[Fraction]:
         """The coefficient of each cell of the margin, checked against the domain."""
@@ -159,19 +185,58 @@ class Linear:
         (array([3, 2]), None, 10)
         """
         numbers = self.laid_out(domain)
-        scale = math.lcm(*(one.denominator for one in numbers))
-        whole = [int(one * scale) for one in numbers]
+        scale = math.lcm(*(number.denominator for number in numbers))
+        whole = [int(number * scale) for number in numbers]
         shared = math.gcd(*whole)
         lower = None if self.lower is None else math.ceil(self.lower * scale / shared)
         upper = None if self.upper is None else math.floor(self.upper * scale / shared)
-        return whole_array([one // shared for one in whole], (len(whole),)), lower, upper
+        return whole_array([number // shared for number in whole], (len(whole),)), lower, upper
+
+    def _unrounded(self, domain: Domain) -> tuple[IntArray, int | None, int | None]:
+        """Coefficients and limits as integers, without the rounding that whole counts allow."""
+        laid = self.laid_out(domain)
+        limits = [limit for limit in (self.lower, self.upper) if limit is not None]
+        scale = math.lcm(*(number.denominator for number in (*laid, *limits)))
+        coefficients = np.array([int(number * scale) for number in laid], dtype=object)
+        lower, upper = (
+            None if limit is None else int(limit * scale) for limit in (self.lower, self.upper)
+        )
+        return coefficients, lower, upper
+
+    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
+        """One row: the weighted sum of the cells behind the margin."""
+        coefficients, lower, upper = self._unrounded(domain) if closed else self.terms(domain)
+        groups = cells_behind(domain, self.variables)
+        spread = np.repeat(coefficients, groups.widths)
+        # Derived variables may overlap: a cell behind several groups adds their coefficients.
+        cells, back = np.unique(groups.cells, return_inverse=True)
+        summed = np.zeros(len(cells), dtype=object)
+        np.add.at(summed, back, spread.astype(object))
+        says = np.asarray(summed != 0, dtype=bool)
+        if not says.any():
+            if (lower is not None and lower > 0) or (upper is not None and upper < 0):
+                yield impossible(0)
+            return
+        shared = 1 if closed else math.gcd(*summed[says].tolist())
+        # Limits are rounded inwards, as sums are whole.
+        lower = None if lower is None else -(-lower // shared)
+        upper = None if upper is None else upper // shared
+        factor = 2 if lower == NO_LOWER or upper == NO_UPPER else 1
+        yield Rows(
+            np.array([int(says.sum())]),
+            cells[says],
+            narrowed(summed[says] // shared * factor),
+            whole_array([NO_LOWER if lower is None else lower * factor], (1,)),
+            whole_array([NO_UPPER if upper is None else upper * factor], (1,)),
+            np.array([0]),
+        )
 
     def meaning(self, domain: Domain) -> dict[str, Any]:
         """What is said, however it was written."""
         coefficients, lower, upper = self.terms(domain)
         values = coefficients.tolist()
-        if next(one for one in values if one) < 0:
-            values = [-one for one in values]
+        if next(value for value in values if value) < 0:
+            values = [-value for value in values]
             lower, upper = (None if end is None else -end for end in (upper, lower))
         return {
             "Linear": list(self.variables),
@@ -193,14 +258,51 @@ class Linear:
                 ),
                 key=repr,
             )
+        return {self.kind: self._plain(coefficients)}
+
+    def _plain(self, coefficients: list[Any]) -> dict[str, Any]:
         return {
-            "linear": {
-                "variables": list(self.variables),
-                "coefficients": coefficients,
-                "lower": None if self.lower is None else str(self.lower),
-                "upper": None if self.upper is None else str(self.upper),
-            }
+            "variables": list(self.variables),
+            "coefficients": coefficients,
+            "lower": None if self.lower is None else str(self.lower),
+            "upper": None if self.upper is None else str(self.upper),
         }
+
+    def to_plain(self, domain: Domain) -> dict[str, Any]:
+        """With coefficients laid out flat."""
+        return {self.kind: self._plain([str(number) for number in self.laid_out(domain)])}
+
+    @classmethod
+    def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
+        """From the plain values of a ledger."""
+        names = values["variables"]
+        laid = objects(values["coefficients"], domain.project(names).shape)
+        return cls(names, laid, lower=values["lower"], upper=values["upper"])
+
+    def to_entry(self, domain: Domain, figures: str) -> FileEntry:
+        """Variables and limits; the coefficients other than 0 in a column."""
+        entry: dict[str, Any] = {"variables": list(self.variables), "coefficients": figures}
+        if self.lower == self.upper:
+            entry["equals"] = str(self.lower)
+        else:
+            limits = (("lower", self.lower), ("upper", self.upper))
+            entry |= {key: str(limit) for key, limit in limits if limit is not None}
+        cells = zip(domain.project(self.variables).cells(), self.laid_out(domain), strict=True)
+        rows = [[*labels, str(number)] for labels, number in cells if number]
+        return entry, ("coefficient",), rows
+
+    @classmethod
+    def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
+        """From ``[[linear]]``: variables, coefficients, and equals, lower or upper."""
+        limits = ("equals", "lower", "upper")
+        file.only(entry, {"variables", "coefficients", *limits}, "[[linear]]")
+        names, coefficients = file.names(entry, "variables"), entry.get("coefficients")
+        if file.is_name(coefficients):
+            coefficients = file.column(coefficients, file.margin(names), "coefficient")
+        elif not isinstance(coefficients, list | dict):
+            raise InvalidInput(f"{file}: [[linear]] needs coefficients, a CSV file or nested lists")
+        given = {key: file.plain(entry[key]) for key in limits if key in entry}
+        return cls(names, file.plain(coefficients), **given)
 
     def __repr__(self) -> str:
         return f"Linear([{names_text(self.variables)}]: {self.rule})"

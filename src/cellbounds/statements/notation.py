@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from cellbounds.errors import InvalidInput
 from cellbounds.statements.numbers import LONGEST, checked_digits
 
-__all__ = ["Spoken", "parse"]
+if TYPE_CHECKING:
+    from cellbounds.data.domain import Domain
+
+__all__ = ["Request", "names_text", "parse", "summed_over"]
 
 _TOKEN = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\[\]|,@~<"]+)|([\[\]|,@~<]))')
 
 
+def names_text(names: Sequence[str]) -> str:
+    """Variables as they stand in the notation, quoted where they need it."""
+    return ",".join(
+        name if not set(name) & set('[]|,@~<"\\ \t') else '"' + name.replace('"', '""') + '"'
+        for name in names
+    )
+
+
+def summed_over(named: Sequence[str], domain: Domain) -> str:
+    """The variables that a statement sums over, for the end of its description."""
+    bases = {domain.base(name) for name in named}
+    rest = [name for name in domain.names if name not in bases]
+    return f"; summed over {', '.join(rest)}" if rest else ""
+
+
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """A statement as it was asked for. The total names nothing.
+class Request:
+    """A statement as it is asked for. The total names nothing.
 
     Attributes
     ----------
@@ -27,13 +47,19 @@ class Spoken:
         Counts of a margin are rounded to multiples of this.
     below
         Counts of a margin below this are shown as such.
+    rounding, eps, strict
+        What the notation does not say: the rule for decimals or for the base, or the tolerance
+        that is announced with rates.
     """
 
     responses: tuple[str, ...]
     given: tuple[str, ...] | None
-    digits: int | None
+    digits: int | None = None
     base: int | None = None
     below: int | None = None
+    rounding: str | None = None
+    eps: object = None
+    strict: bool = False
 
     @property
     def is_total(self) -> bool:
@@ -45,8 +71,44 @@ class Spoken:
         """Whether this asks for a margin."""
         return bool(self.responses) and self.given is None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Givens, then responses."""
+        return (*(self.given or ()), *self.responses)
 
-def parse(text: str) -> Spoken:
+    @property
+    def exact(self) -> bool:
+        """Whether the figures are shown as they are."""
+        rough = (self.digits, self.base, self.below)
+        return all(how is None for how in rough) and not self.eps
+
+    @property
+    def notation(self) -> str:
+        """The statement in the notation."""
+        if self.is_total:
+            return "N"
+        suffix = ""
+        for mark, number in (("@", self.digits), ("~", self.base), ("<", self.below)):
+            if number is not None:
+                suffix = f"{mark}{number}"
+        given = "" if self.given is None else f"|{names_text(self.given)}"
+        return f"[{names_text(self.responses)}{given}]{suffix}"
+
+    def ruled(self, rounding: str | None, eps: object = None, strict: bool = False) -> Request:
+        """The same, with what the notation does not say."""
+        return replace(self, rounding=rounding, eps=eps, strict=strict)
+
+    def renamed(self, names: Mapping[str, str]) -> Request:
+        """The same of other variables."""
+        given = self.given
+        return replace(
+            self,
+            responses=tuple(names.get(name, name) for name in self.responses),
+            given=None if given is None else tuple(names.get(name, name) for name in given),
+        )
+
+
+def parse(text: str) -> Request:
     """Read one statement.
 
     ===============  =============================================================
@@ -63,15 +125,17 @@ def parse(text: str) -> Spoken:
 
     Examples
     --------
-    >>> parse("[education|county]@2")
-    Spoken(responses=('education',), given=('county',), digits=2, base=None, below=None)
-    >>> parse('["age, years"]~5')
-    Spoken(responses=('age, years',), given=None, digits=None, base=5, below=None)
+    >>> rates = parse("[education|county]@2")
+    >>> rates.responses, rates.given, rates.digits
+    (('education',), ('county',), 2)
+    >>> counts = parse('["age, years"]~5')
+    >>> counts.responses, counts.given, counts.base
+    (('age, years',), None, 5)
     """
     if not isinstance(text, str):
         raise InvalidInput(f"statement {text!r} is not text; write it like '[Y|A,B]@2'")
     if text.strip() == "N":
-        return Spoken((), None, None)
+        return Request((), None, None)
     tokens = _tokens(text)
     if not tokens or tokens.pop(0) != ("mark", "["):
         raise _unreadable(text, "it does not begin with '['")
@@ -94,7 +158,7 @@ def parse(text: str) -> Spoken:
             f"statement {text!r}: {mark!r} belongs to margins; rates are published to a number of "
             "decimals, such as [Y|A,B]@2"
         )
-    return Spoken(
+    return Request(
         responses,
         given,
         checked_digits(number, f"statement {text!r}") if mark == "@" else None,

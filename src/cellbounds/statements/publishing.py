@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from cellbounds.data.table import DENSE_LIMIT, Table
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.runtime.arrays import IntArray, whole_array
-from cellbounds.statements.conditional import Conditional
-from cellbounds.statements.margins import Margin
-from cellbounds.statements.notation import Spoken, parse
-from cellbounds.statements.numbers import exact_number
-from cellbounds.statements.release import Release, Statement
-from cellbounds.statements.rounding import (
-    COUNT_ROUNDINGS,
-    check_count_rounding,
-    round_counts,
-    round_rows,
-)
-from cellbounds.statements.statements import Prior, Total, check_rate_variables
+from cellbounds.statements.kinds import KINDS
+from cellbounds.statements.notation import Request, parse
+from cellbounds.statements.prior import Prior
+from cellbounds.statements.release import Release
+from cellbounds.statements.rounding import COUNT_ROUNDINGS, check_count_rounding
+from cellbounds.statements.statement import Statement
+from cellbounds.statements.total import Total
 
-__all__ = ["publish"]
+__all__ = ["combined_release", "publish", "published_statement"]
 
 
 def publish(
@@ -77,20 +72,28 @@ def publish(
         raise InvalidInput("nothing to publish; give a statement such as '[Y|A,B]@2'")
     if strict and eps is None:
         raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
-    spoken = [parse(text) for text in statements]
-    count_rule = _count_rule(spoken, rounding, count_rounding)
+    requests = [parse(text) for text in statements]
+    count_rule = _count_rule(requests, rounding, count_rounding)
     generator = _generator(rng) if count_rule == "random" else None
     made: list[Statement] = []
-    for one in spoken:
-        if one.is_margin:
-            made.append(_margin(table, one, count_rule, generator))
-        elif not one.is_total:
-            made.append(_rates(table, one, rounding, eps, strict))
-    if total or any(one.is_total for one in spoken):
+    for request in requests:
+        if request.base is not None:
+            made.append(published_statement(table, request.ruled(count_rule), generator))
+        elif not request.is_total:
+            made.append(published_statement(table, request.ruled(rounding, eps, strict)))
+    if total or any(request.is_total for request in requests):
         made.append(Total(table.total))
     if table.has_structural:
         made.append(_structural_zeros(table))
     return Release(table.domain, made)
+
+
+def published_statement(
+    table: Table, request: Request, rng: np.random.Generator | None = None
+) -> Statement:
+    """What the owner of a table would publish for one request."""
+    kind = next(kind for kind in KINDS if kind.requested(request))
+    return kind.publish(table, request, rng)
 
 
 def _structural_zeros(table: Table) -> Prior:
@@ -105,9 +108,9 @@ def _structural_zeros(table: Table) -> Prior:
     return Prior(table.domain.names, upper=blocked)
 
 
-def _count_rule(spoken: list[Spoken], rounding: str | None, chosen: str | None) -> str:
+def _count_rule(requests: list[Request], rounding: str | None, chosen: str | None) -> str:
     """The rule by which margins with a base are rounded."""
-    rounded = any(one.base is not None for one in spoken)
+    rounded = any(request.base is not None for request in requests)
     if chosen is not None:
         if not rounded:
             raise InvalidInput(
@@ -117,7 +120,7 @@ def _count_rule(spoken: list[Spoken], rounding: str | None, chosen: str | None) 
         return check_count_rounding(chosen)
     if not rounded or rounding is None:
         return "nearest"
-    rates = any(one.digits is not None for one in spoken)
+    rates = any(request.digits is not None for request in requests)
     if rates and rounding == "random":
         raise InvalidInput(
             "rounding='random' is no rule for rates; give count_rounding='random' for the margins"
@@ -137,79 +140,72 @@ def _generator(rng: object) -> np.random.Generator:
     )
 
 
-def _margin(
-    table: Table, spoken: Spoken, rule: str, generator: np.random.Generator | None
-) -> Margin:
-    counts = table.margin(*spoken.responses).counts
-    if spoken.base is not None:
-        figures = round_counts(counts, spoken.base, rule, generator)
-        return Margin(spoken.responses, figures, base=spoken.base, rounding=rule)
-    if spoken.below is not None:
-        shown = counts.astype(object)
-        shown[counts < spoken.below] = f"<{spoken.below}"
-        return Margin(spoken.responses, shown)
-    return Margin(spoken.responses, counts)
+def combined_release(
+    table: Table,
+    sources: Sequence[str],
+    *,
+    total: bool = True,
+    rounding: str | None = None,
+    count_rounding: str | None = None,
+    eps: object = None,
+    strict: bool = False,
+    rng: int | np.random.Generator | None = None,
+    allow_outside: bool = False,
+) -> Release:
+    """Publish statements about a table together with what release files say.
 
+    Statements may name the groupings that the files define. With `allow_outside`, files may name
+    figures outside of their folders.
+    """
+    from cellbounds.statements.files import read_release  # not for those who only publish
 
-def _rates(
-    table: Table, spoken: Spoken, rounding: str | None, eps: object, strict: bool
-) -> Conditional:
-    given = spoken.given or ()
-    shape = table.domain.project((*given, *spoken.responses)).shape
-    check_rate_variables(table.domain, spoken.responses, given, "rates")
-    counts = table.margin(*given, *spoken.responses).counts
-    counts = counts.reshape(math.prod(shape[: len(given)]), -1)
-    sums = counts.sum(axis=1)
-    zero = np.asarray(sums == 0, dtype=bool)
-    if spoken.digits is None:
-        if eps is not None and exact_number(eps, "eps") != 0:
+    texts = [text for text in sources if _is_notation(text)]
+    files: list[Release] = []
+    for text in sources:
+        if _is_notation(text):
+            continue
+        if not Path(text).exists() and ("|" in text or "," in text or "@" in text):
             raise InvalidInput(
-                f"eps={eps!r} with exact rates; add the number of decimals to the statement "
-                "([Y|A,B]@2) or leave eps out"
+                f"{text!r} is neither a file nor a statement; statements stand in brackets, such "
+                "as '[Y|A,B]@2'"
             )
-        shared = [max(1, math.gcd(*row)) for row in counts.tolist()]
-        divisor = whole_array(shared, (len(shared),))
-        return Conditional.from_counts(
-            spoken.responses,
-            given,
-            shape,
-            counts // divisor[:, None],
-            np.where(zero, 1, sums // divisor),
-            zero,
+        read = read_release(text, allow_outside=allow_outside)
+        if read.domain != table.domain:
+            raise InvalidInput(
+                f"{text} speaks of {read.domain!r}, the table is over {table.domain!r}; they need "
+                "the same variables and levels in the same order (labels in files are text)"
+            )
+        if read.domain.groupings:
+            table = table.with_domain(table.domain.with_groupings(read.domain.groupings))
+        files.append(read)
+    told = (rounding, count_rounding, eps, rng)
+    if not texts and (strict or any(option is not None for option in told)):
+        raise InvalidInput("rounding and eps are for statements in the notation; files have theirs")
+    if texts:
+        published = publish(
+            table,
+            *texts,
+            total=False,
+            rounding=rounding,
+            count_rounding=count_rounding,
+            eps=eps,
+            strict=strict,
+            rng=rng,
         )
-    unit = 10**spoken.digits
-    numerators = whole_array([0] * counts.size, counts.shape)
-    if not zero.all():
-        rounded = round_rows(counts[~zero], spoken.digits, rounding or "nearest")
-        numerators = numerators.astype(rounded.dtype)
-        numerators[~zero] = rounded
-    rates = Conditional.from_counts(
-        spoken.responses,
-        given,
-        shape,
-        numerators,
-        whole_array([unit] * len(sums), (len(sums),)),
-        zero,
-        digits=spoken.digits,
-        rounding=None if eps is not None else rounding or "nearest",
-        eps=eps,
-        strict=strict,
-    )
-    if eps is not None:
-        _check_tolerance(rates, counts)
-    return rates
+        files.append(published)
+    statements = [one for read in files for one in read.statements if one.variables]
+    if not texts and table.has_structural:
+        statements.append(_structural_zeros(table))
+    totals = [read.stated_total for read in files if read.stated_total is not None]
+    if total and texts and not totals:
+        totals.append(Total(table.total))
+    if len(set(totals)) > 1:
+        raise InvalidInput(
+            f"the sources give different totals ({', '.join(one.notation for one in totals)}); "
+            "give N once"
+        )
+    return Release(table.domain, [*statements, *totals[:1]])
 
 
-def _check_tolerance(rates: Conditional, counts: IntArray) -> None:
-    """An announced tolerance must cover what rounding does to the true rates."""
-    ends = rates.intervals
-    for row, (values, total) in enumerate(zip(counts.tolist(), counts.sum(axis=1), strict=True)):
-        for column, value in enumerate(values):
-            low, high, low_open, high_open = ends.interval(row, column)
-            below = value < low * int(total) or (low_open and value == low * int(total))
-            above = value > high * int(total) or (high_open and value == high * int(total))
-            if total and (below or above):
-                raise InvalidInput(
-                    f"{rates.notation}: the rounded rate in row {row + 1}, column {column + 1} is "
-                    "not within eps of the true one; give a larger eps or more decimals"
-                )
+def _is_notation(text: str) -> bool:
+    return text.strip() == "N" or text.lstrip().startswith("[")

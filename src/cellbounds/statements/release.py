@@ -9,14 +9,10 @@ from typing import Any
 
 from cellbounds.data.domain import Domain
 from cellbounds.errors import InvalidInput
-from cellbounds.statements.conditional import Conditional
-from cellbounds.statements.linear import Linear
-from cellbounds.statements.margins import Margin
-from cellbounds.statements.statements import Prior, Total, names_text
+from cellbounds.statements.statement import Statement
+from cellbounds.statements.total import Total
 
-__all__ = ["Release", "Statement"]
-
-Statement = Total | Margin | Conditional | Prior | Linear
+__all__ = ["Release"]
 
 
 class Release:
@@ -49,29 +45,45 @@ class Release:
         self.domain = domain
         self.statements: tuple[Statement, ...] = tuple(statements)
         self._digest: str | None = None
-        totals = 0
         for statement in self.statements:
-            match statement:
-                case Total():
-                    totals += 1
-                case Conditional():
-                    statement.check_domain(domain)
-                case Margin() | Prior():
-                    statement.known(domain)
-                case Linear():
-                    statement.laid_out(domain)
-                case _:
-                    raise InvalidInput(
-                        f"{statement!r} is not a statement; give Total, Margin, Conditional, "
-                        "Linear or Prior (publish() understands the notation)"
-                    )
-        if totals > 1:
+            if not isinstance(statement, Statement):
+                raise InvalidInput(
+                    f"{statement!r} is not a statement; give Total, Margin, Conditional, "
+                    "Linear or Prior (publish() understands the notation)"
+                )
+            statement.check(domain)
+        if sum(isinstance(statement, Total) for statement in self.statements) > 1:
             raise InvalidInput("the release has two totals; give N once (Total(lower=, upper=))")
 
     @property
     def total(self) -> Total:
         """What is said of N: nothing, unless there is a statement of it."""
-        return next((s for s in self.statements if isinstance(s, Total)), Total())
+        return self.stated_total or Total()
+
+    @property
+    def stated_total(self) -> Total | None:
+        """The statement of N, if there is one."""
+        return next((s for s in self.statements if isinstance(s, Total)), None)
+
+    @property
+    def named_variables(self) -> tuple[str, ...]:
+        """The variables that some statement is about, in the order of the domain."""
+        about: frozenset[str] = frozenset().union(
+            *(statement.base_variables(self.domain) for statement in self.statements)
+        )
+        return tuple(name for name in self.domain.names if name in about)
+
+    def restricted(self, variables: Iterable[str]) -> Release:
+        """The same statements over some variables: at least those that they are about.
+
+        Examples
+        --------
+        >>> from cellbounds import Domain, Margin, Release
+        >>> domain = Domain({"a": ["x", "y"], "b": ["x", "y"], "c": ["x", "y"]})
+        >>> Release(domain, [Margin(["b"], [3, 4])]).restricted(["b"]).domain
+        Domain(b[2])
+        """
+        return Release(self.domain.part(variables), self.statements)
 
     @property
     def digest(self) -> str:
@@ -81,21 +93,16 @@ class Release:
                 name: [str(level) for level in self.domain.levels(name)]
                 for name in self.domain.names
             }
-            said = sorted(json.dumps(self._meaning(one)) for one in self.statements)
+            meanings = sorted(json.dumps(one.meaning(self.domain)) for one in self.statements)
             groupings = self._groupings_named()
-            content = [list(levels.items()), said, groupings]
+            content = [list(levels.items()), meanings, groupings]
             canonical = json.dumps(content if groupings else content[:2])
             self._digest = hashlib.sha256(canonical.encode()).hexdigest()
         return self._digest
 
     def _groupings_named(self) -> list[Any]:
         """The definitions of the derived variables that statements name."""
-        named = {
-            name
-            for statement in self.statements
-            if not isinstance(statement, Total)
-            for name in statement.variables
-        }
+        named = {name for statement in self.statements for name in statement.variables}
         definitions: list[Any] = []
         for name in sorted(named):
             found = self.domain.grouping(name)
@@ -105,51 +112,23 @@ class Release:
                 definitions.append([name, found[0], levels, groups])
         return definitions
 
-    def _meaning(self, statement: Statement) -> dict[str, Any]:
-        match statement:
-            case Total():
-                return statement.to_dict()
-            case Conditional():
-                return statement.meaning()
-            case Linear():
-                return statement.meaning(self.domain)
-        known = statement.known(self.domain)
-        return {
-            type(statement).__name__: list(statement.variables),
-            "lower": known.lower.tolist(),
-            "upper": known.upper.tolist(),
-            "values": sorted(known.values.items()),
-        }
-
     def to_dict(self) -> dict[str, Any]:
         """Domain, groupings if there are any, and statements as plain values."""
-        said: dict[str, Any] = {"domain": self.domain.to_dict()}
+        values: dict[str, Any] = {"domain": self.domain.to_dict()}
         if self.domain.groupings:
-            said["groupings"] = {
+            values["groupings"] = {
                 name: {
                     "of": grouping.of,
                     "levels": [[level, list(parts)] for level, parts in grouping.groups],
                 }
                 for name, grouping in self.domain.groupings.items()
             }
-        return said | {"statements": [statement.to_dict() for statement in self.statements]}
+        return values | {"statements": [statement.to_dict() for statement in self.statements]}
 
     def __repr__(self) -> str:
         inside = ", ".join(statement.notation for statement in self.statements)
         return f"Release({inside})"
 
     def __str__(self) -> str:
-        lines = [f"  {_in_words(statement)}" for statement in self.statements]
+        lines = [f"  {statement.summary}" for statement in self.statements]
         return "\n".join([f"release over {repr(self.domain)[7:-1]}", *lines])
-
-
-def _in_words(statement: Statement) -> str:
-    match statement:
-        case Conditional():
-            names = f"{names_text(statement.responses)}|{names_text(statement.given)}"
-            return f"[{names}] {statement.rule}"
-        case Margin() if not statement.exact:
-            return f"[{names_text(statement.variables)}] {statement.rule}"
-        case Linear():
-            return f"{statement.notation}: {statement.rule}"
-    return statement.notation

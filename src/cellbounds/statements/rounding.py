@@ -34,6 +34,7 @@ from cellbounds.runtime.arrays import IntArray, whole_array
 __all__ = [
     "COUNT_ROUNDINGS",
     "ROUNDINGS",
+    "RULES_IN_WORDS",
     "Ends",
     "check_count_rounding",
     "count_ends",
@@ -52,6 +53,22 @@ class Ends:
     low_open: bool
     high_open: bool
 
+    def words(self, unit: Fraction, what: str) -> str:
+        """What a figure p stands for, if it is rounded to multiples of a unit."""
+        low = f"p - {_decimal(self.below * unit)}" if self.below else "p"
+        high = f"p + {_decimal(self.above * unit)}" if self.above else "p"
+        left, right = ("<" if is_open else "<=" for is_open in (self.low_open, self.high_open))
+        return f"a figure p stands for {low} {left} {what} {right} {high}"
+
+
+def _decimal(value: Fraction) -> str:
+    """A decimal that ends, as it is written."""
+    scale = 0
+    while (value * 10**scale).denominator != 1:
+        scale += 1
+    digits = str(int(value * 10**scale)).rjust(scale + 1, "0")
+    return f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
+
 
 _HALF, _ONE, _NONE = Fraction(1, 2), Fraction(1), Fraction(0)
 ROUNDINGS = {
@@ -60,6 +77,14 @@ ROUNDINGS = {
     "down": Ends(_NONE, _ONE, low_open=False, high_open=True),
     "up": Ends(_ONE, _NONE, low_open=True, high_open=False),
     "consistent": Ends(_ONE, _ONE, low_open=False, high_open=False),
+}
+
+RULES_IN_WORDS = {
+    "nearest": "rounded to the nearest, halves up",
+    "half-even": "rounded to the nearest, halves to even",
+    "down": "rounded down",
+    "up": "rounded up",
+    "consistent": "rounded so that rows add to one",
 }
 
 COUNT_ROUNDINGS = {

@@ -13,14 +13,12 @@ import numpy as np
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.results.answers import HTML_LINES, LINES, Answer
+from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns
 from cellbounds.results.draws import Draws
-from cellbounds.results.plain import label_columns
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Conditional
-from cellbounds.statements.statements import names_text
-from cellbounds.synthetic.comparing import report_on
-from cellbounds.synthetic.report import SyntheticReport
+from cellbounds.statements.notation import names_text
+from cellbounds.synthetic.report import SyntheticReport, report_on
 from cellbounds.synthetic.rounded import Rounded
 from cellbounds.synthetic.writing import write_folder
 from cellbounds.version import __version__

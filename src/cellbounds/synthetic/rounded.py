@@ -15,9 +15,8 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release, Total, publish
-from cellbounds.statements.notation import parse
+from cellbounds.statements.notation import names_text, parse
 from cellbounds.statements.numbers import checked_digits
-from cellbounds.statements.statements import names_text
 
 __all__ = ["TOTALS", "Rounded", "nearest_totals", "rounded_rates", "totals_like"]
 
@@ -207,5 +206,5 @@ def _table_with(release: Release, total: Total) -> Table | None:
 
 def totals_like(release: Release, total: Total) -> Release:
     """The same release with another total."""
-    others = [one for one in release.statements if not isinstance(one, Total)]
+    others = [one for one in release.statements if one.variables]
     return Release(release.domain, [*others, total])

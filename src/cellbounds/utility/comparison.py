@@ -14,17 +14,229 @@ import numpy as np
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.utility.display import Section, Shown, json_float
-from cellbounds.utility.distances import hellinger, total_variation
-from cellbounds.utility.layout import matched, occupied
-from cellbounds.utility.loglinear import fit_loglinear
+from cellbounds.runtime.scaled_floats import FloatArray
+from cellbounds.utility.display import (
+    Section,
+    Shown,
+    columns_of,
+    interval_text,
+    json_float,
+    number_text,
+)
+from cellbounds.utility.distances import hellinger, matched, occupied, total_variation
+from cellbounds.utility.loglinear import Margins, fit_loglinear, model_text
 from cellbounds.utility.loglinear_comparison import LoglinearComparison, compared
-from cellbounds.utility.models import Margins
-from cellbounds.utility.odds import checked_level
-from cellbounds.utility.pairs import PairComparison, compare_pair, mean_and_spread
-from cellbounds.utility.sections import comparison_sections
+from cellbounds.utility.odds import OddsRatios, checked_level, odds_ratios, percent
+from cellbounds.utility.tests_of_independence import Independence, independence
 
-__all__ = ["MOST_PAIRS", "UtilityComparison", "compare_utility"]
+__all__ = ["UtilityComparison", "compare_utility"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairComparison:
+    """Two variables in the true table and in each copy.
+
+    Attributes
+    ----------
+    rows, columns
+        The variables.
+    true_odds, odds
+        Odds ratios in the true table, and in each copy.
+    true_test, tests
+        Tests of independence in the true table, and in each copy.
+    overlaps
+        How far the intervals of the log odds ratios overlap: one line for each copy, one column
+        for each ratio; NaN where both have no ends.
+    """
+
+    rows: str
+    columns: str
+    true_odds: OddsRatios
+    odds: tuple[OddsRatios, ...]
+    true_test: Independence
+    tests: tuple[Independence, ...]
+    overlaps: FloatArray
+
+    @property
+    def log_ratios(self) -> FloatArray:
+        """Log odds ratios of the copies: one line for each copy, one column for each ratio."""
+        return np.array([one.log_ratios.ravel() for one in self.odds])
+
+    def lines(self, place: int) -> list[tuple[str, str, str, float, float]]:
+        """One copy beside the true table: measure, variables, levels, true value, other value."""
+        what = f"{self.rows}, {self.columns}"
+        true, other = self.true_test, self.tests[place]
+        lines = []
+        for (name, ours, p), (_, theirs, its_p) in zip(
+            true.statistics, other.statistics, strict=True
+        ):
+            lines += [(name, what, "", ours, theirs), (f"{name} p", what, "", p, its_p)]
+        lines.append(("degrees", what, "", float(true.degrees), float(other.degrees)))
+        cells = zip(
+            self.true_odds.cells(),
+            self.true_odds.numbers(),
+            self.odds[place].numbers(),
+            self.overlaps[place].tolist(),
+            strict=True,
+        )
+        measures = ("odds ratio", "lower end", "upper end")
+        for labels, true_ends, ends, overlap in cells:
+            levels = ", ".join(map(str, labels))
+            lines += [
+                (name, what, levels, first, second)
+                for name, first, second in zip(measures, true_ends, ends, strict=True)
+            ]
+            lines.append(("interval overlap", what, levels, math.nan, overlap))
+        return lines
+
+    def entries(self, copies: Sequence[str]) -> dict[str, Any]:
+        """Plain values."""
+        others = [
+            {
+                "copy": copy,
+                "odds": odds.entries(),
+                "test": test.entries(),
+                "overlap": [json_float(value) for value in overlaps],
+            }
+            for copy, odds, test, overlaps in zip(
+                copies, self.odds, self.tests, self.overlaps.tolist(), strict=True
+            )
+        ]
+        true = {"odds": self.true_odds.entries(), "test": self.true_test.entries()}
+        return {"rows": self.rows, "columns": self.columns, "true": true, "copies": others}
+
+
+def compare_pair(
+    true: Table, others: Sequence[Table], rows: str, columns: str, level: object
+) -> PairComparison:
+    """Odds ratios and tests of two variables in tables over the same domain."""
+    ratios = [odds_ratios(table, rows, columns, level=level) for table in (true, *others)]
+    tests = [independence(table, rows, columns) for table in (true, *others)]
+    overlaps = np.array([interval_overlap(ratios[0], other) for other in ratios[1:]])
+    return PairComparison(
+        rows, columns, ratios[0], tuple(ratios[1:]), tests[0], tuple(tests[1:]), overlaps
+    )
+
+
+def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
+    """How much the intervals of the log odds ratios have in common, from 0 to 1.
+
+    The length of what two intervals share, as a share of the one and as a share of the other,
+    and the average of both (after Karr et al. 2006; 0 if they share nothing). An interval without
+    ends has nothing in common with one that has them, of its own length, and all of the other's:
+    one half. Two intervals without ends say nothing: NaN.
+    """
+    (low, high), (other_low, other_high) = (one.log_intervals for one in (true, other))
+    # Ends beyond the largest double are infinite on one side: such an interval has no length.
+    with np.errstate(invalid="ignore"):
+        lengths = high - low, other_high - other_low
+        shared = np.minimum(high, other_high) - np.maximum(low, other_low)
+    first, second = (np.isfinite(length) for length in lengths)
+    found = np.full(shared.shape, math.nan)
+    found[first ^ second] = 0.5
+    both = first & second
+    shares = [_share(shared[both], length[both]) for length in lengths]
+    found[both] = (shares[0] + shares[1]) / 2
+    return found.ravel()
+
+
+def _share(shared: FloatArray, length: FloatArray) -> FloatArray:
+    """What is shared of an interval; one too short for doubles is shared or it is not."""
+    whole = (shared >= 0).astype(np.float64)
+    np.divide(shared, length, out=whole, where=length > 0)
+    return np.clip(whole, 0, 1)
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of the finite values; NaN where there are too few."""
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return math.nan, math.nan
+    mean = math.fsum(finite) / len(finite)
+    if len(finite) < 2:
+        return mean, math.nan
+    squares = math.fsum((value - mean) ** 2 for value in finite)
+    return mean, math.sqrt(squares / (len(finite) - 1))
+
+
+VARIABLES = frozenset({"variables", "levels", "copy", "statistic"})
+
+
+def _measures(copies: Sequence[str], measures: Mapping[str, Sequence[float]]) -> Section:
+    lines = [
+        [copy, *map(number_text, values)]
+        for copy, *values in zip(copies, *measures.values(), strict=True)
+    ]
+    if len(copies) > 1:
+        both = [mean_and_spread(values) for values in measures.values()]
+        lines.insert(0, ["mean", *(number_text(mean) for mean, _ in both)])
+        lines.insert(1, ["spread", *(number_text(spread) for _, spread in both)])
+    return Section("compared with the true table", ["copy", *measures], lines, VARIABLES)
+
+
+def _odds(copies: Sequence[str], level: float, pairs: Sequence[PairComparison]) -> Section:
+    one = len(copies) == 1
+    interval = f"{percent(level)} interval"
+    others = [copies[0], "its interval"] if one else ["geometric mean", "spread of log"]
+    lines = []
+    for pair in pairs:
+        logs, overlaps = pair.log_ratios, pair.overlaps
+        cells = zip(pair.true_odds.cells(), pair.true_odds.numbers(), strict=True)
+        for place, (labels, (ratio, *ends)) in enumerate(cells):
+            if one:
+                other, *its_ends = pair.odds[0].numbers()[place]
+                shown = [number_text(other), interval_text(*its_ends)]
+            else:
+                mean, spread = mean_and_spread(logs[:, place].tolist())
+                shown = [number_text(math.exp(mean)), number_text(spread)]
+            overlap, _ = mean_and_spread(overlaps[:, place].tolist())
+            lines.append(
+                [
+                    f"{pair.rows}, {pair.columns}",
+                    ", ".join(map(str, labels)),
+                    number_text(ratio),
+                    interval_text(*ends),
+                    *shown,
+                    number_text(overlap),
+                ]
+            )
+    header = ["variables", "levels", "true", interval, *others, "overlap"]
+    title = "odds ratios, relative to the first levels"
+    return Section(title, header, lines, VARIABLES)
+
+
+def _tests(copies: Sequence[str], pairs: Sequence[PairComparison]) -> Section:
+    one = len(copies) == 1
+    lines = []
+    for pair in pairs:
+        true, others = pair.true_test, pair.tests
+        for place, (name, value, p) in enumerate(true.statistics):
+            found = [test.statistics[place][1:] for test in others]
+            shown = found[0] if one else mean_and_spread([value for value, _ in found])
+            what = [f"{pair.rows}, {pair.columns}", name, str(true.degrees)]
+            lines.append([*what, *map(number_text, (value, p, *shown))])
+    header = ["variables", "statistic", "degrees", "true", "p"]
+    header += [copies[0], "its p"] if one else ["mean", "spread"]
+    return Section("tests of independence", header, lines, VARIABLES)
+
+
+def _models(copies: Sequence[str], loglinear: Sequence[LoglinearComparison]) -> Section:
+    true = loglinear[0].true
+    lines = [["true", number_text(true.g), str(true.degrees), number_text(true.g_p), "", ""]]
+    lines += [
+        [
+            copy,
+            number_text(one.other.g),
+            str(one.other.degrees),
+            number_text(one.other.g_p),
+            number_text(one.largest_log_ratio),
+            number_text(one.largest_term_difference),
+        ]
+        for copy, one in zip(copies, loglinear, strict=True)
+    ]
+    header = ["copy", "G", "degrees", "p", "largest log ratio", "largest parameter difference"]
+    return Section(f"log-linear model {model_text(true.margins)}", header, lines, VARIABLES)
+
 
 MOST_PAIRS = 45
 """Pairs of variables that are compared unless more are asked for: those of ten variables."""
@@ -91,10 +303,9 @@ class UtilityComparison(Shown):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: copy, measure, variables, levels, true, other, level."""
-        names = ("copy", "measure", "variables", "levels", "true", "other")
-        lines = self._lines()
-        columns = {name: [line[place] for line in lines] for place, name in enumerate(names)}
-        return frame_of({**columns, "level": [self.level] * len(lines)}, backend)
+        header = ("copy", "measure", "variables", "levels", "true", "other", "level")
+        lines = [(*line, self.level) for line in self._lines()]
+        return frame_of(columns_of(header, lines), backend)
 
     def _lines(self) -> list[tuple[str, str, str, str, float, float]]:
         lines: list[tuple[str, str, str, str, float, float]] = []
@@ -131,9 +342,15 @@ class UtilityComparison(Shown):
         }
 
     def _sections(self) -> list[Section]:
-        return comparison_sections(
-            self.copies, self.level, self.measures, self.pairs, self.loglinear
-        )
+        sections = [_measures(self.copies, self.measures)]
+        if self.pairs:
+            sections += [
+                _odds(self.copies, self.level, self.pairs),
+                _tests(self.copies, self.pairs),
+            ]
+        if self.loglinear:
+            sections.append(_models(self.copies, self.loglinear))
+        return sections
 
     def __repr__(self) -> str:
         # Statistics of a confidential table are not printed by accident.
@@ -260,7 +477,9 @@ def _pairs(
 
 
 def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
-    endless = sum(int(np.isinf(one.upper).sum()) for pair in pairs for one in pair.every_odds)
+    endless = sum(
+        int(np.isinf(one.upper).sum()) for pair in pairs for one in (pair.true_odds, *pair.odds)
+    )
     notes = []
     if endless:
         notes.append(
@@ -269,7 +488,9 @@ def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
             "undefined if both have"
         )
     fewer = sum(
-        test.degrees < pair.true_odds.ratios.size for pair in pairs for test in pair.every_test
+        test.degrees < pair.true_odds.ratios.size
+        for pair in pairs
+        for test in (pair.true_test, *pair.tests)
     )
     if fewer:
         notes.append(

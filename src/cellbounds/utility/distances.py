@@ -3,15 +3,100 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 
+from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
+from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.utility.layout import as_floats, matched, occupied
 
-__all__ = ["distance_of", "hellinger", "total_variation"]
+__all__ = [
+    "as_floats",
+    "distance_of",
+    "hellinger",
+    "matched",
+    "occupied",
+    "summed",
+    "total_variation",
+    "two_way",
+]
+
+
+def summed(table: Table, names: Iterable[str]) -> Table:
+    """Sum over everything but `names`; derived variables must share out everybody."""
+    kept = table.domain.distinct(names)
+    for name in kept:
+        table.domain.check_partition(name)
+    return table.margin(*kept)
+
+
+def two_way(table: Table, rows: str, columns: str, given: Iterable[str] | None) -> Table:
+    """A table of rows by columns for each combination of `given`, which come first."""
+    for role, name in (("rows", rows), ("columns", columns)):
+        if not isinstance(name, str):
+            raise InvalidInput(f"{role}={name!r}; name one variable")
+    strata = () if given is None else table.domain.distinct(given)
+    return summed(table, (*strata, rows, columns))
+
+
+def occupied(table: Table, what: str) -> Table:
+    """Refuse a table without people: it is no distribution."""
+    if not isinstance(table, Table):
+        raise InvalidInput(f"{what} is a {type(table).__name__}; give a Table of counts")
+    if not table.counts.any():
+        raise InvalidInput(f"{what} holds nobody; a comparison needs at least one person in it")
+    return table
+
+
+def as_floats(table: Table) -> FloatArray:
+    """The counts in double precision."""
+    try:
+        return np.asarray(table.counts, dtype=np.float64)
+    except OverflowError:
+        raise InvalidInput(
+            "a count passes 10**308; statistics are in double precision, which ends there"
+        ) from None
+
+
+def matched(true: Table, other: Table, what: str = "the other table") -> Table:
+    """The other table with its variables and levels in the order of the true one.
+
+    What cannot be is the same for both: structural zeros are those of the true table, as far as
+    the other one holds nobody there.
+    """
+    if not isinstance(other, Table):
+        raise InvalidInput(f"{what} is a {type(other).__name__}; give a Table of counts")
+    counts = other.counts
+    if other.domain != true.domain:
+        counts = np.transpose(counts, _order(true.domain, other.domain, what))
+        for axis, name in enumerate(true.domain.names):
+            places = [other.domain.position(name, level) for level in true.domain.levels(name)]
+            counts = counts.take(places, axis=axis)
+    return Table(true.domain, counts, structural=true.structural & (counts == 0))
+
+
+def _order(true: Domain, other: Domain, what: str) -> tuple[int, ...]:
+    """The axis in `other` of each variable of `true`, if both span the same cells."""
+    if set(other.names) != set(true.names):
+        raise InvalidInput(
+            f"{what} has the variables {', '.join(map(repr, other.names))}, the true one "
+            f"{', '.join(map(repr, true.names))}; compare tables over the same variables "
+            "(sum over the others with `margin`)"
+        )
+    for name in true.names:
+        ours, theirs = true.levels(name), other.levels(name)
+        lone = [*(x for x in ours if x not in theirs), *(x for x in theirs if x not in ours)]
+        if lone:
+            kinds = sorted({type(level).__name__ for level in (*ours, *theirs)})
+            hint = f" (labels of the types {', '.join(kinds)})" if len(kinds) > 1 else ""
+            raise InvalidInput(
+                f"the level {lone[0]!r} of {name!r} is in one table only{hint}; compare {what} "
+                "over the same levels (merge them, or add empty ones)"
+            )
+    return other.axes(true.names)
 
 
 def hellinger(true: Table, other: Table) -> float:

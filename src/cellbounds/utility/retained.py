@@ -13,10 +13,10 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Conditional, Margin, Release
-from cellbounds.statements.notation import parse
-from cellbounds.statements.statements import check_rate_variables, names_text
+from cellbounds.statements.conditional import check_rate_variables
+from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import aligned
-from cellbounds.utility.layout import as_floats
+from cellbounds.utility.distances import as_floats
 
 __all__ = ["Kept", "KeptUse", "kept", "levels_behind", "shares_out"]
 

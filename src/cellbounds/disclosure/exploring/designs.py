@@ -1,24 +1,28 @@
-"""Designs: which rates of a table could be published, and how."""
+"""Designs: which rates of a table could be published, how, and which levels are merged."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from cellbounds.data.domain import Domain
+from cellbounds.data.domain import Domain, Label
+from cellbounds.data.storage.levels import merged_levels
 from cellbounds.data.table import Table
-from cellbounds.disclosure.exploring.merging import Merge
 from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release, publish
+from cellbounds.statements.notation import Request
 from cellbounds.statements.numbers import checked_digits, exact_number
 from cellbounds.statements.rounding import ends_of
-from cellbounds.statements.statements import names_text
+from cellbounds.utility.display import picked
 
-__all__ = ["MOST_DESIGNS", "Design", "Way", "designs_of", "ways_of"]
+__all__ = ["ADJACENT", "Design", "Way", "designs_of", "merges_of", "ways_of"]
+
+ADJACENT = "adjacent"
+"""Every pair of neighbouring levels of each variable with more than two."""
 
 MOST_DESIGNS = 100_000
 """Designs that one search may have."""
@@ -43,6 +47,39 @@ class Way:
         if self.eps is None:
             return said
         return f"{said}, {'closer than' if self.strict else 'within'} {self.eps}"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A variable whose levels are published in groups, under a name of its own.
+
+    Attributes
+    ----------
+    variable, name
+        The variable of the table, and what it is called when its levels are merged.
+    groups
+        Every level that is published, with the levels behind it; they share out all levels.
+    """
+
+    variable: str
+    name: str
+    groups: tuple[tuple[Label, tuple[Label, ...]], ...]
+
+    def __str__(self) -> str:
+        said = (
+            f"{', '.join(map(str, parts))} as {label}"
+            for label, parts in self.groups
+            if parts != (label,)
+        )
+        return f"{self.variable}: {'; '.join(said)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "variable": self.variable,
+            "name": self.name,
+            "levels": [[label, list(parts)] for label, parts in self.groups],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +124,14 @@ class Design:
         return self._named(self.variables)
 
     def _named(self, variables: Iterable[str]) -> tuple[str, ...]:
-        merged = {one.variable: one.name for one in self.merges}
+        merged = {merge.variable: merge.name for merge in self.merges}
         return tuple(merged.get(name, name) for name in variables)
 
     @property
     def notation(self) -> str:
         """The statement of rates in the notation."""
-        names = f"{names_text(self._named(self.responses))}|{names_text(self._named(self.given))}"
-        digits = "" if self.way.digits is None else f"@{self.way.digits}"
-        return f"[{names}]{digits}"
+        responses, given = self._named(self.responses), self._named(self.given)
+        return Request(responses, given, digits=self.way.digits).notation
 
     @property
     def merged(self) -> str:
@@ -126,14 +162,12 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        way = self.way
+        eps = self.way.eps
         return {
-            "responses": list(self.responses),
-            "given": list(self.given),
-            "digits": way.digits,
-            "rounding": way.rounding,
-            "eps": None if way.eps is None else str(way.eps),
-            "strict": way.strict,
+            **picked(self, "responses", "given"),
+            **picked(self.way, "digits", "rounding"),
+            "eps": None if eps is None else str(eps),
+            "strict": self.way.strict,
             "merges": [one.to_dict() for one in self.merges],
             "total": self.total,
         }
@@ -200,8 +234,8 @@ def designs_of(
         options: list[list[Merge | None]] = [
             [None, *merges.get(name, [])] for name in (*given, *responses)
         ]
-        for picked in itertools.product(*options):
-            merged = tuple(one for one in picked if one is not None)
+        for choice in itertools.product(*options):
+            merged = tuple(merge for merge in choice if merge is not None)
             found += [Design(responses, given, way, merged, total) for way in ways]
     return found
 
@@ -231,3 +265,61 @@ def _check_number(number: int) -> None:
             f"{number:,} designs to judge, more than {MOST_DESIGNS:,}; list the givens that matter "
             "(givens=), fewer digits or rounding rules, or fewer merges"
         )
+
+
+def merges_of(domain: Domain, merges: object) -> dict[str, list[Merge]]:
+    """The alternatives of each variable besides its own levels."""
+    if merges is None:
+        return {}
+    if merges == ADJACENT:
+        return {
+            name: [_merge(domain, name, one) for one in _neighbours(domain.levels(name))]
+            for name in domain.names
+            if len(domain.levels(name)) > 2
+        }
+    if not isinstance(merges, Mapping):
+        raise InvalidInput(
+            f"merges={merges!r}; give {ADJACENT!r}, or for each variable a list of mappings from "
+            "a new level to the levels that it joins"
+        )
+    found: dict[str, list[Merge]] = {}
+    for name, alternatives in merges.items():
+        if isinstance(name, str):
+            domain.axis(name)  # it must be a variable of the table
+        if not isinstance(alternatives, Iterable) or isinstance(alternatives, str | Mapping):
+            raise InvalidInput(
+                f"the merges of {name!r} are {alternatives!r}; give a list of mappings, one for "
+                "each way to merge its levels"
+            )
+        made = [_merge(domain, name, one) for one in alternatives]
+        found[name] = list(dict.fromkeys(made))
+    return found
+
+
+def _neighbours(levels: tuple[Label, ...]) -> Iterator[dict[Label, list[Label]]]:
+    for first, second in itertools.pairwise(levels):
+        label = f"{first} or {second}"
+        while label in levels:
+            label += "*"
+        yield {label: [first, second]}
+
+
+def _merge(domain: Domain, variable: str, joined: object) -> Merge:
+    """One way to merge levels; levels that are not named stay as they are."""
+    what = f"a merge of {variable!r}"
+    if not isinstance(joined, Mapping) or not joined:
+        raise InvalidInput(f"{what} is {joined!r}; give {{new level: [levels that it joins]}}")
+    groups = merged_levels(domain, variable, joined)
+    if len(groups) == len(domain.levels(variable)):
+        raise InvalidInput(f"{what} joins no two levels; name at least two levels for one of them")
+    ordered = tuple((label, tuple(parts)) for label, parts in groups.items())
+    return Merge(variable, merged_name(domain, variable), ordered)
+
+
+def merged_name(domain: Domain, variable: str) -> str:
+    """A name for a variable with merged levels that nothing else has."""
+    taken = {*domain.names, *domain.groupings}
+    name, number = f"{variable} (merged)", 2
+    while name in taken:
+        name, number = f"{variable} (merged {number})", number + 1
+    return name

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from cellbounds.data.frames import frame_of
+from cellbounds.data.table import Table
 from cellbounds.disclosure.exploring.designs import Design
-from cellbounds.disclosure.exploring.judged_design import FOUND, Judged
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.files import library
 from cellbounds.statements import Release
 from cellbounds.text import aligned, html_table
 from cellbounds.version import __version__
 
-__all__ = ["Frontier", "LeftOut"]
+__all__ = ["Frontier", "JudgedDesign", "LeftOut"]
 
 FORMAT = "cellbounds-explore/1"
 
@@ -28,6 +30,99 @@ WARNING = (
 )
 
 HEADER = ["", "statement", "rates", "merged", "outcome", "risk", "utility", "reason"]
+
+COLOURS = {Outcome.SAFE: "#0072b2", Outcome.UNSAFE: "#d55e00", Outcome.UNDECIDED: "#767676"}
+SHAPES = {Outcome.SAFE: "circle", Outcome.UNSAFE: "cross", Outcome.UNDECIDED: "square"}
+"""Colours that people with any colour vision can tell apart, and a shape for each."""
+
+MEASURED = (
+    "broken",
+    "open",
+    "exact",
+    "tightest",
+    "risk",
+    "utility",
+    "figures",
+    "seconds",
+    "reason",
+)
+"""What was found besides the outcome, in the order of columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedDesign:
+    """A design, its verdict, its risk and its utility.
+
+    Attributes
+    ----------
+    design
+        What is published.
+    outcome
+        SAFE, UNSAFE or UNDECIDED: the worse of the published table and the whole one.
+    broken, open
+        How many findings break the policy, and how many are undecided; of the whole table if the
+        published one is safe.
+    exact
+        Cells of the published table with a single attainable count.
+    tightest
+        The fewest attainable counts of a small cell of the published table; None if there is no
+        small cell, or nothing limits any of them.
+    risk
+        From 0 to 1, the chance to guess a small count of the published table by picking one of its
+        attainable counts: the average of 1 / (number of them).
+    utility
+        What the design keeps; by default from 0 (an even guess) to 1 (the exact finest rates).
+    figures
+        How many rates are published.
+    reason
+        One line: why it is unsafe, or what keeps it safe.
+    settled
+        Whether more time would change nothing.
+    """
+
+    design: Design
+    outcome: Outcome
+    broken: int
+    open: int
+    exact: int
+    tightest: int | None
+    risk: float
+    utility: float
+    figures: int
+    reason: str
+    settled: bool = True
+    seconds: float = field(default=0.0, compare=False)
+    table: Table | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def notation(self) -> str:
+        """The statement of rates in the notation."""
+        return self.design.notation
+
+    @property
+    def release(self) -> Release:
+        """What would be published, made anew from the table."""
+        if self.table is None:
+            raise InvalidInput("this design has no table; ask design.release(table)")
+        return self.design.release(self.table)
+
+    def found(self) -> dict[str, Any]:
+        """What was found, as plain values without the design."""
+        return {"outcome": self.outcome.value} | {name: getattr(self, name) for name in MEASURED}
+
+    @classmethod
+    def of(cls, design: Design, found: Mapping[str, Any]) -> JudgedDesign:
+        """A design with what :meth:`found` gave."""
+        measured = {name: found[name] for name in MEASURED}
+        return cls(design=design, outcome=Outcome(found["outcome"]), **measured)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner."""
+        return {
+            "notation": self.notation,
+            "design": self.design.to_dict(),
+            **self.found(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +151,7 @@ class Frontier:
         The rates that the utility speaks of.
     """
 
-    designs: tuple[Judged, ...]
+    designs: tuple[JudgedDesign, ...]
     left_out: tuple[LeftOut, ...]
     planned: int
     policy: Policy
@@ -71,12 +166,12 @@ class Frontier:
         return done == self.planned and all(one.settled for one in self.designs)
 
     @property
-    def safe(self) -> tuple[Judged, ...]:
+    def safe(self) -> tuple[JudgedDesign, ...]:
         """The designs that are safe for certain."""
         return tuple(one for one in self.designs if one.outcome is Outcome.SAFE)
 
     @property
-    def best(self) -> Judged | None:
+    def best(self) -> JudgedDesign | None:
         """The safe design of the greatest utility; None if there is none.
 
         Among equals the one of less risk, then of fewer figures, then the first.
@@ -93,12 +188,12 @@ class Frontier:
         return self.best.release
 
     @property
-    def frontier(self) -> tuple[Judged, ...]:
+    def frontier(self) -> tuple[JudgedDesign, ...]:
         """The designs that no other beats, with utility rising.
 
         One beats another if it has less risk and no less utility, or more utility and no more risk.
         """
-        found: list[Judged] = []
+        found: list[JudgedDesign] = []
         for one in sorted(self.designs, key=lambda one: (-one.utility, one.risk)):
             last = found[-1] if found else None
             if last is None or one.risk < last.risk or _alike(one, last):
@@ -127,7 +222,7 @@ class Frontier:
                 "outcome": one.outcome.value,
                 "frontier": id(one) in frontier,
                 "best": one is best,
-            } | {name: getattr(one, name) for name in FOUND}
+            } | {name: getattr(one, name) for name in MEASURED}
             for name, value in row.items():
                 found.setdefault(name, []).append(value)
         return found
@@ -164,9 +259,7 @@ class Frontier:
         ``save_chart`` writes it as SVG or PNG, or as HTML, where hovering works. Needs the extra
         ``plots``.
         """
-        from cellbounds.disclosure.exploring.chart import frontier_chart
-
-        return frontier_chart(self)
+        return _chart(self)
 
     def _title(self) -> str:
         counted = Counter(one.outcome for one in self.designs)
@@ -238,10 +331,104 @@ class Frontier:
         return html_table(self._title(), HEADER, rows, {"risk", "utility"}, foot)
 
 
-def _alike(one: Judged, other: Judged) -> bool:
+def _alike(one: JudgedDesign, other: JudgedDesign) -> bool:
     return one.risk == other.risk and one.utility == other.utility
 
 
-def _way(one: Judged) -> str:
+def _way(one: JudgedDesign) -> str:
     merged = one.design.merged
     return f"{one.design.way}; {merged}" if merged else str(one.design.way)
+
+
+# --- the chart ------------------------------------------------------------------------------
+
+
+def _chart(found: Frontier) -> Any:
+    """Every design as a point, the frontier as a line, a ring around the best safe design.
+
+    The points are drawn last, so that nothing keeps the pointer from them.
+    """
+    alt = library("altair", needed_for="charts", extra="plots")
+    points = _points(found)
+    rising = [
+        {"utility": one.utility, "risk": one.risk, "order": place}
+        for place, one in enumerate(found.frontier)
+    ]
+    outcomes = [one for one in Outcome if any(each.outcome is one for each in found.designs)]
+    names = [one.value for one in outcomes]
+    x = alt.X("utility:Q", title="utility", scale=alt.Scale(zero=False, nice=True))
+    # Roots spread the small risks out, which are those to choose among; zero keeps its place.
+    y = alt.Y("risk:Q", title="risk (square-root scale)", scale=alt.Scale(type="sqrt", nice=True))
+    line = (
+        alt.Chart(alt.Data(values=rising))
+        .mark_line(color="#999999", strokeDash=[4, 3], interpolate="step-before")
+        .encode(x, y, order="order:O")
+    )
+    best = [point for point in points if point["best"]]
+    ring = (
+        alt.Chart(alt.Data(values=best))
+        .mark_point(size=260, strokeWidth=2.5, color="#000000", shape="circle")
+        .encode(x, y)
+    )
+    dots = (
+        alt.Chart(alt.Data(values=points))
+        .mark_point(filled=True, size=70, opacity=0.75)
+        .encode(
+            x,
+            y,
+            alt.Color(
+                "outcome:N",
+                title="outcome",
+                scale=alt.Scale(domain=names, range=[COLOURS[one] for one in outcomes]),
+            ),
+            alt.Shape(
+                "outcome:N",
+                title="outcome",
+                scale=alt.Scale(domain=names, range=[SHAPES[one] for one in outcomes]),
+            ),
+            tooltip=[
+                "statement:N",
+                "rates:N",
+                "merged:N",
+                "outcome:N",
+                alt.Tooltip("risk:Q", format=".4f"),
+                alt.Tooltip("utility:Q", format=".4f"),
+                alt.Tooltip("tightest:N", title="fewest attainable counts of a small cell"),
+                alt.Tooltip("exact:Q", title="cells with one attainable count"),
+                "reason:N",
+            ],
+        )
+    )
+    return alt.layer(line, ring, dots).properties(width=520, height=340, title=_title(alt, found))
+
+
+def _points(found: Frontier) -> list[dict[str, Any]]:
+    best = found.best
+    return [
+        {
+            "statement": one.notation,
+            "rates": str(one.design.way),
+            "merged": one.design.merged or "nothing",
+            "outcome": one.outcome.value,
+            "risk": one.risk,
+            "utility": one.utility,
+            "tightest": "no limit, or none is small" if one.tightest is None else one.tightest,
+            "exact": one.exact,
+            "reason": one.reason,
+            "best": one is best,
+        }
+        for one in found.designs
+    ]
+
+
+def _title(alt: Any, found: Frontier) -> Any:
+    best = found.best
+    marked = "no design is safe" if best is None else f"ring: best safe, {best.notation}"
+    return alt.TitleParams(
+        f"{len(found.designs)} designs under the policy {found.policy.name}",
+        subtitle=[
+            f"{marked}; dashed: not beaten by any other",
+            "confidential: it depends on the true counts",
+        ],
+        anchor="start",
+    )

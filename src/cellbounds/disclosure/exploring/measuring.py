@@ -1,4 +1,4 @@
-"""One design: whether it is safe, how risky it is, and what it is good for."""
+"""One design: whether it is safe, how well small counts can be guessed, and what it is good for."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
+import numpy as np
+
 from cellbounds.data.table import Table
-from cellbounds.disclosure.exploring.carrying import carries_over
 from cellbounds.disclosure.exploring.designs import Design
-from cellbounds.disclosure.exploring.guessing import Guessing, guessing
-from cellbounds.disclosure.exploring.judged_design import Judged
+from cellbounds.disclosure.exploring.frontier import JudgedDesign
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge
-from cellbounds.disclosure.policies.attainable_cache import AttainableCache
-from cellbounds.disclosure.policies.cases import case_of
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.errors import InvalidInput
+from cellbounds.disclosure.policies.scenarios import case_of, empty_rows
+from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.model.effort import Effort
+from cellbounds.results import Attainable, Evidence, Unbounded
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.retained import kept
 
-__all__ = ["Settings", "Utility", "measured"]
+__all__ = ["Measures", "Utility", "guessing_risk", "measured"]
 
 Utility = Callable[[Table, Release], float]
 """What a release about a table is good for."""
@@ -32,7 +34,7 @@ LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Measures:
     """By what all designs are measured.
 
     Attributes
@@ -61,7 +63,7 @@ class Settings:
         """Whether the end has come."""
         return self.end is not None and time.time() >= self.end
 
-    def share(self, number: int) -> Settings:
+    def share(self, number: int) -> Measures:
         """The same for the next of so many designs: a hard one may not take the others' time."""
         if self.end is None:
             return self
@@ -69,9 +71,35 @@ class Settings:
         return replace(self, end=now + (self.end - now) / number)
 
 
+@dataclass(frozen=True, slots=True)
+class GuessingRisk:
+    """What the attainable counts of the cells leave to guess.
+
+    Attributes
+    ----------
+    small
+        How many cells are small: all of them without the true counts.
+    exact
+        Cells, small or not, with a single attainable count.
+    tightest
+        The fewest attainable counts of a small cell; None if none of them has a limit.
+    risk
+        The average of 1 / (number of attainable counts) over the small cells, 0 if there are none.
+    settled
+        Whether all attainable counts are known. Otherwise those that are known count, so that the
+        risk is not understated.
+    """
+
+    small: int
+    exact: int
+    tightest: int | None
+    risk: float
+    settled: bool
+
+
 def measured(
-    table: Table, designs: Sequence[Design], settings: Settings, left: int
-) -> Iterator[tuple[int, Judged | str]]:
+    table: Table, designs: Sequence[Design], measures: Measures, left: int
+) -> Iterator[tuple[int, JudgedDesign | str]]:
     """Measure designs that publish the same variables and levels.
 
     `left` says how many designs share the time that is left, these included. Yields the place of
@@ -79,24 +107,30 @@ def measured(
     """
     whole = designs[0].prepared(table)
     for place, design in enumerate(designs):
-        if settings.spent:
+        if measures.spent:
             return
         try:
             release = design.published(whole)
         except InvalidInput as problem:
             yield place, str(problem)
             continue
-        yield place, _judged(design, release, whole, settings.share(left - place))
+        yield place, _judged(design, release, whole, measures.share(left - place))
 
 
-def _judged(design: Design, release: Release, table: Table, settings: Settings) -> Judged:
+def _judged(design: Design, release: Release, table: Table, measures: Measures) -> JudgedDesign:
     begun = time.perf_counter()
-    verdict, known = _verdict(design, release, table, settings)
+    verdict, answer = _verdict(design, release, table, measures)
     margin = table.margin(*design.names)
-    policy, independent = settings.policy, settings.independent
-    guessed = guessing(release, margin, policy, independent, settings.left, known)
+    guessed = guessing_risk(
+        release,
+        margin,
+        measures.policy,
+        independent=measures.independent,
+        seconds=measures.left,
+        answer=answer,
+    )
     settled = guessed.settled and verdict.verdict is not Outcome.UNDECIDED
-    return Judged(
+    return JudgedDesign(
         design=design,
         outcome=verdict.verdict,
         broken=len(verdict.broken),
@@ -104,50 +138,50 @@ def _judged(design: Design, release: Release, table: Table, settings: Settings) 
         exact=guessed.exact,
         tightest=guessed.tightest,
         risk=guessed.risk,
-        utility=_utility(release, table, settings),
+        utility=_utility(release, table, measures),
         figures=margin.domain.size,
         reason=_reason(verdict, guessed),
-        settled=settled or settings.end is None,
+        settled=settled or measures.end is None,
         seconds=time.perf_counter() - begun,
     )
 
 
 def _verdict(
-    design: Design, release: Release, table: Table, settings: Settings
-) -> tuple[Verdict, AttainableCache | None]:
+    design: Design, release: Release, table: Table, measures: Measures
+) -> tuple[Verdict, Attainable | None]:
     """The worse verdict: of the published table, or of all cells of the table behind it.
 
-    With it comes what was worked out about the published table.
+    With it come the attainable counts of the published table, if they were asked for.
     """
-    policy, independent = settings.policy, settings.independent
+    policy, independent = measures.policy, measures.independent
     narrowed = policy.within(dict(zip(design.variables, design.names, strict=True)))
-    verdict, known = None, None
+    verdict, answer = None, None
     if narrowed is not None:
-        case = case_of(release, table, narrowed, design.names, (), independent)
-        effort = Effort.of(settings.left, start=None if independent else table)
-        verdict, reach = judged(case, effort)
-        if case.known is release:
-            known = reach
+        case = case_of(release, table, narrowed, over=design.names, independent=independent)
+        effort = Effort.of(measures.left, start=None if independent else table)
+        verdict, answer = judged(case, effort)
+        if case.known is not release:
+            answer = None  # it knows more than the release says
         complete = set(design.names) == set(table.domain.names)
-        implied = verdict.safe and carries_over(policy)
+        implied = verdict.safe and policy.carries_over()
         if complete or implied or verdict.verdict is Outcome.UNSAFE:
-            return verdict, known
-    behind = judge(release, table, policy, independent=independent, seconds=settings.left)
+            return verdict, answer
+    behind = judge(release, table, policy, independent=independent, seconds=measures.left)
     if verdict is None or verdict.safe or behind.verdict is Outcome.UNSAFE:
-        return behind, known
-    return verdict, known
+        return behind, answer
+    return verdict, answer
 
 
-def _utility(release: Release, table: Table, settings: Settings) -> float:
-    if settings.utility is None:
-        return kept(table, release, use=[settings.use]).share
-    found = settings.utility(table, release)
+def _utility(release: Release, table: Table, measures: Measures) -> float:
+    if measures.utility is None:
+        return kept(table, release, use=[measures.use]).share
+    found = measures.utility(table, release)
     if isinstance(found, bool) or not isinstance(found, Real) or not math.isfinite(found):
         raise InvalidInput(f"the utility of {release!r} is {found!r}; it must be a finite number")
     return float(found)
 
 
-def _reason(verdict: Verdict, guessed: Guessing) -> str:
+def _reason(verdict: Verdict, guessed: GuessingRisk) -> str:
     """Why the outcome is what it is, in one line."""
     worst = verdict.broken or verdict.open
     if worst:
@@ -160,3 +194,50 @@ def _reason(verdict: Verdict, guessed: Guessing) -> str:
     if guessed.tightest is None:
         return "nothing limits the small counts"
     return f"every small count keeps at least {guessed.tightest} attainable"
+
+
+def guessing_risk(
+    release: Release,
+    margin: Table,
+    policy: Policy,
+    *,
+    independent: bool,
+    seconds: float | None,
+    answer: Attainable | None = None,
+) -> GuessingRisk:
+    """Look at the attainable counts of a margin; structural zeros and empty rows are left out.
+
+    `answer` is what a verdict on the same question rests on, if it asked for the counts. They are
+    asked for again only if something was left open: the verdict had a budget of its own, and the
+    true table to begin with.
+    """
+    over = margin.domain.names
+    spoken = ~(margin.structural | empty_rows(release, over))
+    small, counts = spoken, margin.counts
+    if not independent:
+        small = spoken & np.asarray((counts >= policy.smallest) & (counts <= policy.small))
+    if answer is not None and answer.evidence is Evidence.EXACT:
+        found = _guessed(answer, spoken, small)
+        if found.settled:
+            return found
+    try:
+        return _guessed(attainable(release, over=over, seconds=seconds), spoken, small)
+    except (TooMuchWork, Unsettled, UnsupportedRelease):
+        number = int(small.sum())
+        return GuessingRisk(number, 0, 1 if number else None, 1.0 if number else 0.0, False)
+
+
+def _guessed(answer: Attainable, spoken: BoolArray, small: BoolArray) -> GuessingRisk:
+    number = int(small.sum())
+    (lower, upper), _ = answer.ends()
+    sets = [answer.at(tuple(index)) for index in np.argwhere(small).tolist()]
+    known = (values.known.size for values in sets)
+    # Counts without end cannot be guessed.
+    limited = [max(1, size) for size in known if not isinstance(size, Unbounded)]
+    return GuessingRisk(
+        number,
+        int(((lower == upper) & spoken).sum()),
+        min(limited, default=None),
+        math.fsum(1 / size for size in limited) / number if number else 0.0,
+        all(values.settled for values in sets),
+    )

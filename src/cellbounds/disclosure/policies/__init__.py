@@ -1,18 +1,21 @@
 """Policies: named rules for what is safe, and judging a release under them."""
 
+from cellbounds.disclosure.policies.exact_disclosure import ExactDisclosure
+from cellbounds.disclosure.policies.group_disclosure import GroupDisclosure
 from cellbounds.disclosure.policies.judging import judge
-from cellbounds.disclosure.policies.policy import DEFAULT, Policy
-from cellbounds.disclosure.policies.reading import profile_names, read_policy
-from cellbounds.disclosure.policies.rules import (
+from cellbounds.disclosure.policies.minimum_count import MinimumCount
+from cellbounds.disclosure.policies.policy import (
+    DEFAULT,
     RULES,
-    ExactDisclosure,
-    GroupDisclosure,
-    MinimumCount,
-    PosteriorChance,
-    Rule,
-    SmallCounts,
+    Policy,
+    policy_of,
+    profile_names,
+    read_policy,
 )
-from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict
+from cellbounds.disclosure.policies.posterior_chance import PosteriorChance
+from cellbounds.disclosure.policies.rule import Rule
+from cellbounds.disclosure.policies.small_counts import SmallCounts
+from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
 
 __all__ = [
     "DEFAULT",
@@ -28,6 +31,8 @@ __all__ = [
     "SmallCounts",
     "Verdict",
     "judge",
+    "policy_of",
     "profile_names",
     "read_policy",
+    "worst",
 ]

@@ -1,116 +1,106 @@
-"""One intruder before one release, and what each rule finds there."""
+"""One intruder before one release: what he knows, and what he can work out about the cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.data.domain import Domain, Label
-from cellbounds.disclosure.policies.attainable_cache import AttainableCache, Swapped
-from cellbounds.disclosure.policies.chances import Chances
-from cellbounds.disclosure.policies.deciding import (
-    all_true,
-    any_true,
-    broken_exact,
-    broken_small,
-    certainly_held,
-    certainly_zero,
-    largest_within,
-)
-from cellbounds.disclosure.policies.rules import (
-    ExactDisclosure,
-    GroupDisclosure,
-    MinimumCount,
-    PosteriorChance,
-    Rule,
-    SmallCounts,
-)
+from cellbounds.data.domain import Label
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.rule import Rule, all_true, certainly_zero
+from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
-from cellbounds.disclosure.policies.words import (
-    chance_change,
-    exact_change,
-    group_words,
-    sets_words,
-    small_change,
-)
+from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort
-from cellbounds.results import ValueSet
-from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
+from cellbounds.results.solution import Arrays
+from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Release
 
-__all__ = ["Attacker", "asked_rows", "found_in"]
+__all__ = ["Attacker"]
 
-EVERYTHING = ValueSet((), unknown=[(0, None, 1)])
-"""A true count of which nothing is known."""
+SHARE = 0.6
+"""The part of a budget for whether rows hold somebody."""
 
-Truths = Callable[[tuple[int, ...], ValueSet], ValueSet]
-"""The counts that a cell may truly hold, from its index and its attainable counts."""
+Position = tuple[int, ...]
 
-
-Cells = Iterable[tuple[int, ...]]
-
-Said = TypeVar("Said")
+Question = Callable[[ValueSet], bool | None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Attacker:
-    """What an intruder knows, and what may be true.
+    """What an intruder knows, what he can work out, and what may be true.
+
+    Bounds come first, every attainable count only where they do not decide: bounds are enough for
+    most rules and far cheaper on large tables. `sets_first` asks for every count at once, for those
+    who want them anyway.
 
     Attributes
     ----------
+    case
+        What is judged. Of it `over`, `domain` (the cells judged), `counts` (the true ones; None if
+        judged without them), `structural`, `exempt` (structural zeros, and cells of rows published
+        as empty) and `remedy` (what could be coarser or withheld, in words).
     known
         The release with his own knowledge.
-    over, domain
-        The variables of the margin whose cells are judged, and those cells.
-    remedy
-        What could be coarser or withheld, in words.
-    counts
-        The true counts; None if judged without them.
-    truths
-        The counts that a cell may truly hold; not known yet if they are asked for later.
-    structural, exempt
-        Structural zeros; these and cells of rows published as empty.
-    possible
-        Whether the intruder may be there at all: None if that is open.
+    respondent, possible
+        His own cell, if he is in the table himself; and whether he may be there at all: None if
+        that is open.
+    beside
+        The same with his own cell being small: which counts the others may truly hold then.
+    notes
+        What was refused.
     """
 
-    known: Release
-    over: tuple[str, ...]
-    domain: Domain
-    remedy: str
-    counts: IntArray | None
-    truths: Truths
-    structural: BoolArray
-    exempt: BoolArray
-    reach: AttainableCache | Swapped
-    effort: Effort
-    respondent: tuple[Label, ...] | None = None
-    possible: bool | None = True
-    _zeros: dict[str, npt.NDArray[np.object_]] = field(default_factory=dict)
+    beside: Attacker | None = None
 
-    @property
-    def zeros(self) -> npt.NDArray[np.object_]:
-        """Which cells hold nobody for certain; None where that is open."""
-        if not self._zeros:
-            shape = self.domain.shape
-            found = np.empty(shape, dtype=object)
-            for index in np.ndindex(shape):
-                found[index] = self.reach.decided(index, certainly_zero)[0]
-            self._zeros["cells"] = found
-        return self._zeros["cells"]
+    def __init__(
+        self,
+        case: Case,
+        known: Release,
+        effort: Effort,
+        *,
+        sets_first: bool = False,
+        answer: Attainable | None = None,
+        respondent: tuple[Label, ...] | None = None,
+        possible: bool | None = True,
+    ) -> None:
+        self.case, self.known, self.effort = case, known, effort
+        self.over, self.domain, self.counts = case.over, case.margin.domain, case.counts
+        self.structural, self.exempt, self.remedy = case.margin.structural, case.exempt, case.remedy
+        self.respondent, self.possible = respondent, possible
+        self.sets_first = sets_first
+        self.notes: list[str] = []
+        self.answer = answer
+        self._asked = answer is not None
+        self._rows: dict[tuple[str, ...], Bounds | None] = {}
+        self._coarse: dict[Position, ValueSet] = {}
+        self._fine: dict[Position, ValueSet] = {}
+        self._like: Attacker | None = None
+        self._swaps: dict[Position, Position] = {}
+
+    def like(self, other: Attacker, there: Position, here: Position) -> None:
+        """Read what is known of the cells off what somebody in another cell knows of them.
+
+        The two cells are alike (see `alike_cells`): swapping them turns one intruder's tables into
+        the other's. Rows are not swapped with them, so that questions about rows are his own.
+        """
+        self._like, self._swaps = other, {here: there, there: here}
+
+    # --- what is decided ---------------------------------------------------------------------
 
     def outcome(self, broken: bool | None) -> Outcome:
         """The outcome for this intruder: nothing is broken if he cannot be there."""
         return Outcome.of(all_true([broken, self.possible]))
 
-    def cell(
+    def finding(
         self,
         rule: Rule,
-        index: tuple[int, ...],
+        index: Position,
         broken: bool | None,
         evidence: str,
         change: str,
@@ -130,185 +120,126 @@ class Attacker:
             respondent=self.respondent,
         )
 
+    def truths(self, index: Position, values: ValueSet) -> ValueSet:
+        """The counts that a cell may truly hold, `values` being its attainable ones."""
+        if self.counts is not None:
+            return ValueSet.from_values([int(self.counts[index])])
+        return values if self.beside is None else self.beside.values(index)
 
-def found_in(scene: Attacker, rule: Rule, cells: Cells | None = None) -> Iterator[Finding]:
-    """What a rule finds, cell by cell or row by row: everywhere, or about some cells only."""
-    asked = np.ndindex(scene.domain.shape) if cells is None else iter(cells)
-    match rule:
-        case SmallCounts():
-            return _small(scene, rule, asked)
-        case ExactDisclosure():
-            return _exact(scene, rule, asked)
-        case GroupDisclosure():
-            return _groups(scene, rule, cells)
-        case PosteriorChance():
-            return _chances(scene, rule, asked)
-        case MinimumCount():
-            return iter(())  # about what is shown, whoever looks at it: see shown.py
+    # --- what can be worked out --------------------------------------------------------------
 
+    def decided(self, index: Position, question: Question) -> tuple[bool | None, ValueSet]:
+        """The answer of a question about one cell, and the counts that it rests on."""
+        if self._like is not None:
+            return self._like.decided(self._swaps.get(index, index), question)
+        if not self.sets_first:
+            values = self._between_bounds(index)
+            answer = question(values)
+            if answer is not None or values.settled:
+                return answer, values
+        values = self.values(index)
+        return question(values), values
 
-def _spoken_of(
-    scene: Attacker, rule: SmallCounts | PosteriorChance, asked: Cells
-) -> Iterator[tuple[int, ...]]:
-    """The cells that a rule for small counts speaks of; all of them without the true counts."""
-    for index in asked:
-        if scene.exempt[index]:
-            continue
-        if scene.counts is None or rule.smallest <= scene.counts[index] <= rule.small:
-            yield index
+    def values(self, index: Position) -> ValueSet:
+        """Every attainable count of a cell, as far as the budget goes."""
+        if self._like is not None:
+            return self._like.values(self._swaps.get(index, index))
+        if index not in self._fine:
+            answer = self._attainable()
+            self._fine[index] = self._nothing(index) if answer is None else answer.at(index)
+        return self._fine[index]
 
+    @cached_property
+    def zeros(self) -> npt.NDArray[np.object_]:
+        """Which cells hold nobody for certain; None where that is open."""
+        if self._like is not None:
+            swapped = self._like.zeros.copy()
+            for here, there in self._swaps.items():
+                swapped[here] = self._like.zeros[there]
+            return swapped
+        found = np.empty(self.domain.shape, dtype=object)
+        for index in np.ndindex(self.domain.shape):
+            found[index] = self.decided(index, certainly_zero)[0]
+        return found
 
-class _Once(Generic[Said]):
-    """What is said of a set, worked out once for all cells that share it."""
+    def held(self, given: tuple[str, ...]) -> npt.NDArray[np.object_]:
+        """Whether each row of a margin holds somebody in every table; None where that is open."""
+        domain = self.known.domain
+        if not given:
+            empty = Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
+            return np.array(bool(violations(self.known, empty)), dtype=object)
+        if given not in self._rows:
+            self._rows[given] = self._ask(bounds, SHARE, given)
+        answer = self._rows[given]
+        held = np.full(domain.project(given).shape, None, dtype=object)
+        if answer is not None:
+            held[np.asarray(answer.attained_lower == 0, dtype=bool)] = False
+            held[np.asarray(answer.lower > 0, dtype=bool)] = True
+        return held
 
-    def __init__(self, say: Callable[[ValueSet], Said]) -> None:
-        self._say = say
-        self._said: dict[int, tuple[ValueSet, Said]] = {}
+    def _attainable(self) -> Attainable | None:
+        """The attainable counts, asked for once; None if they were refused or there is no time."""
+        if not self._asked:
+            self._asked = True
+            self.answer = self._ask(attainable, 1.0, self.over)
+            if self.sets_first and self.answer is not None:
+                self.answer.gather()
+        return self.answer
 
-    def __call__(self, values: ValueSet) -> Said:
-        if id(values) not in self._said:
-            # Keeping the set keeps its number from being given to another one.
-            self._said[id(values)] = values, self._say(values)
-        return self._said[id(values)][1]
-
-
-def _small(scene: Attacker, rule: SmallCounts, asked: Cells) -> Iterator[Finding]:
-    # Many cells may share a set, as those do that a release cannot tell apart.
-    kept = _Once(lambda values: broken_small(rule, values, EVERYTHING) is False)
-    words = _Once(sets_words)
-    for index in _spoken_of(scene, rule, asked):
-
-        def broken_by(values: ValueSet, index: tuple[int, ...] = index) -> bool | None:
-            # Which counts may be true costs work only where it matters.
-            if kept(values):
-                return False
-            return broken_small(rule, values, scene.truths(index, values))
-
-        broken, values = scene.reach.decided(index, broken_by)
-        change = "" if broken is False else small_change(rule, values, broken, scene.remedy)
-        yield scene.cell(rule, index, broken, words(values), change, values)
-
-
-def _exact(scene: Attacker, rule: ExactDisclosure, asked: Cells) -> Iterator[Finding]:
-    for index in asked:
-        if scene.exempt[index]:
-            continue
-        broken, values = scene.reach.decided(index, lambda found: broken_exact(rule, found))
-        change = exact_change(broken, scene.remedy)
-        yield scene.cell(rule, index, broken, sets_words(values), change, values)
-
-
-def _chances(scene: Attacker, rule: PosteriorChance, asked: Cells) -> Iterator[Finding]:
-    chances = Chances(scene.known, scene.over, rule, scene.effort)
-    assert rule.probability is not None  # checked when the rule was made
-    for index in _spoken_of(scene, rule, asked):
-        cell = int(np.ravel_multi_index(index, scene.domain.shape))
-        chance = chances.of(cell)
-        broken = chance.exceeds(rule.probability)
-        if broken is not False and scene.counts is None and scene.respondent is not None:
-            truths = scene.truths(index, EVERYTHING)
-            broken = all_true([broken, _some_small(truths, rule)])
-        change = chance_change(broken, scene.remedy)
-        yield scene.cell(rule, index, broken, chance.words, change)
-
-
-def _some_small(truths: ValueSet, rule: PosteriorChance) -> bool | None:
-    if largest_within(truths.known, rule.smallest, rule.small) is not None:
-        return True
-    open_still = largest_within(truths.possible, rule.smallest, rule.small) is not None
-    return None if open_still else False
-
-
-def asked_rows(rule: GroupDisclosure, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    """Each response and the variables whose combinations are its rows."""
-    given = rule.given
-    responses = rule.responses or tuple(name for name in names if name not in (given or ()))
-    return [
-        (response, tuple(name for name in names if name != response) if given is None else given)
-        for response in responses
-    ]
-
-
-def _groups(scene: Attacker, rule: GroupDisclosure, cells: Cells | None) -> Iterator[Finding]:
-    domain = scene.domain
-    asked = None if cells is None else list(cells)
-    numbers = np.arange(domain.size).reshape(domain.shape)
-    for response, given in asked_rows(rule, domain.names):
-        rest = [name for name in domain.names if name != response and name not in given]
-        axes = domain.axes((*given, response, *rest))
-        rows = domain.project(given) if given else None
-        shape = (-1, len(domain.levels(response)), int(np.prod(_sizes(scene, rest))))
-        zeros = scene.zeros.transpose(axes).reshape(shape)
-        structural = np.all(scene.structural.transpose(axes).reshape(shape), axis=2)
-        members = numbers.transpose(axes).reshape(len(zeros), -1)
-        places = range(len(zeros)) if asked is None else _rows_of(domain, given, asked)
-        for place in places:
-            levels = [all_true(parts) for parts in zeros[place]]
-            shared = _in_common(rule, levels, structural[place].tolist())
-            held = None
-            if shared is not False:
-                held = _held(scene, given, place, members[place].tolist())
-            outcome = scene.outcome(all_true([shared, held]))
-            evidence, change = group_words(
-                domain.levels(response), levels, held, outcome, scene.remedy
+    def _ask(self, solver: Callable[..., Any], share: float, over: tuple[str, ...]) -> Any:
+        effort = self.effort
+        left = effort.left
+        if left == 0:
+            return None
+        try:
+            return solver(
+                self.known,
+                over=over,
+                seconds=None if left is None else share * left,
+                executor=effort.executor,
+                start=effort.start,
+                progress=effort.progress,
+                state=effort.state,
             )
-            index = () if rows is None else np.unravel_index(place, rows.shape)
-            labels = () if rows is None else rows.labels([int(one) for one in index])
-            yield Finding(
-                rule.name,
-                outcome,
-                given,
-                labels,
-                evidence,
-                change,
-                response=response,
-                respondent=scene.respondent,
-            )
+        except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
+            if str(problem) not in self.notes:
+                self.notes.append(str(problem))
+            return None
+
+    @cached_property
+    def _ends(self) -> tuple[Arrays, Arrays] | None:
+        """Proven and attained bounds of every cell; None if they were refused."""
+        answer = self._attainable()
+        return None if answer is None else answer.ends()
+
+    def _between_bounds(self, index: Position) -> ValueSet:
+        """What the bounds say: their ends are attained, the rest is open."""
+        if index not in self._coarse:
+            self._coarse[index] = self._rough(index)
+        return self._coarse[index]
+
+    def _rough(self, index: Position) -> ValueSet:
+        if self._ends is None:
+            return self._nothing(index)
+        (lower, upper), attained = self._ends
+        ends = (side[index] for side in attained)
+        inside = {int(end) for end in ends if end is not None and not isinstance(end, Unbounded)}
+        high = None if isinstance(upper[index], Unbounded) else int(upper[index])
+        return _open_between(int(lower[index]), high, inside)
+
+    def _nothing(self, index: Position) -> ValueSet:
+        """Without an answer: only the owner's own table is known to be consistent."""
+        return _open_between(0, None, set() if self.counts is None else {int(self.counts[index])})
 
 
-def _rows_of(domain: Domain, given: tuple[str, ...], cells: list[tuple[int, ...]]) -> list[int]:
-    """The rows that some cells are in, in order."""
-    if not given:
-        return [0]
-    axes = domain.axes(given)
-    shape = domain.project(given).shape
-    found = {int(np.ravel_multi_index([cell[axis] for axis in axes], shape)) for cell in cells}
-    return sorted(found)
-
-
-def _held(scene: Attacker, given: tuple[str, ...], place: int, row: list[int]) -> bool | None:
-    """Whether a row holds somebody in every table: from its cells if they tell, else asked for.
-
-    If a single cell is not empty for certain, the row is that cell.
-    """
-    shape = scene.domain.shape
-    indices = [tuple(int(i) for i in np.unravel_index(cell, shape)) for cell in row]
-    if scene.counts is not None and not any(scene.counts[index] for index in indices):
-        return False
-    left = [index for index in indices if scene.zeros[index] is not True]
-    answers = [scene.reach.decided(index, certainly_held)[0] for index in left]
-    if len(left) < 2 or True in answers:
-        return any_true(answers)
-    answer: bool | None = scene.reach.held(given).ravel()[place]
-    return answer
-
-
-def _sizes(scene: Attacker, names: list[str]) -> list[int]:
-    return [len(scene.domain.levels(name)) for name in names]
-
-
-def _in_common(
-    rule: GroupDisclosure, zeros: list[bool | None], structural: list[bool]
-) -> bool | None:
-    """Whether the members of a row, if it has any, are known to have something in common.
-
-    All in one level: every other one is empty, and not only because nobody can be in it.
-    """
-    answers = [
-        all_true(zeros[:level] + zeros[level + 1 :])
-        for level in range(len(zeros))
-        if not all(structural[:level] + structural[level + 1 :])
-    ]
-    if rule.not_in:
-        answers += [zero for zero, known in zip(zeros, structural, strict=True) if not known]
-    return any_true(answers)
+def _open_between(low: int, high: int | None, inside: set[int]) -> ValueSet:
+    """A set of which some members are known and the others between two ends are open."""
+    unknown: list[tuple[int, int | None, int]] = []
+    first = low
+    for member in sorted(inside):
+        if first < member:
+            unknown.append((first, member - 1, 1))
+        first = member + 1
+    if high is None or first <= high:
+        unknown.append((first, high, 1))
+    return ValueSet([(member, member, 1) for member in inside], unknown=unknown)

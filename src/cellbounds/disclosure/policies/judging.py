@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.attacker import Attacker, found_in
-from cellbounds.disclosure.policies.attainable_cache import AttainableCache
-from cellbounds.disclosure.policies.blaming import blamed
-from cellbounds.disclosure.policies.cases import Case, case_of
+from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
 from cellbounds.disclosure.policies.respondents import respondents
-from cellbounds.disclosure.policies.rules import MinimumCount
-from cellbounds.disclosure.policies.shown import shown_figures
+from cellbounds.disclosure.policies.scenarios import Case, as_respondent, case_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
-from cellbounds.disclosure.policies.words import remedy_of
+from cellbounds.errors import Unsettled, UnsupportedRelease
 from cellbounds.model.effort import Effort
-from cellbounds.results import ValueSet
+from cellbounds.results import Attainable
+from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Prior, Release
 
-__all__ = ["judge", "judged"]
+__all__ = ["first_share", "judge", "judged"]
 
 FIRST_SHARE = 0.5
 """The part of a budget for the intruder without a record, when respondents are tried too."""
@@ -88,39 +85,38 @@ def judge(
     >>> judge(cb.publish(table, "[county]"), table, over=["county"]).over
     ('county',)
     """
-    case = case_of(release, table, policy, over, knows, independent)
+    case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
     start = None if independent else table
     return judged(case, Effort.of(seconds, executor, start, progress))[0]
 
 
-def judged(
-    case: Case, effort: Effort, *, sets_first: bool = False
-) -> tuple[Verdict, AttainableCache]:
-    """The verdict, and what it was found out with.
+def first_share(policy: Policy, effort: Effort) -> Effort:
+    """The part of an effort for the intruder who is not in the table himself."""
+    if not policy.respondent or effort.left is None:
+        return effort
+    return replace(effort, deadline=time.monotonic() + FIRST_SHARE * effort.left)
 
-    `sets_first` works with every attainable count, for those who want them anyway.
+
+def judged(
+    case: Case, effort: Effort, answer: Attainable | None = None
+) -> tuple[Verdict, Attainable | None]:
+    """The verdict, and the attainable counts that it rests on, if they were asked for.
+
+    `answer` are the attainable counts of what is known, if they are there already.
     """
     begun = time.perf_counter()
     policy = case.policy
-    part = effort
-    if policy.respondent and effort.left is not None:
-        part = replace(effort, deadline=time.monotonic() + FIRST_SHARE * effort.left)
     # Under a budget the bounds come first: they may show that there are too few values.
-    all_values = sets_first or (effort.deadline is None and policy.many_values)
-    reach = AttainableCache(case.known, case.over, part, sets_first=all_values)
-    scene = _first_scene(case, reach, part)
-    findings: list[Finding] = []
-    for rule in policy.rules:
-        if isinstance(rule, MinimumCount):
-            findings += shown_figures(case.release, rule, case.whole)
-        else:
-            findings += found_in(scene, rule)
-    notes = [*reach.notes, *case.notes]
+    sets_first = effort.deadline is None and (policy.many_values or answer is not None)
+    first = first_share(policy, effort)
+    outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer)
+    findings = [finding for rule in policy.rules for finding in rule.findings(outsider)]
+    notes = [*outsider.notes, *case.notes]
     if policy.respondent:
         if worst(one.outcome for one in findings) is Outcome.UNSAFE:
             notes.append("respondents were not tried: the release is unsafe without them")
         else:
-            findings += respondents(scene, policy, effort)
+            findings += respondents(outsider, policy, effort)
     verdict = Verdict(
         policy,
         case.release,
@@ -129,29 +125,48 @@ def judged(
         case.over,
         case.knows,
         tuple(notes),
-        time.perf_counter() - begun,
-        partial(blamed, case.release, case.known, case.over),
+        time.perf_counter() - begun + (0.0 if answer is None else answer.seconds),
+        partial(_blamed, case),
     )
-    return verdict, reach
+    return verdict, outsider.answer
 
 
-def _first_scene(case: Case, reach: AttainableCache, effort: Effort) -> Attacker:
-    """The intruder who is not in the table himself."""
-    counts = None if case.independent else case.margin.counts
+def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:
+    """The statements of the release that force the bounds behind a finding, in its order.
 
-    def truths(index: tuple[int, ...], values: ValueSet) -> ValueSet:
-        return values if counts is None else ValueSet.from_values([int(counts[index])])
+    What the intruder knows besides is nobody's to withhold.
+    """
+    if finding.figure:
+        named = set(_showing(case.release, finding))
+    else:
+        known = case.known
+        if finding.respondent is not None:
+            known = as_respondent(known, case.over, finding.respondent)
+        try:
+            named = set(_forcing(known, finding))
+        except (Unsettled, UnsupportedRelease):
+            return ()
+    listed = [one.notation for one in case.release.statements]
+    return tuple(dict.fromkeys(notation for notation in listed if notation in named))
 
-    structural = case.margin.structural
-    return Attacker(
-        case.known,
-        case.over,
-        case.margin.domain,
-        remedy_of(case.release),
-        counts,
-        truths,
-        structural,
-        structural | case.empty,
-        reach,
-        effort,
-    )
+
+def _showing(release: Release, finding: Finding) -> Iterator[str]:
+    if not finding.variables:
+        yield release.total.notation
+    for statement in release.statements:
+        if statement.variables == finding.variables and statement.shown_counts() is not None:
+            yield statement.notation
+
+
+def _forcing(release: Release, finding: Finding) -> Iterator[str]:
+    if finding.response is None:
+        explained = bounds(release, over=finding.variables).explain(*finding.labels)
+        yield from explained.lower_blame.statements
+        yield from explained.upper_blame.statements
+        return
+    # What empties the levels; that the row holds somebody is seldom one statement's doing.
+    answer = bounds(release, over=(*finding.variables, finding.response))
+    for level in release.domain.levels(finding.response):
+        labels = (*finding.labels, level)
+        if answer[labels][1] == 0:
+            yield from answer.explain(*labels).upper_blame.statements

@@ -1,28 +1,30 @@
-"""The same rules for somebody who is in a cell himself."""
+"""The same rules for somebody who is in a cell himself.
+
+Cells that a release cannot tell apart share what is worked out.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from cellbounds.data.domain import Label
-from cellbounds.disclosure.policies.attacker import Attacker, found_in
-from cellbounds.disclosure.policies.attainable_cache import AttainableCache, Swapped
-from cellbounds.disclosure.policies.deciding import certainly_held, largest_within
-from cellbounds.disclosure.policies.indistinguishable import alike_cells
+from cellbounds.data.domain import Domain, Label
+from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.policy import Policy
-from cellbounds.disclosure.policies.rules import MinimumCount, Rule
+from cellbounds.disclosure.policies.rule import Rule, certainly_held, some_within
 from cellbounds.disclosure.policies.scenarios import as_respondent, as_small
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
-from cellbounds.errors import InconsistentRelease
+from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.effort import Effort
-from cellbounds.results import ValueSet
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.statements import Release
 
-__all__ = ["respondents"]
+__all__ = ["alike_cells", "respondents"]
 
 _Kind = tuple[int, bool | None]
 """A number of alike cells, and whether they may be small."""
@@ -30,50 +32,127 @@ _Kind = tuple[int, bool | None]
 _Place = tuple[str | None, tuple[str, ...], tuple[Label, ...]]
 """Response, variables and labels of a finding."""
 
+_Position = tuple[int, ...]
 
-def respondents(scene: Attacker, policy: Policy, effort: Effort) -> Iterator[Finding]:
+Alike = Callable[[Release, tuple[str, ...]], IntArray]
+
+
+def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
+    """A number for each cell of a margin; cells with the same number are alike.
+
+    Two cells of the table are alike if they stand in the same sums with the same coefficients:
+    swapping their counts makes a consistent table of each consistent table. So are two cells of a
+    margin whose parts are alike one by one. What can be worked out about all cells from being in
+    one of them is therefore the same as from being in the other, with the two swapped.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[gender]")
+    >>> alike_cells(release, ("gender", "mp3"))
+    array([[0, 0],
+           [1, 1]])
+    """
+    # Cells that differ in other variables only stand in the same sums.
+    about = {*release.named_variables, *map(release.domain.base, over)}
+    release = release.restricted(about)
+    domain = release.domain
+    shape = domain.project(over).shape
+    places = _places(domain, over)
+    if places is None:  # cells that share people cannot be swapped: each is like itself only
+        return np.arange(int(np.prod(shape))).reshape(shape)
+    columns = _numbered(_columns(compile_release(release), domain.size))
+    parts: list[list[int]] = [[] for _ in range(int(np.prod(shape)))]
+    for column, place in zip(columns, places.tolist(), strict=True):
+        parts[place].append(column)
+    return np.array(_numbered([tuple(sorted(one)) for one in parts])).reshape(shape)
+
+
+def _places(domain: Domain, over: tuple[str, ...]) -> IntArray | None:
+    """The cell of a margin that each cell of the table is part of; None if it is not just one."""
+    levels: list[IntArray] = []
+    index = np.indices(domain.shape).reshape(len(domain.shape), -1)
+    for name in over:
+        found = domain.grouping(name)
+        if found is None:
+            levels.append(index[domain.axis(name)])
+            continue
+        of, groups = found
+        try:
+            domain.check_partition(name)
+        except InvalidInput:
+            return None
+        level = np.zeros(len(domain.levels(of)), dtype=np.int64)
+        for place, members in enumerate(groups):
+            level[list(members)] = place
+        levels.append(level[index[domain.axis(of)]])
+    return np.asarray(np.ravel_multi_index(tuple(levels), domain.project(over).shape))
+
+
+def _columns(system: System, size: int) -> list[Hashable]:
+    """The sums that each cell stands in, and how."""
+    found: list[list[tuple[int, int]]] = [[] for _ in range(size)]
+    rows = np.repeat(np.arange(system.row_count), np.diff(system.starts))
+    for cell, row, coefficient in zip(
+        system.cells.tolist(), rows.tolist(), system.coefficients.tolist(), strict=True
+    ):
+        found[cell].append((row, coefficient))
+    for place, one in enumerate(system.lists):
+        for cell in one.cells.tolist():
+            found[cell].append((-1 - place, 1))
+    return [tuple(one) for one in found]
+
+
+def _numbered(kinds: Sequence[Hashable]) -> list[int]:
+    """Numbers in the order of first appearance."""
+    seen: dict[Hashable, int] = {}
+    return [seen.setdefault(kind, len(seen)) for kind in kinds]
+
+
+def respondents(
+    outsider: Attacker, policy: Policy, effort: Effort, *, alike: Alike = alike_cells
+) -> Iterator[Finding]:
     """The findings of somebody who is in a cell himself, for each cell that may be small.
 
-    Of cells that the release cannot tell apart one is worked out. For the others only the two
-    cells that are swapped, and their rows, are looked at again.
+    Of cells that the release cannot tell apart (`alike` numbers them) one is worked out. For the
+    others only the two cells that are swapped, and their rows, are looked at again.
     """
-    tried = list(_small_cells(scene, policy.small))
-    kinds: list[_Kind] = []
-    if tried:
-        alike = alike_cells(scene.known, scene.over)
-        kinds = [(int(alike[index]), possible) for index, possible in tried]
-    done: dict[_Kind, _View | None] = {}
-    for place, (index, possible) in enumerate(tried):
+    tried = list(_small_cells(outsider, policy.small))
+    if not tried:
+        return
+    numbers = alike(outsider.known, outsider.over)
+    kinds: list[_Kind] = [(int(numbers[index]), possible) for index, possible in tried]
+    views: dict[_Kind, _View | None] = {}
+    for place, (kind, (index, _)) in enumerate(zip(kinds, tried, strict=True)):
         part = effort
         if effort.left is not None:
-            ahead = len(set(kinds[place:]) - set(done)) + 1
+            ahead = len(set(kinds[place:]) - set(views)) + 1
             part = replace(effort, deadline=time.monotonic() + effort.left / ahead)
-        kind = kinds[place]
-        like = done.get(kind)
-        if kind in done and like is None:
+        like = views.get(kind)
+        if kind in views and like is None:
             continue
         if like is None and part.left == 0:
-            yield from _not_tried(scene, policy, index)
+            yield from _not_tried(outsider, policy, index)
             continue
         try:
-            view = _view(scene, policy, index, part, possible, like)
+            view = _view(outsider, policy, index, part, kind[1], like)
         except InconsistentRelease:
-            done[kind] = None  # nobody can be there, so nobody learns anything there
+            views[kind] = None  # nobody can be there, so nobody learns anything there
             continue
-        done.setdefault(kind, view)
-        for rule in policy.rules:
-            yield from _summed_up(view, rule)
+        views.setdefault(kind, view)
+        for found in view.found:
+            yield from _summed_up(view.attacker, found)
 
 
-def _not_tried(scene: Attacker, policy: Policy, index: tuple[int, ...]) -> Iterator[Finding]:
+def _not_tried(outsider: Attacker, policy: Policy, index: _Position) -> Iterator[Finding]:
     """What is left open of one cell when the budget is spent."""
-    labels = scene.domain.labels(index)
+    labels = outsider.domain.labels(index)
     for rule in policy.rules:
-        if not isinstance(rule, MinimumCount):
+        if not rule.about_figures:
             yield Finding(
                 rule.name,
                 Outcome.UNDECIDED,
-                scene.over,
+                outsider.over,
                 labels,
                 "nobody looked from here: the budget was spent",
                 "more time",
@@ -81,160 +160,116 @@ def _not_tried(scene: Attacker, policy: Policy, index: tuple[int, ...]) -> Itera
             )
 
 
-def _small_cells(scene: Attacker, most: int) -> Iterator[tuple[tuple[int, ...], bool | None]]:
+def _small_cells(outsider: Attacker, most: int) -> Iterator[tuple[_Position, bool | None]]:
     """Cells that hold somebody and are small, if being there is news; and whether they may be.
 
     Somebody who is in a cell that holds a person for certain knows nothing new.
     """
-    for index in np.ndindex(scene.domain.shape):
-        if scene.exempt[index]:
+    counts = outsider.counts
+    for index in np.ndindex(outsider.domain.shape):
+        if outsider.exempt[index] or (counts is not None and not 1 <= counts[index] <= most):
             continue
-        if scene.counts is not None:
-            if 1 <= scene.counts[index] <= most and not _surely_held(scene, index):
-                yield index, True
+        if outsider.decided(index, certainly_held)[0] is True:
             continue
-        if _surely_held(scene, index):
-            continue
-        possible, _ = scene.reach.decided(index, lambda values: _some_within(values, 1, most))
+        possible: bool | None = True
+        if counts is None:
+            possible, _ = outsider.decided(index, lambda values: some_within(values, 1, most))
         if possible is not False:
             yield index, possible
 
 
-def _surely_held(scene: Attacker, index: tuple[int, ...]) -> bool:
-    return scene.reach.decided(index, certainly_held)[0] is True
-
-
-def _some_within(values: ValueSet, low: int, high: int) -> bool | None:
-    if largest_within(values.known, low, high) is not None:
-        return True
-    return None if largest_within(values.possible, low, high) is not None else False
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _View:
-    """What each rule finds from within one cell, by place; and what that was worked out with."""
-
-    index: tuple[int, ...]
-    scene: Attacker
-    beside: AttainableCache | Swapped
-    found: dict[str, _Found]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """Findings by place: those from within a cell that is alike, and what differs from them.
+class _FindingsByPlace:
+    """What a rule finds: from within a cell that is alike, and what differs from that.
 
     `tally` counts the outcomes. There are as many findings as places, so that those that are
     shared are counted once, not for each of the cells that are alike.
     """
 
+    rule: Rule
     shared: dict[_Place, Finding]
     again: dict[_Place, Finding]
-    tally: dict[Outcome, int]
+    tally: Counter[Outcome]
 
     @classmethod
-    def of(cls, findings: Iterator[Finding]) -> _Found:
-        """What was found from within a cell that nothing is known of yet."""
-        found = _by_place(findings)
-        tally = dict.fromkeys(Outcome, 0)
-        for one in found.values():
-            tally[one.outcome] += 1
-        return cls(found, {}, tally)
+    def of(cls, rule: Rule, attacker: Attacker) -> _FindingsByPlace:
+        """What is found from within a cell that nothing is known of yet."""
+        shared = _by_place(rule.findings(attacker))
+        return cls(rule, shared, {}, Counter(one.outcome for one in shared.values()))
 
-    def but(self, findings: Iterator[Finding]) -> _Found:
+    def but(self, findings: Iterator[Finding]) -> _FindingsByPlace:
         """The same but for some places."""
-        again, tally = _by_place(findings), dict(self.tally)
-        for place, one in again.items():
+        again, tally = _by_place(findings), Counter(self.tally)
+        for place, finding in again.items():
             before = self.shared.get(place)
             if before is not None:
                 tally[before.outcome] -= 1
-            tally[one.outcome] += 1
-        return _Found(self.shared, again, tally)
+            tally[finding.outcome] += 1
+        return replace(self, again=again, tally=tally)
 
-    def all(self) -> Iterator[Finding]:
-        """The findings in the order of their places."""
-        for place, one in self.shared.items():
-            yield self.again.get(place, one)
-        for place, one in self.again.items():
-            if place not in self.shared:
-                yield one
+    def with_outcome(self, outcome: Outcome) -> list[Finding]:
+        """The findings of one outcome, in the order of their places."""
+        return [one for one in (self.shared | self.again).values() if one.outcome is outcome]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _View:
+    """What each rule finds from within one cell, and what that was worked out with."""
+
+    index: _Position
+    attacker: Attacker
+    found: list[_FindingsByPlace]
 
 
 def _view(
-    outside: Attacker,
+    outsider: Attacker,
     policy: Policy,
-    index: tuple[int, ...],
+    index: _Position,
     effort: Effort,
     possible: bool | None,
     like: _View | None,
 ) -> _View:
     """The view from one cell, read off the view from a cell that is alike if there is one."""
-    over, labels = outside.over, outside.domain.labels(index)
-    known = as_respondent(outside.known, over, labels)
-    small = as_small(outside.known, over, labels, policy.small)
-    sets_first = effort.deadline is None and policy.many_values
-    reach: AttainableCache | Swapped
-    beside: AttainableCache | Swapped
-    reach = own = AttainableCache(known, over, effort, sets_first=sets_first)
-    beside = own_beside = AttainableCache(small, over, effort, sets_first=True)
-    zeros: dict[str, npt.NDArray[np.object_]] = {}
-    if like is not None:
-        reach = Swapped(like.scene.reach, like.index, index, own)
-        beside = Swapped(like.beside, like.index, index, own_beside)
-        zeros = {name: _swapped(one, like.index, index) for name, one in like.scene._zeros.items()}
-    truths = outside.truths
-    if outside.counts is None:
-        # Which counts the other cells may truly hold beside his, if his is small.
-        def truths(index: tuple[int, ...], _: ValueSet) -> ValueSet:
-            return beside.values(index)
-
-    scene = replace(
-        outside,
-        known=known,
-        truths=truths,
-        reach=reach,
-        effort=effort,
+    over, labels = outsider.over, outsider.domain.labels(index)
+    attacker = Attacker(
+        outsider.case,
+        as_respondent(outsider.known, over, labels),
+        effort,
+        sets_first=effort.deadline is None and policy.many_values,
         respondent=labels,
         possible=possible,
-        _zeros=zeros,
     )
-    return _View(
-        index, scene, beside, {rule.name: _found(scene, rule, index, like) for rule in policy.rules}
-    )
-
-
-def _found(scene: Attacker, rule: Rule, index: tuple[int, ...], like: _View | None) -> _Found:
+    if outsider.counts is None:
+        small = as_small(outsider.known, over, labels, policy.small)
+        attacker.beside = Attacker(outsider.case, small, effort, sets_first=True)
     if like is None:
-        return _Found.of(found_in(scene, rule))
-    return like.found[rule.name].but(found_in(scene, rule, (like.index, index)))
+        rules = (rule for rule in policy.rules if not rule.about_figures)
+        return _View(index, attacker, [_FindingsByPlace.of(rule, attacker) for rule in rules])
+    attacker.like(like.attacker, like.index, index)
+    if attacker.beside is not None and like.attacker.beside is not None:
+        attacker.beside.like(like.attacker.beside, like.index, index)
+    pair = (like.index, index)
+    found = [one.but(one.rule.findings(attacker, pair)) for one in like.found]
+    return _View(index, attacker, found)
 
 
 def _by_place(findings: Iterator[Finding]) -> dict[_Place, Finding]:
     return {(one.response, one.variables, one.labels): one for one in findings}
 
 
-def _swapped(
-    array: npt.NDArray[np.object_], one: tuple[int, ...], other: tuple[int, ...]
-) -> npt.NDArray[np.object_]:
-    swapped = array.copy()
-    swapped[one], swapped[other] = array[other], array[one]
-    return swapped
-
-
-def _summed_up(view: _View, rule: Rule) -> Iterator[Finding]:
+def _summed_up(attacker: Attacker, found: _FindingsByPlace) -> Iterator[Finding]:
     """One finding for a rule: the first of the worst ones, and how many there are."""
-    found = view.found[rule.name]
     places = sum(found.tally.values())
     if not places:
         return
-    labels = view.scene.respondent
-    outcome = worst(one for one, count in found.tally.items() if count)
+    labels = attacker.respondent
+    outcome = worst(outcome for outcome, count in found.tally.items() if count)
     if outcome is Outcome.SAFE:
-        said = f"{places} places checked"
-        yield Finding(rule.name, outcome, view.scene.over, labels or (), said, respondent=labels)
+        evidence = f"{places} places checked"
+        yield Finding(
+            found.rule.name, outcome, attacker.over, labels or (), evidence, respondent=labels
+        )
         return
-    alike = [one for one in found.all() if one.outcome is outcome]
-    evidence = alike[0].evidence
-    if len(alike) > 1:
-        evidence += f"; and {len(alike) - 1} more places"
-    yield replace(alike[0], evidence=evidence, respondent=labels)
+    first, *others = found.with_outcome(outcome)
+    more = f"; and {len(others)} more places" if others else ""
+    yield replace(first, evidence=first.evidence + more, respondent=labels)

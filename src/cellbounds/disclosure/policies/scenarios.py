@@ -1,30 +1,154 @@
-"""What an intruder knows: the release, what he knew before, and perhaps that he is in a cell."""
+"""What is judged: a release, a policy and a table, and what an intruder knows, checked together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeGuard
 
 import numpy as np
 
 from cellbounds.data.domain import Domain, Label
 from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.policy import Policy, policy_of
+from cellbounds.disclosure.policies.rule import listed
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
-from cellbounds.results.targets import check_listable
-from cellbounds.runtime.arrays import BoolArray
+from cellbounds.results.cell_index import check_listable
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Conditional, Prior, Release, Statement
+from cellbounds.statements.notation import names_text
 
 __all__ = [
+    "Case",
     "as_respondent",
     "as_small",
+    "case_of",
     "checked_knowledge",
     "empty_rows",
     "informed",
     "margin_of",
-    "nobody",
-    "said_empty",
 ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One thing to judge.
+
+    Attributes
+    ----------
+    over
+        The variables whose cells are judged.
+    known
+        The release with what the intruder knows besides.
+    whole
+        The table. If it is judged without the true counts, one of nobody: all that is left of the
+        table are the cells that nobody can be in.
+    margin
+        Its margin over those variables.
+    counts
+        The true counts of that margin; None if they are not to be looked at.
+    empty, exempt
+        Cells of it in rows that are published as empty; these and structural zeros.
+    remedy
+        What could be said less precisely, or not at all, in words.
+    """
+
+    release: Release
+    policy: Policy
+    over: tuple[str, ...]
+    knows: tuple[Prior, ...]
+    independent: bool
+    known: Release
+    whole: Table
+    margin: Table
+    counts: IntArray | None
+    empty: BoolArray
+    exempt: BoolArray
+    remedy: str
+    notes: tuple[str, ...]
+
+
+def case_of(
+    release: Release,
+    table: Table | None,
+    policy: Policy | str | Path,
+    *,
+    over: Iterable[str] | None = None,
+    knows: Iterable[Prior] = (),
+    independent: bool = False,
+) -> Case:
+    """Check what :func:`cellbounds.judge` is given, and put it together."""
+    chosen, knowledge = policy_of(policy), checked_knowledge(knows)
+    _check(release, table, independent)
+    asked = _asked(release, over)
+    check_listable(release, asked)
+    for rule in chosen.rules:
+        rule.check(release.domain, asked)
+    known = informed(release, table, knowledge)
+    if table is None or independent:
+        table = _nobody(release, table)
+    margin, empty = margin_of(release, table, asked), empty_rows(release, asked)
+    return Case(
+        release=release,
+        policy=chosen,
+        over=asked,
+        knows=knowledge,
+        independent=independent,
+        known=known,
+        whole=table,
+        margin=margin,
+        counts=None if independent else margin.counts,
+        empty=empty,
+        exempt=margin.structural | empty,
+        remedy=_remedy(release),
+        notes=() if over is not None else _unasked(release),
+    )
+
+
+def _remedy(release: Release) -> str:
+    said = [one.notation for one in release.statements if one.published]
+    if not said:
+        return "less knowledge beforehand"
+    return f"coarser figures in, or withholding, {listed(said)}"
+
+
+def _check(release: Release, table: Table | None, independent: bool) -> None:
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
+    if table is not None and not isinstance(table, Table):
+        raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
+    if not isinstance(independent, bool):
+        raise InvalidInput(f"independent={independent!r}; give True or False")
+    if table is None and not independent:
+        raise InvalidInput(
+            "no table to judge by; give the one that the release was made from, or "
+            "independent=True to ask whether every consistent table passes"
+        )
+
+
+def _asked(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
+    """The variables whose cells are judged."""
+    if over is None:
+        return release.domain.names
+    asked = release.domain.distinct(over)
+    if not asked:
+        raise InvalidInput("over=[] names no variable; leave it out to judge every cell")
+    return asked
+
+
+def _unasked(release: Release) -> tuple[str, ...]:
+    """A note about the margin that the statements speak of, if it is not the whole table."""
+    domain = release.domain
+    said = {name for one in release.statements if one.published for name in one.variables}
+    if not said or said.issuperset(domain.names):
+        return ()
+    named = [name for name in (*domain.names, *domain.groupings) if name in said]
+    return (
+        f"the cells of the margin [{names_text(named)}] that the release speaks of were not "
+        f"judged: over={named} does",
+    )
 
 
 def checked_knowledge(knows: Iterable[Prior] | Prior) -> tuple[Prior, ...]:
@@ -62,7 +186,7 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
             )
     if not table.has_structural:
         return known
-    unsaid = table.structural & ~said_empty(known)
+    unsaid = table.structural & ~_said_empty(known)
     if not unsaid.any():
         return known
     blocked = np.full(unsaid.shape, None, dtype=object)
@@ -70,14 +194,14 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
     return _with(known, Prior(release.domain.names, upper=blocked))
 
 
-def nobody(release: Release, table: Table | None = None) -> Table:
+def _nobody(release: Release, table: Table | None) -> Table:
     """A table of nobody, with the structural zeros that the release tells or a table declares."""
     domain = release.domain
     told = any(_of_every_cell(one, domain) for one in release.statements)
     declared = table is not None and table.has_structural
     if not told and not declared:
         return Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
-    structural = said_empty(release)
+    structural = _said_empty(release)
     if table is not None and declared:
         structural |= table.structural
     return Table(domain, np.zeros(domain.shape, dtype=np.int64), structural=structural)
@@ -87,7 +211,7 @@ def _of_every_cell(statement: Statement, domain: Domain) -> TypeGuard[Prior]:
     return isinstance(statement, Prior) and sorted(statement.variables) == sorted(domain.names)
 
 
-def said_empty(release: Release) -> BoolArray:
+def _said_empty(release: Release) -> BoolArray:
     """Cells that a prior of the release says to be zero."""
     domain = release.domain
     empty = np.zeros(domain.shape, dtype=bool)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.frames import frame_of
-from cellbounds.disclosure.policies.overlap import touched_levels
-from cellbounds.disclosure.policies.policy import Policy
-from cellbounds.results.answers import notations
-from cellbounds.results.plain import value_entries
+from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release
-from cellbounds.text import aligned, html_table, label_keys
+from cellbounds.text import label_keys
+from cellbounds.utility.display import Listing, columns_of, picked
+from cellbounds.utility.retained import levels_behind
 from cellbounds.version import __version__
 
-__all__ = ["Finding", "Outcome", "Verdict", "worst"]
+if TYPE_CHECKING:
+    from cellbounds.disclosure.policies.policy import Policy
+
+__all__ = ["Finding", "Outcome", "Verdict", "touched_levels", "worst"]
 
 FORMAT = "cellbounds-verdict/1"
-
-LINES, HTML_LINES = 100, 60
-"""Findings that are printed in a terminal and in a notebook."""
 
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
 
@@ -78,6 +76,8 @@ class Finding:
         The response variable of a row.
     respondent
         The cell of the intruder who is himself in the table.
+    figure
+        Whether it is about a published figure, whoever looks at it.
     """
 
     rule: str
@@ -90,6 +90,7 @@ class Finding:
     count: int | None = None
     response: str | None = None
     respondent: tuple[Label, ...] | None = None
+    figure: bool = False
 
     @property
     def where(self) -> str:
@@ -105,10 +106,7 @@ class Finding:
             "rule": self.rule,
             "outcome": self.outcome.value,
             "cell": dict(zip(self.variables, self.labels, strict=True)),
-            "response": self.response,
-            "respondent": None if self.respondent is None else list(self.respondent),
-            "evidence": self.evidence,
-            "change": self.change,
+            **picked(self, "response", "respondent", "evidence", "change"),
         }
         if self.values is not None:
             said |= value_entries(self.values)
@@ -128,8 +126,8 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Verdict(Listing):
     """Whether a release is safe under a policy, and why.
 
     Attributes
@@ -199,17 +197,16 @@ class Verdict:
             if finding.variables == self.over:
                 found[domain.index(finding.labels)] = finding.outcome
             else:
-                found[np.ix_(*self._touched(finding))] = finding.outcome
+                touched = touched_levels(
+                    self.release.domain, self.over, finding.variables, finding.labels
+                )
+                found[np.ix_(*touched)] = finding.outcome
         return found
 
     def at(self, *labels: Label) -> Outcome:
         """The worst finding that a cell shares people with; SAFE if no rule speaks of it."""
         outcome: Outcome = self.outcomes[self.domain.index(labels)]
         return outcome
-
-    def _touched(self, finding: Finding) -> list[BoolArray]:
-        domain = self.release.domain
-        return touched_levels(domain, self.over, finding.variables, finding.labels)
 
     def blame(self, finding: Finding) -> tuple[str, ...]:
         """The statements of the release that force a finding, in the notation, worked out now.
@@ -226,29 +223,15 @@ class Verdict:
         named = (name for one in self.cells for name in one.variables)
         names = tuple(dict.fromkeys((*self.over, *named)))  # figures may be of other margins
         keys = label_keys(names, (*COLUMNS, "place"))
-        found: dict[str, list[Any]] = {"rule": [], "outcome": [], "place": []}
-        found |= {keys[name]: [] for name in names}
-        found |= {name: [] for name in ("respondent", "evidence", "change")}
-        if not self.independent:
-            found["count"] = []
+        header = ["rule", "outcome", "place", *keys.values(), "respondent", "evidence", "change"]
+        rows: list[list[Any]] = []
         for one in self.cells:
-            place = dict(zip(one.variables, one.labels, strict=True))
-            found["rule"].append(one.rule)
-            found["outcome"].append(one.outcome.value)
-            found["place"].append(one.where)
-            for name in names:
-                label = place.get(name)
-                found[keys[name]].append(None if label is None else str(label))
-            found["respondent"].append(_text(one.respondent))
-            found["evidence"].append(one.evidence)
-            found["change"].append(one.change)
-            if not self.independent:
-                found["count"].append(one.count)
-        return found
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """A tidy data frame of the findings."""
-        return frame_of(self.columns(), backend)
+            place = dict(zip(one.variables, map(str, one.labels), strict=True))
+            labels = (place.get(name) for name in names)
+            row = [one.rule, one.outcome.value, one.where, *labels, _text(one.respondent)]
+            rows.append([*row, one.evidence, one.change, one.count])
+        # The last one, the count, has no name unless its owner looks.
+        return columns_of(header if self.independent else [*header, "count"], rows)
 
     def to_dict(self, *, public: bool = False) -> dict[str, Any]:
         """Plain values, versioned.
@@ -303,7 +286,7 @@ class Verdict:
         left = len(shown) - len(rows)
         return header, rows, f"... {left} more: to_frame() has them all" if left else ""
 
-    def _said(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         said = list(self.policy.sentences)
         if self.knows:
             said.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
@@ -313,21 +296,32 @@ class Verdict:
             )
         return [*said, *self.notes]
 
-    def __str__(self) -> str:
-        header, rows, more = self._table(LINES)
-        lines = [self._title(), *(f"  {one}" for one in self._said())]
-        if rows:
-            lines.append(aligned(header, rows))
-        return "\n".join(filter(None, [*lines, more, self.warning]))
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}>"
-
-    def _repr_html_(self) -> str:
-        header, rows, more = self._table(HTML_LINES)
-        foot = "; ".join(filter(None, [more, *self._said(), self.warning]))
-        return html_table(self._title(), header, rows, (), foot)
-
 
 def _text(labels: tuple[Label, ...] | None) -> str | None:
     return None if labels is None else ", ".join(map(str, labels))
+
+
+def touched_levels(
+    domain: Domain, over: Sequence[str], variables: Sequence[str], labels: Sequence[Label]
+) -> list[BoolArray]:
+    """For each variable of a margin, the levels that may share people with a place.
+
+    A cell shares people with the place if all its levels do. Variables that only one of the two
+    names say nothing; derived ones speak of the variable behind them.
+
+    Examples
+    --------
+    >>> domain = Domain({"county": ["A", "B"], "sex": ["f", "m"]})
+    >>> [one.tolist() for one in touched_levels(domain, ["sex", "county"], ["county"], ["B"])]
+    [[True, True], [False, True]]
+    """
+    wanted: dict[str, frozenset[int]] = {}
+    for name, label in zip(variables, labels, strict=True):
+        of, groups = levels_behind(domain, name)
+        inside = groups[domain.position(name, label)]
+        wanted[of] = wanted.get(of, inside) & inside
+    behind = (levels_behind(domain, name) for name in over)
+    return [
+        np.array([of not in wanted or bool(group & wanted[of]) for group in groups])
+        for of, groups in behind
+    ]

@@ -8,21 +8,21 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy
-from cellbounds.disclosure.policies.reading import policy_of
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, policy_of
+from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.disclosure.safe_sets.candidates import Candidates, margin_texts, spoken_candidates
-from cellbounds.disclosure.safe_sets.monotone import why_not_monotone
 from cellbounds.disclosure.safe_sets.result import SafeSets, StatementSet
 from cellbounds.disclosure.safe_sets.searching import Judge, closed_sets, judge_all, search
-from cellbounds.disclosure.safe_sets.worth import Worth
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort
-from cellbounds.statements import Release, Total
-from cellbounds.statements.release import Statement
+from cellbounds.statements import Conditional, Release, Statement, Total
+from cellbounds.utility import fit_loglinear
 
-__all__ = ["safe_margins"]
+__all__ = ["safe_margins", "why_not_monotone"]
 
 
 def safe_margins(
@@ -134,14 +134,14 @@ def _already_out(table: Table, given: Release | None, total: bool) -> tuple[Tabl
         domain = table.domain.with_groupings(given.domain.groupings)
         table = table.with_domain(domain)
         out += given.statements
-    if total and not any(isinstance(one, Total) and one.exact is not None for one in out):
-        out = [one for one in out if not isinstance(one, Total)] + [Total(table.total)]
+    if total and not any(not one.variables and one.shown_counts() is not None for one in out):
+        out = [one for one in out if one.variables] + [Total(table.total)]
     return table, out
 
 
 def _check(table: Table, candidates: Candidates) -> None:
     wanted = (one.statement for one in candidates.listed)
-    said = [one for one in wanted if not isinstance(one, Total)]
+    said = [one for one in wanted if one.variables]
     for statements, what in ((candidates.given, "given"), (said, "statements")):
         broken = violations(Release(table.domain, statements), table)
         if broken:
@@ -229,3 +229,57 @@ def _sets(
         )
         for chosen in sorted(found, key=candidates.least)
     )
+
+
+def why_not_monotone(
+    policy: Policy, candidates: Candidates, *, independent: bool
+) -> tuple[str, ...]:
+    """Why an unsafe set may have a safe superset; nothing if it cannot."""
+    why = (rule.why_not_monotone(independent=independent) for rule in policy.rules)
+    reasons = [reason for reason in why if reason]
+    if independent and policy.respondent:
+        reasons.append(
+            "without the true counts, publishing more may rule out the respondent who was at risk"
+        )
+    if any(rule.exempts_empty_rows for rule in policy.rules) and _exempts(candidates):
+        reasons.append("rates that say of a row that it is empty make its cells exempt")
+    return tuple(reasons)
+
+
+def _exempts(candidates: Candidates) -> bool:
+    """Whether a candidate says of more rows than what is out already that they are empty."""
+    domain = candidates.domain
+    known = empty_rows(Release(domain, candidates.given), domain.names)
+    said_by = (one.statement for one in candidates.listed)
+    rates = [one for one in said_by if isinstance(one, Conditional)]
+    said = empty_rows(Release(domain, rates), domain.names)
+    return bool(np.any(said & ~known))
+
+
+class Worth:
+    """How much of the association in a table the margins of a release tell.
+
+    That is ``1 - G(margins) / G(independence)``: 0 for one-way margins alone, which are taken to be
+    known, and 1 for the whole table. G is twice the log-likelihood ratio of the log-linear model
+    that fits the margins to the table itself.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._singles = [(name,) for name in table.domain.names]
+        self._apart = 0.0
+        if table.total and len(self._singles) > 1:
+            self._apart = fit_loglinear(table, self._singles).g
+
+    def of(self, release: Release) -> float | None:
+        """The worth of a release of exact margins; None if it says something else.
+
+        None also if there is no association to be told.
+        """
+        said = [one for one in release.statements if one.published and one.variables]
+        margins = [one.variables for one in said if one.fixed_counts(release.domain) is not None]
+        # Rounding in the fit leaves a little of G even where nothing is associated.
+        if self._apart < 1e-9 * max(self.table.total, 1) or len(margins) < len(said):
+            return None
+        g = fit_loglinear(self.table, [*margins, *self._singles]).g
+        return min(1.0, max(0.0, 1 - g / self._apart))

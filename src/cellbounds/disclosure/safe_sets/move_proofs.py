@@ -13,20 +13,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import (
-    ExactDisclosure,
-    GroupDisclosure,
-    MinimumCount,
-    Policy,
-    Rule,
-    SmallCounts,
-    judge,
-)
+from cellbounds.disclosure.policies import Policy, judge
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.general.hypercube_moves import moves_of
-from cellbounds.statements import Prior, Release
+from cellbounds.solvers.general.hypercubes import hypercubes, moves_of
+from cellbounds.statements import Release
 
 __all__ = ["reached", "safe_by_moves"]
 
@@ -45,18 +37,18 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Effort
 
     The policy must not try respondents, and its rules speak of what is attainable or shown.
     """
-    shown = tuple(rule for rule in policy.rules if isinstance(rule, MinimumCount))
+    shown = tuple(rule for rule in policy.rules if rule.about_figures)
     if shown and not judge(release, table, Policy(policy.name, rules=shown)).safe:
         return False
     if policy.respondent or not _movable(release, table):
         return False
-    asked = [rule for rule in policy.rules if not isinstance(rule, MinimumCount)]
+    asked = [rule for rule in policy.rules if not rule.about_figures]
     exempt = table.structural | empty_rows(release, table.domain.names)
 
     def lacking(least: IntArray, most: IntArray) -> BoolArray:
         found = np.zeros(exempt.shape, dtype=bool)
         for rule in asked:
-            found |= _lacking(rule, table, exempt, least, most)
+            found |= rule.unproven(table, exempt, least, most)
         return found
 
     fewest, progress = table.counts.size + 1, 0
@@ -76,7 +68,7 @@ def _movable(release: Release, table: Table) -> bool:
     Structural zeros may be said: no move fills them.
     """
     for statement in release.statements:
-        if isinstance(statement, Prior) and statement.variables == release.domain.names:
+        if not statement.published and statement.variables == release.domain.names:
             known = statement.known(release.domain)
             bounded = (known.lower > 0) | ((known.upper >= 0) & ~table.structural)
             if known.values or bool(bounded.any()):
@@ -91,77 +83,20 @@ def reached(
 
     `lacking` says which cells do, by the smallest and the largest count of each cell so far.
     """
-    from cellbounds.disclosure.safe_sets.move_kernel import wander
+    from cellbounds.solvers.general.walk_kernel import wander
 
-    moves = moves_of(release)
-    axes = np.zeros((len(moves), max(map(len, moves), default=0)), dtype=np.int64)
-    for row, chosen in enumerate(moves):
-        axes[row, : len(chosen)] = chosen
-    sizes = np.array([len(chosen) for chosen in moves], dtype=np.int64)
-    shape = np.array(table.domain.shape, dtype=np.int64)
-    strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1).astype(np.int64)
-    counts = table.counts.astype(np.int64, order="C")
+    moves, counts = moves_of(release), table.counts.astype(np.int64, order="C")
     least, most = counts.copy(), counts.copy()
-    flat = (counts.ravel(), least.ravel(), most.ravel(), table.structural.ravel())
+    zeros = np.zeros(counts.size, dtype=np.int64)
+    # Nobody is put where nobody can be.
+    upper = np.where(table.structural.ravel(), 0, LARGEST)
+    cubes = hypercubes(table.domain.shape, moves, lower=zeros, upper=upper, target=zeros)
     state = np.array([1], dtype=np.uint64)
     aims = np.flatnonzero(lacking(least, most))
     while True:
         yield len(aims)
         if not moves:
             return
-        wander(*flat, shape, strides, axes, sizes, aims, MOVES * counts.size, state)
+        flat = counts.ravel(), least.ravel(), most.ravel()
+        wander(cubes, *flat, aims, MOVES * counts.size, state)
         aims = np.flatnonzero(lacking(least, most))
-
-
-def _lacking(
-    rule: Rule, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
-) -> BoolArray:
-    """The cells for which a rule is not known to be kept, or that could help to keep it."""
-    counts = table.counts
-    match rule:
-        case SmallCounts():
-            return ~_small_kept(rule, counts, most - least) & ~exempt
-        case ExactDisclosure():
-            wrong = {"any": counts >= 0, "zeros": counts == 0, "positive": counts > 0}[rule.of]
-            return np.asarray(wrong & (most == least) & ~exempt, dtype=bool)
-        case GroupDisclosure() if not _alike(rule, table, most > 0):
-            return np.zeros(counts.shape, dtype=bool)
-        case GroupDisclosure():
-            return np.asarray((most == 0) & ~table.structural, dtype=bool)
-    return np.ones(counts.shape, dtype=bool)  # no move proves anything about it
-
-
-def _small_kept(rule: SmallCounts, counts: IntArray, width: IntArray) -> BoolArray:
-    kept: list[BoolArray] = []
-    if rule.values is not None:
-        kept.append(width + 1 >= rule.values)
-    if rule.width is not None:
-        kept.append(width >= rule.width)
-    if rule.relative is not None:
-        # In whole numbers, however large those of the fraction are.
-        top, bottom = rule.relative.numerator, rule.relative.denominator
-        kept.append(width.astype(object) * bottom >= np.maximum(counts, 1).astype(object) * top)
-    joined = np.logical_and.reduce(kept) if rule.need == "all" else np.logical_or.reduce(kept)
-    spoken_of = (counts >= rule.smallest) & (counts <= rule.small)
-    return np.asarray(joined, dtype=bool) | ~spoken_of
-
-
-def _alike(rule: GroupDisclosure, table: Table, possible: BoolArray) -> bool:
-    """Whether the members of a row may have something in common, for all that is known.
-
-    A row is kept if people are possible in two of its levels; with `not_in`, in all of them.
-    """
-    names, given = table.domain.names, rule.given
-    filled = Table(table.domain, possible.astype(np.int64))
-    for response in rule.responses or tuple(n for n in names if n not in (given or ())):
-        rows = tuple(n for n in names if n != response) if given is None else given
-        laid_out = table.reshape(response=[response], given=rows)
-        empty = filled.reshape(response=[response], given=rows).counts == 0
-        closed = laid_out.structural
-        # Whoever can only be in one level gives nothing away.
-        alike = ((~empty).sum(axis=1) < 2) & ((~closed).sum(axis=1) >= 2)
-        if rule.not_in:
-            alike |= (empty & ~closed).any(axis=1)
-        if bool((alike & (laid_out.counts.sum(axis=1) > 0)).any()):
-            return True
-    return False

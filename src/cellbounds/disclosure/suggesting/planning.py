@@ -4,87 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
+from cellbounds.disclosure.exploring.designs import merged_name
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.statements import Conditional, Linear, Margin, Release, Total, publish
-from cellbounds.statements.notation import parse
-from cellbounds.statements.release import Statement
-from cellbounds.statements.statements import names_text
+from cellbounds.statements import Release, Statement
+from cellbounds.statements.notation import Request
+from cellbounds.statements.publishing import published_statement
 from cellbounds.utility.retained import levels_behind
 
-__all__ = ["Drafts", "Merge", "Plan", "Planned", "merged_name"]
+__all__ = ["Drafts", "Plan"]
 
 Merge = tuple[str, tuple[tuple[int, ...], ...]]
 """A variable, and the places of its levels in groups that share them out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """One statement: the variables that it names, and how its figures are shown.
-
-    `given` is None for a margin; `rounding` is the rule for its decimals or its base.
-    """
-
-    responses: tuple[str, ...]
-    given: tuple[str, ...] | None
-    digits: int | None = None
-    base: int | None = None
-    below: int | None = None
-    rounding: str | None = None
-    eps: Fraction | None = None
-    strict: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Givens, then responses."""
-        return (*(self.given or ()), *self.responses)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the figures are shown as they are."""
-        rough = (self.digits, self.base, self.below)
-        return all(one is None for one in rough) and not self.eps
-
-    @property
-    def notation(self) -> str:
-        """The statement in the notation."""
-        suffix = ""
-        for mark, number in (("@", self.digits), ("~", self.base), ("<", self.below)):
-            if number is not None:
-                suffix = f"{mark}{number}"
-        inside = names_text(self.responses)
-        if self.given is not None:
-            inside += f"|{names_text(self.given)}"
-        return f"[{inside}]{suffix}"
-
-    def renamed(self, names: dict[str, str]) -> Planned:
-        """The same of other variables."""
-        given = self.given
-        return replace(
-            self,
-            responses=tuple(names.get(one, one) for one in self.responses),
-            given=None if given is None else tuple(names.get(one, one) for one in given),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What is published: a statement for each that the release has, None where it is withheld.
 
-    Statements without figures have None too: linear ones are published if their places are among
-    `linear`, what is known beforehand stays.
+    Statements without figures have None too: those that are published as a whole, such as linear
+    ones, if their places are among `whole`; what is known beforehand stays.
     """
 
-    statements: tuple[Planned | None, ...]
+    statements: tuple[Request | None, ...]
     total: bool
-    linear: tuple[int, ...] = ()
+    whole: tuple[int, ...] = ()
     merges: tuple[Merge, ...] = ()
 
     @property
@@ -95,9 +44,9 @@ class Plan:
     @property
     def empty(self) -> bool:
         """Whether nothing is said but N."""
-        return not self.names and not self.linear
+        return not self.names and not self.whole
 
-    def with_statement(self, place: int, planned: Planned | None) -> Plan:
+    def with_statement(self, place: int, planned: Request | None) -> Plan:
         """The same with another statement at a place."""
         changed = list(self.statements)
         changed[place] = planned
@@ -112,12 +61,12 @@ class Drafts:
         domain = release.domain.with_groupings(table.domain.groupings)
         self.table = table.with_domain(domain)
         self.first = Plan(
-            tuple(_planned(one) for one in release.statements),
-            any(isinstance(one, Total) for one in release.statements),
-            tuple(n for n, one in enumerate(release.statements) if isinstance(one, Linear)),
+            tuple(one.request for one in release.statements),
+            release.stated_total is not None,
+            tuple(n for n, one in enumerate(release.statements) if _is_whole(one)),
         )
         self._tables: dict[tuple[Merge, ...], tuple[Table, dict[str, str]]] = {}
-        self._made: dict[tuple[int, Planned, tuple[Merge, ...]], Statement | None] = {}
+        self._made: dict[tuple[int, Request, tuple[Merge, ...]], Statement | None] = {}
 
     @property
     def domain(self) -> Domain:
@@ -133,12 +82,9 @@ class Drafts:
         statements: list[Statement] = []
         places: dict[int, int] = {}
         for place, original in enumerate(self.release.statements):
-            if isinstance(original, Total):
-                if plan.total:
-                    statements.append(original)
-                continue
-            if not isinstance(original, Margin | Conditional):
-                if not isinstance(original, Linear) or place in plan.linear:
+            if original.tabulated is None:
+                withheld = _is_whole(original) and place not in plan.whole
+                if plan.total if not original.variables else not withheld:
                     statements.append(original)
                 continue
             planned = plan.statements[place]
@@ -167,7 +113,7 @@ class Drafts:
     def _statement(
         self,
         place: int,
-        planned: Planned,
+        planned: Request,
         merges: tuple[Merge, ...],
         table: Table,
         names: dict[str, str],
@@ -181,63 +127,25 @@ class Drafts:
             self._made[key] = self._published(place, named, table)
         return self._made[key]
 
-    def _published(self, place: int, planned: Planned, table: Table) -> Statement | None:
-        original = self.release.statements[place]
-        assert isinstance(original, Margin | Conditional)  # only these are planned
-        rates = planned.given is not None
+    def _published(self, place: int, planned: Request, table: Table) -> Statement | None:
+        original = self.release.statements[place].tabulated
         try:
-            made = publish(
-                table,
-                planned.notation,
-                total=False,
-                rounding=planned.rounding if rates and planned.digits is not None else None,
-                count_rounding=None if planned.base is None else planned.rounding,
-                eps=planned.eps,
-                strict=planned.strict,
-            ).statements[0]
+            made = published_statement(table, planned).tabulated
         except InvalidInput:
             return None  # the announced tolerance does not cover the coarser figures
-        assert isinstance(made, Margin | Conditional)
+        assert original is not None and made is not None  # only these are planned
         if planned.below is not None:
             return made
-        hidden = hidden_in(original)
+        hidden = original.hidden
         if not hidden.any():
             return made
         carried = _carried(hidden, original.variables, made.variables, table.domain)
-        return with_hidden(made, carried)
+        return made.suppressed(carried)
 
 
-def _planned(statement: Statement) -> Planned | None:
-    """A statement as a plan has it; a rule that cannot be repeated is replaced when it changes."""
-    if not isinstance(statement, Margin | Conditional):
-        return None
-    spoken = parse(statement.notation)
-    if isinstance(statement, Margin):
-        rounding = statement.rounding
-        if rounding == "random":
-            rounding = "nearest"  # chance would have to be drawn again
-        return Planned(
-            spoken.responses, None, base=spoken.base, below=spoken.below, rounding=rounding
-        )
-    eps = None if statement.eps is None else max(statement.eps)
-    return Planned(
-        spoken.responses,
-        spoken.given,
-        digits=spoken.digits,
-        rounding=statement.rounding,
-        eps=eps,
-        strict=statement.strict,
-    )
-
-
-def merged_name(domain: Domain, variable: str) -> str:
-    """A name for a variable with merged levels that nothing else has."""
-    taken = {*domain.names, *domain.groupings}
-    name, number = f"{variable} (merged)", 1
-    while name in taken:
-        number += 1
-        name = f"{variable} (merged {number})"
-    return name
+def _is_whole(statement: Statement) -> bool:
+    """Whether a statement is published as a whole or not at all."""
+    return statement.published and statement.tabulated is None and bool(statement.variables)
 
 
 def _grouping(domain: Domain, variable: str, groups: Sequence[Sequence[int]]) -> Grouping:
@@ -264,15 +172,14 @@ def _carried(
     domain: Domain,
 ) -> BoolArray:
     """Which figures are hidden where variables were dropped or merged: those with a hidden part."""
-    bases = [levels_behind(domain, name) for name in before]
     left = hidden
     axis = 0
-    for base, levels in bases:
-        match = next((name for name in after if levels_behind(domain, name)[0] == base), None)
+    for base, levels in (levels_behind(domain, name) for name in before):
+        match = next((name for name in after if domain.base(name) == base), None)
         if match is None:
             left = np.asarray(left.any(axis=axis))
             continue
-        groups = levels_behind(domain, match)[1]
+        _, groups = levels_behind(domain, match)
         parts = [[i for i, one in enumerate(levels) if one & group] for group in groups]
         left = np.stack([left.take(one, axis=axis).any(axis=axis) for one in parts], axis=axis)
         axis += 1

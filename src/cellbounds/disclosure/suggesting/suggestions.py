@@ -11,7 +11,7 @@ from cellbounds.disclosure.policies import Outcome, Policy, Verdict
 from cellbounds.disclosure.policies.verdict import worst
 from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
-from cellbounds.statements import Prior, Release, Total
+from cellbounds.statements import Release
 from cellbounds.text import aligned, html_table
 from cellbounds.utility.retained import Kept
 from cellbounds.version import __version__
@@ -61,8 +61,7 @@ class Suggestion:
     @property
     def notation(self) -> str:
         """What is published, in the notation."""
-        said = (one for one in self.release.statements if not isinstance(one, Prior))
-        return ", ".join("N" if isinstance(one, Total) else one.notation for one in said)
+        return ", ".join(one.subject for one in self.release.statements if one.published)
 
     @property
     def sentence(self) -> str:

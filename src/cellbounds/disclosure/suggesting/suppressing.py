@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cellbounds.data.domain import Domain
-from cellbounds.disclosure.policies import Finding, MinimumCount, Outcome, Verdict
+from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.disclosure.suggesting.changes import Suppress
-from cellbounds.disclosure.suggesting.hiding import hidden_in, with_hidden
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.statements import Conditional, Margin, Release
+from cellbounds.statements import Release, Tabulated
 from cellbounds.utility.retained import levels_behind
 
 __all__ = ["Suppressed", "suppress"]
@@ -38,13 +37,19 @@ class Suppressed:
 
 
 def suppress(
-    release: Release, scope: Sequence[int], judging: Judging, *, blind: bool
+    release: Release,
+    scope: Sequence[int],
+    judging: Judging,
+    *,
+    blind: bool,
+    restored: int = RESTORED,
 ) -> Suppressed | None:
     """Hide figures of some statements (by their places) until the release is judged safe.
 
     First the figures of what breaks a rule; then, as long as it can be worked out, partners in
     the same line, the smallest first; at last what is hidden needlessly is shown again. With
-    `blind` the choice does not look at the figures. None if that leads nowhere.
+    `blind` the choice does not look at the figures. `restored` figures are shown again on trial.
+    None if that leads nowhere.
     """
     sheets = {place: _Sheet.of(release, place, blind) for place in scope}
     verdicts = judging(release)
@@ -53,7 +58,7 @@ def suppress(
         if verdicts is None:
             return None
         if _safe(verdicts):
-            return _restored(release, current, verdicts, sheets, judging)
+            return _restored(release, current, verdicts, sheets, judging, restored)
         findings = [one for verdict in verdicts for one in (*verdict.broken, *verdict.open)]
         hidden = [sheet.hide(findings) for sheet in sheets.values()]
         made = _without(release, sheets) if any(hidden) else None
@@ -73,6 +78,7 @@ def _restored(
     verdicts: tuple[Verdict, ...],
     sheets: dict[int, _Sheet],
     judging: Judging,
+    most: int,
 ) -> Suppressed:
     """Show again what need not be hidden, the largest figures first."""
     tries = sorted(
@@ -82,7 +88,7 @@ def _restored(
             for index in sheet.added()
         ),
     )
-    for _, place, index in tries[:RESTORED]:
+    for _, place, index in tries[:most]:
         sheet = sheets[place]
         sheet.hidden[index] = False
         made = _without(release, sheets)
@@ -98,7 +104,7 @@ def _restored(
 def _without(release: Release, sheets: dict[int, _Sheet]) -> Release | None:
     statements = list(release.statements)
     for place, sheet in sheets.items():
-        made = with_hidden(sheet.statement, sheet.hidden & ~sheet.before)
+        made = sheet.statement.suppressed(sheet.hidden & ~sheet.before)
         if made is None:
             return None
         statements[place] = made
@@ -109,7 +115,7 @@ def _without(release: Release, sheets: dict[int, _Sheet]) -> Release | None:
 class _Sheet:
     """One statement while its figures are being hidden: arrays in the statement's shape."""
 
-    statement: Margin | Conditional
+    statement: Tabulated
     domain: Domain
     costs: FloatArray
     before: BoolArray
@@ -117,17 +123,10 @@ class _Sheet:
 
     @classmethod
     def of(cls, release: Release, place: int, blind: bool) -> _Sheet:
-        statement = release.statements[place]
-        assert isinstance(statement, Margin | Conditional)  # only these have figures to hide
-        before = hidden_in(statement)
-        if blind:
-            costs = np.zeros(before.shape)
-        elif isinstance(statement, Margin):
-            costs = np.asarray(statement.lower, dtype=np.float64)
-        else:
-            ends = statement.intervals
-            middle = (ends.low + ends.high) / (2 * ends.scale[:, None])
-            costs = np.asarray(middle, dtype=np.float64).reshape(before.shape)
+        statement = release.statements[place].tabulated
+        assert statement is not None  # only these have figures to hide
+        before = statement.hidden
+        costs = np.zeros(before.shape) if blind else statement.magnitudes
         return cls(statement, release.domain, costs, before, before.copy())
 
     def hide(self, findings: Sequence[Finding]) -> bool:
@@ -148,7 +147,7 @@ class _Sheet:
         """The figures that speak of a place."""
         names = self.statement.variables
         nothing = np.zeros(self.hidden.shape, dtype=bool)
-        if finding.rule == MinimumCount.name and finding.variables != names:
+        if finding.figure and finding.variables != names:
             return nothing
         if not finding.variables:
             return nothing
@@ -166,25 +165,15 @@ class _Sheet:
 
     def _lonely_lines(self) -> list[_Line]:
         """Lines with one hidden figure, which is what the others leave of the line's sum."""
-        return [one for one in self._lines() if self.hidden[one].sum() == 1]
+        return [one for one in self.statement.lines() if self.hidden[one].sum() == 1]
 
     def _lines_through(self, places: BoolArray) -> list[_Line]:
         """Lines through some places that still show something."""
-        return [one for one in self._lines() if places[one].any() and not self.hidden[one].all()]
-
-    def _lines(self) -> Iterator[_Line]:
-        shape = self.hidden.shape
-        if isinstance(self.statement, Conditional):
-            fixed = len(self.statement.given)
-            for index in np.ndindex(shape[:fixed]):
-                yield tuple(
-                    index[axis] if axis < fixed else slice(None) for axis in range(len(shape))
-                )
-            return
-        for axis in range(len(shape)):
-            rest = [size for at, size in enumerate(shape) if at != axis]
-            for index in np.ndindex(*rest):
-                yield (*index[:axis], slice(None), *index[axis:])
+        return [
+            one
+            for one in self.statement.lines()
+            if places[one].any() and not self.hidden[one].all()
+        ]
 
     def _partner(self, line: _Line) -> bool:
         """Hide one more figure of a line: best where another line lacks a partner, then small."""
@@ -201,7 +190,7 @@ class _Sheet:
     def _wanted(self) -> FloatArray:
         """For each figure, how many lines through it have a single hidden figure."""
         wanted = np.zeros(self.hidden.shape)
-        if isinstance(self.statement, Margin):
+        if self.statement.bounds_counts:  # otherwise lines do not cross
             for axis in range(wanted.ndim):
                 wanted += self.hidden.sum(axis=axis, keepdims=True) == 1
         return wanted

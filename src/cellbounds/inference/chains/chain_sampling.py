@@ -24,9 +24,9 @@ from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, c
 from cellbounds.inference.chooser import exact_fibre
 from cellbounds.inference.protocol import Refusal
 from cellbounds.model.priors import Belief, Weights
+from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.montecarlo import MonteCarlo
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release

@@ -24,14 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import UnsupportedRelease
 from cellbounds.inference.chains.lattice_moves import kernel_basis
 from cellbounds.inference.chains.moves import KEEPS, VARIES, Connection, Connectivity, Moves
-from cellbounds.model.constraints import cells_behind
-from cellbounds.model.rates.shape import row_shapes
+from cellbounds.model.rates.layout import make_layout
+from cellbounds.model.rates.row_problem import row_shapes
 from cellbounds.model.structure import ConditionalFacts, gather
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-from cellbounds.solvers.conditional.layout import make_layout
 from cellbounds.statements import Release
 
 __all__ = ["conditional_moves"]

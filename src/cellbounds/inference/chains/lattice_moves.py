@@ -13,6 +13,7 @@ import subprocess
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chains.moves import (
     Connection,
@@ -21,9 +22,9 @@ from cellbounds.inference.chains.moves import (
     distinct,
     families_of,
 )
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, cells_behind, compile_release
+from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
 from cellbounds.model.problem import Problem, make_problem
-from cellbounds.model.structure import gather, spoken_of
+from cellbounds.model.structure import gather
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.files import private_folder
 from cellbounds.statements import Release
@@ -164,7 +165,7 @@ def summed_cells(release: Release) -> IntArray | None:
     if facts is not None:
         named = facts.conditional.variables
     else:
-        spoken = frozenset().union(*(spoken_of(one, domain) for one in release.statements))
+        spoken = frozenset(release.named_variables)
         named = tuple(name for name in domain.names if name in spoken)
         if len(named) in (0, len(domain.names)):
             return None

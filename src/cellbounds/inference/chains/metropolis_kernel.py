@@ -16,10 +16,15 @@ import numpy as np
 
 from cellbounds.inference.chains.move_constraints import CellConstraints, CellWeights, MoveTable
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled, random_below, random_unit
+from cellbounds.runtime.compilation import compiled, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["advance", "row_sums"]
+
+
+@compiled
+def _below(state: IntArray, limit: int) -> Any:
+    return np.int64(random_unit(state) * limit)
 
 
 @compiled
@@ -111,14 +116,14 @@ def advance(
         for part in range(2):
             pick = -1
             if two_step and part == 0:
-                place = random_below(state, len(varying) + 1)
+                place = _below(state, len(varying) + 1)
                 if place < len(varying):
                     pick = varying[place]
             elif two_step:
                 if len(keeping):
-                    pick = keeping[random_below(state, len(keeping))]
+                    pick = keeping[_below(state, len(keeping))]
             elif part == 0 and moves:
-                pick = number - 1 if in_order else random_below(state, moves)
+                pick = number - 1 if in_order else _below(state, moves)
             if pick < 0:
                 continue
             sign = 1 if random_unit(state) < 0.5 else -1

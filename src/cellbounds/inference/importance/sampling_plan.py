@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
-from cellbounds.model.constraints import NO_UPPER, System, cells_behind, compile_release
+from cellbounds.model.constraints import NO_UPPER, System, compile_release
 from cellbounds.model.problem import Problem, make_problem, reduced
 from cellbounds.results.values import UNBOUNDED
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray

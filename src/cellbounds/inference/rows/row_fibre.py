@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.inference.protocol import (
     MOST_RECORDS,
@@ -40,8 +41,8 @@ from cellbounds.inference.rows.polynomials import (
 from cellbounds.inference.rows.row_sampling import draw_tables
 from cellbounds.inference.rows.row_types import RowSystem, make_row_system, tables_of
 from cellbounds.inference.rows.row_vectors import CHAIN, SummedCell, WeightedRow, row_counts
-from cellbounds.model.constraints import cells_behind
 from cellbounds.model.priors import Weights
+from cellbounds.model.rates.layout import make_layout
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -53,9 +54,8 @@ from cellbounds.runtime.scaled_floats import (
     normalised,
     probabilities,
 )
-from cellbounds.solvers.conditional.layout import make_layout
 from cellbounds.statements import Total
-from cellbounds.statements.knowledge import laid_out
+from cellbounds.statements.margin_bounds import combined_bounds
 
 __all__ = ["rows_fibre"]
 
@@ -147,7 +147,7 @@ def _most_records(facts: ConditionalFacts) -> int | None:
         known.append((facts.on_parts, domain.names, parts))
     sums = []
     for statements, names, held in known:
-        upper = laid_out(statements, domain, names).upper.ravel()[held]
+        upper = combined_bounds(statements, domain, names).upper.ravel()[held]
         if not np.any(upper < 0):
             sums.append(int(upper.sum(dtype=object)))
     return min(sums, default=None)

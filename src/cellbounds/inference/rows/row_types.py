@@ -19,10 +19,10 @@ import numpy as np
 
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.enumeration import Options, adding_to, odometer
+from cellbounds.model.rates.layout import Layout
+from cellbounds.model.rates.offset_sets import Bits, Window
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.layout import Layout
-from cellbounds.solvers.conditional.solution import FeasibleRows, range_row, solve_rows
-from cellbounds.solvers.conditional.sums import Bits, Window
+from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, solve_rows
 
 __all__ = ["PartRange", "RowSystem", "RowType", "make_row_system", "tables_of"]
 

@@ -2,7 +2,6 @@
 
 from cellbounds.model.structure.facts import ConditionalFacts, Facts, gather
 from cellbounds.model.structure.separators import Leaf, Separator, Split, Tree, split_release
-from cellbounds.statements.restriction import spoken_of
 
 __all__ = [
     "ConditionalFacts",
@@ -13,5 +12,4 @@ __all__ = [
     "Tree",
     "gather",
     "split_release",
-    "spoken_of",
 ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cellbounds.data.cell_groups import group_of_levels
 from cellbounds.data.domain import Domain
-from cellbounds.model.constraints import group_of_levels
 from cellbounds.model.structure.separators import Tree, split_release
-from cellbounds.statements import Conditional, Linear, Margin, Prior, Release, Total
+from cellbounds.statements import Conditional, Release, Statement, Total
 
 __all__ = ["ConditionalFacts", "Facts", "gather"]
 
@@ -28,9 +28,9 @@ class ConditionalFacts:
     domain: Domain
     conditional: Conditional
     total: Total
-    on_rows: tuple[Prior | Margin, ...]
-    on_cells: tuple[Prior | Margin, ...]
-    on_parts: tuple[Prior | Margin, ...]
+    on_rows: tuple[Statement, ...]
+    on_cells: tuple[Statement, ...]
+    on_parts: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,14 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
                 f"{conditional.notation} do not share out everybody"
             )
     named, given = set(conditional.variables), set(conditional.given)
-    on_rows: list[Prior | Margin] = []
-    on_cells: list[Prior | Margin] = []
-    on_parts: list[Prior | Margin] = []
+    on_rows: list[Statement] = []
+    on_cells: list[Statement] = []
+    on_parts: list[Statement] = []
     for statement in release.statements:
-        if isinstance(statement, Linear):
-            return f"{statement.notation} speaks of several rows at once"
-        if not isinstance(statement, Prior | Margin):
+        if statement is conditional or not statement.variables:
             continue
+        if not statement.bounds_counts:
+            return f"{statement.notation} speaks of several rows at once"
         about = set(statement.variables)
         if about == given:
             on_rows.append(statement)

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cellbounds.data.domain import Domain
-from cellbounds.statements import Margin, Release, Total
-from cellbounds.statements.restriction import spoken_of
+from cellbounds.statements import Release
 
 __all__ = ["Leaf", "Separator", "Split", "Tree", "split_release"]
 
@@ -62,24 +60,18 @@ Tree = Leaf | Split
 def split_release(release: Release) -> Tree:
     """Split a release as far as exact margins allow."""
     about = {
-        place: spoken_of(statement, release.domain)
+        place: statement.base_variables(release.domain)
         for place, statement in enumerate(release.statements)
-        if not isinstance(statement, Total)
+        if statement.variables
     }
     known: list[Separator] = []
     for place, statement in enumerate(release.statements):
-        if isinstance(statement, Total) and statement.exact is not None:
-            known.append(Separator(frozenset(), place))
-        elif isinstance(statement, Margin) and _plain_exact(statement, release.domain):
-            known.append(Separator(about[place], place))
+        if statement.fixed_counts(release.domain) is not None:
+            known.append(Separator(about.get(place, frozenset()), place))
     # Larger margins first: they leave the smallest components.
     known.sort(key=lambda one: (-len(one.variables), one.place))
     variables: frozenset[str] = frozenset().union(*about.values())
     return _split(variables, about, tuple(known), ())
-
-
-def _plain_exact(margin: Margin, domain: Domain) -> bool:
-    return margin.exact and not any(domain.grouping(name) for name in margin.variables)
 
 
 def _split(

@@ -1,23 +1,229 @@
-"""Phase 1: the admissible sums of every row, as offset sets."""
+"""Phase 1: which sums each row may have, and which counts a sum allows (document 004).
+
+For a row sum n the cell in column j lies between l_j(n) and u_j(n); the sum is admissible if
+these do not cross and sum l <= n <= sum u, and then the attainable counts of the cell are all
+from max(l_j, n - sum of the other u) to min(u_j, n - sum of the other l) (Theorem 2.1). Lists of
+possible counts break that interval form: the sums that the cells of such a row can make are found
+as sets, one row sum at a time.
+"""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
-from cellbounds.model.rates.continuous import real_row
-from cellbounds.model.rates.problem import RowProblem
-from cellbounds.model.rates.shape import RowShapes
-from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.evaluate import Evaluator
-from cellbounds.solvers.conditional.lists import ListedRow
-from cellbounds.solvers.conditional.offsets import OffsetSet, bits_of
+from cellbounds.model.rates.offset_sets import OffsetSet, Window, bits_of, runs_of
+from cellbounds.model.rates.row_problem import RowProblem, RowShapes, real_row
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = ["RowSums", "admissible_sums", "unreachable"]
+__all__ = ["Evaluator", "ListedRow", "RowSums", "admissible_sums", "unreachable"]
+
+_BLOCK = 1 << 15
+"""Entries of an array evaluated at a time: a few arrays of this size stay in the cache."""
+
+_ALONG = 1 << 11
+"""Sums of one row evaluated at a time."""
+
+
+class Evaluator:
+    """Evaluates l_j(n), u_j(n) and what follows, for many rows and sums at once.
+
+    Arrays of sums have one line for each row; results have the columns first.
+    """
+
+    __slots__ = ("_capped", "_common", "_lift", "_problem", "_raised", "_tables")
+
+    def __init__(self, problem: RowProblem) -> None:
+        self._problem = problem
+        scales = set(problem.scale.tolist())
+        # Division by one number is several times faster than by an array.
+        self._common = next(iter(scales)) if len(scales) == 1 else None
+        self._capped = not problem.bare and bool((problem.cell_upper >= 0).any())
+        self._raised = not problem.bare and bool((problem.cell_lower > 0).any())
+        self._lift = max(scales, default=1)
+        # ceil(x/s) = (x-1)//s + 1, and the smallest integer above x/s is x//s + 1; likewise below.
+        whole = [problem.low, ~problem.low_open + 0, problem.high, problem.high_open + 0]
+        whole += [problem.cell_lower, problem.cell_upper]
+        self._tables: dict[Any, list[IntArray]] = {np.int64: [one.T[:, :, None] for one in whole]}
+
+    def limits(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """l_j(n) and u_j(n) of every column."""
+        tables = self._tables[np.int32 if sums.dtype == np.int32 else np.int64]
+        chosen: Any = rows
+        if int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+            chosen = slice(int(rows[0]), int(rows[-1]) + 1)  # neighbours need no copies
+        low, low_shift, high, high_shift = (one[:, chosen] for one in tables[:4])
+        scale = self._common if self._common is not None else self._problem.scale[rows][:, None]
+        if sums.dtype == np.int64 and sums.size and int(sums.max()) * self._lift >= SAFE:
+            # l(n) = low * (n // scale) + l(n mod scale): no product leaves int64.
+            whole = sums // scale
+            rest = sums - whole * scale
+            lower = (low * rest - low_shift) // scale + 1 + low * whole
+            upper = (high * rest - high_shift) // scale + high * whole
+        else:
+            lower = (low * sums - low_shift) // scale + 1
+            upper = (high * sums - high_shift) // scale
+        lower = np.maximum(lower, tables[4][:, chosen] if self._raised else 0)
+        if self._capped:
+            known = tables[5][:, chosen]
+            upper = np.where(known >= 0, np.minimum(upper, known), upper)
+        return lower, upper
+
+    def shortened(self, sums: IntArray) -> IntArray:
+        """Sums in 32 bits, where division is several times faster, if all products fit."""
+        if sums.dtype != np.int64 or self._problem.needs_objects or self._common is None:
+            return sums
+        wide = self._problem.width * (self._lift + 1)
+        most = 2 * int(sums.max(initial=0))
+        if self._raised or self._capped:
+            most = max(
+                most, int(self._problem.cell_lower.max()), int(self._problem.cell_upper.max())
+            )
+        if most * wide >= 2**31:
+            return sums
+        if np.int32 not in self._tables:
+            self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
+        return sums.astype(np.int32)
+
+    def admissible(self, rows: IntArray, sums: IntArray) -> BoolArray:
+        """Which sums are possible for the row, taken alone and without value lists."""
+        sums = self.shortened(sums)
+        possible = np.empty(sums.shape, dtype=bool)
+        along = min(sums.shape[1], _ALONG)
+        down = max(1, _BLOCK // max(1, along * self._problem.width))
+        for top in range(0, len(rows), down):
+            chosen = rows[top : top + down]
+            for start in range(0, sums.shape[1], along):
+                part = sums[top : top + down, start : start + along]
+                lower, upper = self.limits(chosen, part)
+                fits = (lower <= upper).all(axis=0)
+                fits &= lower.sum(axis=0, dtype=sums.dtype) <= part
+                fits &= part <= upper.sum(axis=0, dtype=sums.dtype)
+                possible[top : top + down, start : start + along] = fits
+        return possible
+
+    def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """Smallest and largest count of every cell for admissible sums."""
+        return self.ranges(*self.limits(rows, sums), sums)
+
+    @staticmethod
+    def ranges(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """The same from l_j and u_j: what the other columns leave, at most and at least."""
+        short = sums - upper.sum(axis=0)
+        long = sums - lower.sum(axis=0)
+        return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
+
+    def sums_array(self, sums: Sequence[Any] | IntArray, largest: int) -> IntArray:
+        """Row sums as an array that is safe to compute with."""
+        small = largest < SAFE // 4 and not self._problem.needs_objects
+        return np.array(sums, dtype=np.int64 if small else object)
+
+
+class ListedRow:
+    """One row with value lists: admissible sums and attainable counts, sum by sum."""
+
+    __slots__ = ("_evaluator", "_lists", "_row", "_width")
+
+    def __init__(self, problem: RowProblem, evaluator: Evaluator, row: int) -> None:
+        self._evaluator, self._row, self._width = evaluator, row, problem.width
+        self._lists: dict[int, Sequence[int]] = {
+            column: values for (i, column), values in problem.cell_values.items() if i == row
+        }
+
+    def cell_sets(self, total: int) -> list[tuple[int, int]] | None:
+        """For each column its counts as (smallest, bits above it), None if one has none."""
+        sums = self._evaluator.sums_array([total], total).reshape(1, 1)
+        rows = np.array([self._row])
+        sets = []
+        lowers, uppers = self._evaluator.limits(rows, sums)
+        for column in range(self._width):
+            lower, upper = int(lowers[column, 0, 0]), int(uppers[column, 0, 0])
+            bits = (1 << max(upper - lower + 1, 0)) - 1
+            if column in self._lists:
+                bits = 0
+                for value in self._lists[column]:
+                    if lower <= value <= upper:
+                        bits |= 1 << (value - lower)
+            if not bits:
+                return None
+            shift = (bits & -bits).bit_length() - 1
+            sets.append((lower + shift, bits >> shift))
+        return sets
+
+    def admissible(self, total: int) -> bool:
+        """Whether the row can have this sum."""
+        sets = self.cell_sets(total)
+        if sets is None:
+            return False
+        slack = total - sum(first for first, _ in sets)
+        if slack < 0:
+            return False
+        window = Window(slack + 1)
+        made = window.nothing()
+        for _, bits in sets:
+            made = window.plus_bits(made, bits)
+        return window.holds(made, slack)
+
+    def counts(self, total: int) -> list[tuple[int, int]]:
+        """For each column its attainable counts as (smallest, bits above it), given a sum."""
+        sets = self.cell_sets(total)
+        slack = -1 if sets is None else total - sum(first for first, _ in sets)
+        if sets is None or slack < 0:
+            return [(0, 0)] * self._width
+        window = Window(slack + 1)
+        found = []
+        for column, (first, bits) in enumerate(sets):
+            others = window.nothing()
+            for place, (_, more) in enumerate(sets):
+                if place != column:
+                    others = window.plus_bits(others, more)
+            made, limit = others
+            made |= (1 << (slack + 1)) - (1 << limit)
+            # An offset goes with what is left of the slack: the bits of the others turned round.
+            found.append((first, bits & int(f"{made:0{slack + 1}b}"[::-1], 2)))
+        return found
+
+    def cell_values(self, total: int, column: int) -> list[int]:
+        """The attainable counts of one cell, given an admissible sum."""
+        first, bits = self.counts(total)[column]
+        return [
+            value
+            for start, length in runs_of(bits)
+            for value in range(first + start, first + start + length)
+        ]
+
+    def fill(self, total: int, column: int | None, value: int | None) -> list[int]:
+        """Counts of the whole row with this sum, the cell in `column` being `value`."""
+        fixed: dict[int, int] = {} if column is None or value is None else {column: value}
+        for place in range(self._width):
+            if place in fixed:
+                continue
+            for candidate in self.cell_values(total, place):
+                if self._completes(total, {**fixed, place: candidate}):
+                    fixed[place] = candidate
+                    break
+        return [fixed[place] for place in range(self._width)]
+
+    def _completes(self, total: int, fixed: dict[int, int]) -> bool:
+        sets = self.cell_sets(total)
+        if sets is None:
+            return False
+        rest = total - sum(fixed.values())
+        loose = [one for place, one in enumerate(sets) if place not in fixed]
+        slack = rest - sum(first for first, _ in loose)
+        if slack < 0:
+            return False
+        window = Window(slack + 1)
+        made = window.nothing()
+        for _, bits in loose:
+            made = window.plus_bits(made, bits)
+        return window.holds(made, slack)
+
 
 EFFORT = 1 << 30
 """Sums times columns that may be tested one by one."""

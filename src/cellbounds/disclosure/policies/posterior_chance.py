@@ -1,0 +1,347 @@
+"""The rule about posterior probabilities of small counts, as certain as they can be had."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import DENSE_LIMIT, Table
+from cellbounds.disclosure.policies.rule import (
+    EVERYTHING,
+    Cells,
+    ThresholdRule,
+    all_true,
+    check_bool,
+    some_within,
+)
+from cellbounds.disclosure.policies.verdict import Finding
+from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.inference.counting import tables
+from cellbounds.inference.posterior import posterior
+from cellbounds.inference.protocol import DEFAULT_EFFORT
+from cellbounds.model.effort import Effort
+from cellbounds.model.priors import (
+    NAMED,
+    Belief,
+    GammaPoisson,
+    Multinomial,
+    Uniform,
+    belief_of,
+)
+from cellbounds.results import Posterior
+from cellbounds.runtime.arrays import IntArray, summable
+from cellbounds.statements import Release
+from cellbounds.statements.numbers import exact_number
+
+if TYPE_CHECKING:
+    from cellbounds.disclosure.policies.attacker import Attacker
+
+__all__ = ["PosteriorChance", "PosteriorChances", "projected"]
+
+MOST_LISTED = 20_000
+"""Tables that are listed to get a probability in fractions, where doubles do not decide."""
+
+STEPS = 10_000_000
+"""Steps of exact sums that a second of budget allows."""
+
+ROUNDING = Fraction(1, 2**50)
+"""Relative error of adding up doubles by `math.fsum`, with room to spare."""
+
+UNDERFLOW = Fraction(1, 2**900)
+"""More than what may have been lost of numbers too small for a double."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PosteriorChance(ThresholdRule):
+    """Nobody may be too sure that a small count is small.
+
+    For a cell whose true count is small, the posterior probability (under a named prior) of a
+    count up to the threshold (with `positive`: and of at least 1) may not exceed `probability`.
+    Estimates decide only at the Monte Carlo level `confidence`; without it they decide nothing.
+
+    Examples
+    --------
+    >>> print(PosteriorChance(at_most=3, probability="0.9").sentence)
+    for a true count of at most 3 (<= 3; zeros included) the posterior probability of such a count
+    must be at most 9/10 (<= 9/10; prior: uniform)
+    """
+
+    name: ClassVar[str] = "posterior"
+
+    probability: Fraction | None = None
+    prior: str = "uniform"
+    positive: bool = False
+    confidence: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        self._check_threshold()
+        check_bool(self, "positive")
+        if self.probability is None:
+            raise InvalidInput(f"the rule {self.name} needs probability=, such as '0.9'")
+        for what, least in (("probability", Fraction(0)), ("confidence", Fraction(1, 2))):
+            given = getattr(self, what)
+            if given is None:
+                continue
+            number = exact_number(given, self._of(what))
+            if not least < number < 1:
+                raise InvalidInput(
+                    f"{self._of(what)} is {given}; give a number above {least} and below 1"
+                )
+            object.__setattr__(self, what, number)
+        if not isinstance(self.prior, str) or self.prior not in NAMED:
+            raise InvalidInput(
+                f"{self._of('prior')} is {self.prior!r}; choose one of {', '.join(NAMED)}"
+            )
+        if self.positive and self.small < 1:
+            raise InvalidInput(
+                f"the rule {self.name} speaks of positive counts of at most {self.small}: there "
+                "are none; raise the threshold"
+            )
+
+    @property
+    def smallest(self) -> int:
+        """The smallest count that the rule speaks of."""
+        return 1 if self.positive else 0
+
+    @property
+    def sentence(self) -> str:
+        """The rule in plain words."""
+        limit = self.probability
+        sure = f"; estimates at confidence {self.confidence}" if self.confidence else ""
+        return (
+            f"for a true count {self.threshold_text} the posterior probability of such a count "
+            f"must be at most {limit} (<= {limit}; prior: {self.prior}{sure})"
+        )
+
+    def why_not_monotone(self, *, independent: bool) -> str:
+        """Never monotone."""
+        return "a posterior probability may fall when more is published"
+
+    def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
+        """One finding for each cell that may be small."""
+        chances = PosteriorChances(attacker.known, attacker.over, self, attacker.effort)
+        assert self.probability is not None  # checked when the rule was made
+        for index in self.spoken_of(attacker, cells):
+            chance = chances.of(int(np.ravel_multi_index(index, attacker.domain.shape)))
+            broken = chance.exceeds(self.probability)
+            if broken is not False and attacker.counts is None and attacker.respondent is not None:
+                truths = attacker.truths(index, EVERYTHING)
+                broken = all_true([broken, some_within(truths, self.smallest, self.small)])
+            change = f"a lower probability: {attacker.remedy}"
+            if broken is None:
+                change = "more seconds, or a policy that states a confidence for estimates"
+            yield attacker.finding(self, index, broken, chance.words, change)
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """A probability between two ends; `words` say how it is known."""
+
+    low: Fraction
+    high: Fraction
+    words: str
+
+    @classmethod
+    def unknown(cls, words: str) -> Chance:
+        """A probability of which nothing is known, and why."""
+        return cls(Fraction(0), Fraction(1), words)
+
+    def exceeds(self, limit: Fraction) -> bool | None:
+        """Whether the probability is above a limit; None if that is open."""
+        if self.low > limit:
+            return True
+        return False if self.high <= limit else None
+
+
+class PosteriorChances:
+    """The posterior that one rule asks about, made when the first cell needs it.
+
+    `over` are the variables of the margin whose cells are asked about. A margin that is no table
+    of its own is worked out from every table that fits, if they can be listed: `most_listed` of
+    them at most. `posterior_of` finds the posterior.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        over: tuple[str, ...],
+        rule: PosteriorChance,
+        effort: Effort,
+        *,
+        most_listed: int = MOST_LISTED,
+        posterior_of: Callable[..., Posterior] = posterior,
+    ) -> None:
+        self.release, self.over, self.rule, self.effort = release, over, rule, effort
+        self.most_listed, self.posterior_of = most_listed, posterior_of
+        self.belief: Belief = belief_of(rule.prior)
+        self.listed_only = False
+        self._refusal = ""
+        if over != release.domain.names:
+            assert isinstance(self.belief, Uniform | Multinomial)  # the priors that have a name
+            alone = projected(release, over, self.belief)
+            self.listed_only = alone is None
+            if alone is not None:
+                self.release, self.belief = alone
+
+    def of(self, cell: int) -> Chance:
+        """The probability that the cell (numbered flat) holds a small count."""
+        if self.listed_only:
+            return self._counted(cell) or Chance.unknown(
+                f"no posterior of this margin: more than {self.most_listed} tables fit, or listing "
+                "them takes too long"
+            )
+        answer = self._posterior
+        if answer is None:
+            return Chance.unknown(self._refusal)
+        try:
+            marginal = answer.at(cell)
+        except TooMuchWork as problem:  # sums that are made cell by cell
+            return Chance.unknown(f"no posterior: {problem}")
+        small = (marginal.values >= self.rule.smallest) & (marginal.values <= self.rule.small)
+        part = Fraction(math.fsum(marginal.probabilities[small]))
+        if answer.error is None:
+            return self._estimated(answer, cell, part)
+        spread = 2 * Fraction(answer.error) + ROUNDING
+        near = Chance(
+            part * (1 - spread) - UNDERFLOW,
+            min(Fraction(1), part * (1 + spread) + UNDERFLOW),
+            f"probability {float(part):.6g} (exact, {answer.method})",
+        )
+        assert self.rule.probability is not None  # checked when the rule was made
+        if near.exceeds(self.rule.probability) is not None:
+            return near
+        return self._counted(cell) or near
+
+    def _counted(self, cell: int) -> Chance | None:
+        """The probability in fractions, from every table, if they are few enough to list."""
+        if self._listed is None:
+            return None
+        part = self._listed[cell]
+        return Chance(part, part, f"probability {part} (every table listed)")
+
+    @property
+    def _lacks_total(self) -> bool:
+        weights = self.belief.weights(self.release.domain)
+        return weights.needs_total and self.release.total.exact is None
+
+    @cached_property
+    def _posterior(self) -> Posterior | None:
+        left = self.effort.left
+        if left == 0:
+            self._refusal = "the budget was spent before the posterior could be found"
+            return None
+        if self._lacks_total:
+            self._refusal = f"no posterior: the prior {self.rule.prior} needs N"
+            return None
+        steps = DEFAULT_EFFORT if left is None else max(1, min(DEFAULT_EFFORT, STEPS * left))
+        try:
+            return self.posterior_of(
+                self.release,
+                self.belief,
+                effort=steps,
+                seconds=left,
+                progress=self.effort.progress,
+            )
+        except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
+            self._refusal = f"no posterior: {problem}"
+            return None
+
+    def _estimated(self, answer: Posterior, cell: int, part: Fraction) -> Chance:
+        """Wilson's interval at the policy's confidence, if the draws can be trusted at all."""
+        words = f"probability about {float(part):.4g} ({answer.method})"
+        if self.rule.confidence is None:
+            return Chance.unknown(f"{words}; the policy states no confidence for estimates")
+        checks = answer.monte_carlo
+        size = math.nan if checks is None else float(checks.effective_size.flat[cell])
+        proven = any(note.startswith("connected: proven") for note in answer.notes)
+        if checks is None or not proven or not size >= 2 or not checks.agreed:
+            return Chance.unknown(f"{words}; the chains are not known to reach every table")
+        z = NormalDist().inv_cdf(float(self.rule.confidence))
+        share = float(part)
+        centre = (share + z * z / (2 * size)) / (1 + z * z / size)
+        reach = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
+        reach /= 1 + z * z / size
+        low, high = centre - reach, centre + reach
+        at = f"from {low:.4g} to {high:.4g} at confidence {self.rule.confidence}"
+        return Chance(Fraction(low), Fraction(high), f"{words}, {at}")
+
+    @cached_property
+    def _listed(self) -> list[Fraction] | None:
+        """The probability of every cell in fractions; None if there are too many tables."""
+        domain = self.release.domain
+        if domain.size > DENSE_LIMIT or self._lacks_total:
+            return None
+        weights = self.belief.weights(domain)
+        whole = Fraction(0)
+        small = [Fraction(0)] * domain.project(self.over).size
+        try:
+            for seen, table in enumerate(tables(self.release, limit=self.most_listed + 1)):
+                if seen == self.most_listed or self.effort.spent:
+                    return None
+                exact = itertools.starmap(weights.exact, enumerate(np.ravel(table.counts).tolist()))
+                weight = math.prod(exact, start=Fraction(1))
+                whole += weight
+                margin = table if self.over == domain.names else table.margin(*self.over)
+                for cell, count in enumerate(np.ravel(margin.counts).tolist()):
+                    if self.rule.speaks_of(count):
+                        small[cell] += weight
+        except (TooMuchWork, Unsettled, UnsupportedRelease):
+            return None
+        return [part / whole for part in small] if whole else None
+
+
+def projected(
+    release: Release, over: tuple[str, ...], belief: Uniform | Multinomial
+) -> tuple[Release, Belief] | None:
+    """A release about the margin alone, and a prior, under which it has the same posterior.
+
+    There is one if every statement speaks of the margin only. A table of the margin then stands
+    for all the ways to split its cells among their parts, so that a cell of k parts has the weight
+    of a sum of k cells: n + k - 1 over n under the uniform prior, k**n / n! under equal
+    probabilities. The first is that of a Poisson count with a Gamma mean of shape k, up to a
+    factor that is the same for all tables of N records. None if there is no such release.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[gender]")
+    >>> projected(release, ("gender",), Uniform())
+    (Release([gender], N=50), GammaPoisson(shape=array([2, 2]), scale=1))
+    """
+    domain = release.domain
+    try:
+        for name in over:
+            domain.check_partition(name)
+    except InvalidInput:
+        return None  # somebody is in no cell of the margin, or in two
+    parts = _parts(domain, over)
+    groupings = {
+        name: grouping
+        for name, grouping in domain.groupings.items()
+        if name not in over and grouping.of in over
+    }
+    names = {*over, *groupings}
+    if (parts < 1).any() or not all(set(one.variables) <= names for one in release.statements):
+        return None
+    alone = Release(domain.project(over).with_groupings(groupings), release.statements)
+    if (parts == 1).all():
+        return alone, belief
+    if release.total.exact is None:
+        return None
+    return alone, (GammaPoisson(parts, 1) if isinstance(belief, Uniform) else Multinomial(parts))
+
+
+def _parts(domain: Domain, over: tuple[str, ...]) -> IntArray:
+    """How many cells of the table each cell of a margin is the sum of."""
+    near = domain.part(map(domain.base, over))
+    each = Table(near, np.ones(near.shape, dtype=np.int64)).margin(*over).counts
+    return summable(each.astype(object) * (domain.size // near.size))

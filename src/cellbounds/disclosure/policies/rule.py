@@ -1,0 +1,364 @@
+"""What a rule of a policy has to say of itself, and what rules about single cells share.
+
+A rule is a frozen dataclass whose fields are the keys of its section in a policy file. Its class
+says everything about it: how it decides, whether more publishing can mend it, whether it carries
+over to a finer table, and its words. A new rule is a class and a line in ``policy.RULES``.
+
+Answers are True, False, or None where they are open. A rule about attainable counts can only be
+mended by more of them. So it is kept for certain if the counts that are *known* to be attainable
+keep it, and broken for certain if even those that are *possible* break it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+import numpy as np
+
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.verdict import Finding
+from cellbounds.errors import InvalidInput
+from cellbounds.results import Unbounded, ValueSet
+from cellbounds.results.answers import shown
+from cellbounds.runtime.arrays import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from cellbounds.disclosure.policies.attacker import Attacker
+
+__all__ = [
+    "EVERYTHING",
+    "OPEN",
+    "CellRule",
+    "Cells",
+    "Rule",
+    "ThresholdRule",
+    "all_true",
+    "any_true",
+    "certainly_held",
+    "certainly_zero",
+    "check_bool",
+    "check_whole",
+    "listed",
+    "some_within",
+    "width_of",
+]
+
+EVERYTHING = ValueSet((), unknown=[(0, None, 1)])
+"""A true count of which nothing is known."""
+
+OPEN = "more seconds, so that what is open can be settled"
+
+RUNS = 6
+"""Runs of attainable counts that are named."""
+
+Cells = Iterable[tuple[int, ...]]
+
+Answer = TypeVar("Answer")
+
+
+class Rule(ABC):
+    """One rule of a policy; what it does not say of itself is taken to be the worst."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    about_figures: ClassVar[bool] = False
+    """Whether it is about the published figures, whoever looks at them."""
+
+    exempts_empty_rows: ClassVar[bool] = False
+    """Whether rows that are published as empty matter to it: it leaves their cells out."""
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The rule in plain words."""
+
+    @abstractmethod
+    def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
+        """What the rule finds before an attacker: everywhere, or about some cells only."""
+
+    def why_not_monotone(self, *, independent: bool) -> str:
+        """Why publishing more may mend what is broken; empty if it never can.
+
+        `independent` says that it is judged without the true counts.
+        """
+        return f"publishing more may mend what breaks the rule {self.name}, for all that is known"
+
+    def carries_over(self) -> bool:
+        """Whether a table keeps the rule if the published table does, of which it has the parts.
+
+        Each cell of the published table is the sum of its parts, and nothing else is said of them.
+        So a part that is its cell's only possible one (the others are structural zeros) has the
+        attainable counts S of the cell; every other possible part has {0, ..., max S}. Structural
+        zeros and rows published as empty are left out of both. Every table is as good as the true
+        one here, so this holds without the true counts as well.
+        """
+        return False
+
+    def unproven(
+        self, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
+    ) -> BoolArray:
+        """The cells for which the rule is not known to be kept, or that could help to keep it.
+
+        Every count from `least` to `most` is known to be attainable in its cell.
+        """
+        return np.ones(table.counts.shape, dtype=bool)
+
+    @property
+    def small(self) -> int | None:
+        """The largest count that the rule calls small, if it has a threshold."""
+        return None
+
+    @property
+    def smallest(self) -> int:
+        """The smallest count that the rule speaks of."""
+        return 0
+
+    @property
+    def least_shown(self) -> int:
+        """The smallest count that may be shown as it is."""
+        return 0
+
+    @property
+    def many_values(self) -> bool:
+        """Whether more attainable counts are asked for than the two ends of an interval."""
+        return False
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that the rule names."""
+        return ()
+
+    def check(self, domain: Domain, over: tuple[str, ...]) -> None:
+        """Refuse to be asked about cells of these variables, if that makes no sense."""
+        for name in domain.distinct(self.variables):
+            if name not in over:
+                raise InvalidInput(
+                    f"the rule {self.name} names {name!r}, which is not among the variables judged "
+                    f"({', '.join(over)}); add it to over=, or take another policy"
+                )
+
+    def within(self, names: Mapping[str, str]) -> Self | None:
+        """The rule about a margin; None if it cannot be asked there. See ``Policy.within``."""
+        return self
+
+    def among(self, part: str, names: tuple[str, ...]) -> Self:
+        """The rule about the records of one level of `part`, judged over `names`."""
+        return self
+
+    def speaks_of(self, count: int) -> bool:
+        """Whether the rule speaks of a cell with this true count."""
+        return True
+
+    def spoken_of(self, attacker: Attacker, cells: Cells | None) -> Iterator[tuple[int, ...]]:
+        """The cells that the rule speaks of; without the true counts all that are not exempt."""
+        for index in np.ndindex(attacker.domain.shape) if cells is None else cells:
+            counts = attacker.counts
+            if not attacker.exempt[index] and (
+                counts is None or self.speaks_of(int(counts[index]))
+            ):
+                yield index
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; fractions as text."""
+        plain: dict[str, Any] = {"rule": self.name}
+        for field in fields(self):  # type: ignore[arg-type]  # every rule is a dataclass
+            value = getattr(self, field.name)
+            if isinstance(value, Fraction):
+                value = str(value)
+            if value is not None:
+                plain[field.name] = list(value) if isinstance(value, tuple) else value
+        return plain
+
+    def _of(self, what: str) -> str:
+        return f"{what} of the rule {self.name}"
+
+
+class CellRule(Rule):
+    """A rule that is decided cell by cell from the attainable counts."""
+
+    __slots__ = ()
+
+    exempts_empty_rows: ClassVar[bool] = True
+
+    @abstractmethod
+    def broken(self, values: ValueSet, truths: ValueSet) -> bool | None:
+        """Whether a cell breaks the rule; `truths` are the counts that it may truly hold."""
+
+    @abstractmethod
+    def lacks(self, values: ValueSet) -> str:
+        """What a cell lacks that breaks the rule, in words."""
+
+    def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
+        """One finding for each cell that the rule speaks of."""
+        # Many cells may share a set, as those do that a release cannot tell apart.
+        surely_kept = once_per_set(lambda values: self.broken(values, EVERYTHING) is False)
+        evidence = once_per_set(_evidence)
+        for index in self.spoken_of(attacker, cells):
+
+            def broken_by(values: ValueSet, index: tuple[int, ...] = index) -> bool | None:
+                # Which counts may be true costs work only where it matters.
+                if surely_kept(values):
+                    return False
+                return self.broken(values, attacker.truths(index, values))
+
+            broken, values = attacker.decided(index, broken_by)
+            change = OPEN
+            if broken:
+                lacks = self.lacks(values)
+                change = f"{lacks}: {attacker.remedy}" if lacks else attacker.remedy
+            yield attacker.finding(self, index, broken, evidence(values), change, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdRule(Rule):
+    """A rule about small counts: at most a threshold, or below one."""
+
+    at_most: int | None = None
+    below: int | None = None
+
+    def _check_threshold(self) -> None:
+        if (self.at_most is None) == (self.below is None):
+            raise InvalidInput(
+                f"the rule {self.name} needs one threshold: at_most= (counts <= it are small) or "
+                "below= (counts < it are small)"
+            )
+        if self.at_most is not None:
+            check_whole(self, "at_most", 0)
+        else:
+            check_whole(self, "below", 1)
+
+    @property
+    def small(self) -> int:
+        """The largest count that is small."""
+        if self.at_most is not None:
+            return self.at_most
+        assert self.below is not None  # one of the two is given: checked when the rule is made
+        return self.below - 1
+
+    def speaks_of(self, count: int) -> bool:
+        """Whether a count is small."""
+        return self.smallest <= count <= self.small
+
+    @property
+    def threshold_text(self) -> str:
+        """Which counts are small, in words."""
+        zeros = "zeros included" if self.smallest == 0 else "but not zero"
+        if self.at_most is not None:
+            return f"of at most {self.at_most} (<= {self.at_most}; {zeros})"
+        return f"below {self.below} (< {self.below}; {zeros})"
+
+
+def once_per_set(answer: Callable[[ValueSet], Answer]) -> Callable[[ValueSet], Answer]:
+    """The same function, worked out once for all cells that share a set."""
+    answers: dict[int, tuple[ValueSet, Answer]] = {}
+
+    def remembered(values: ValueSet) -> Answer:
+        if id(values) not in answers:
+            # Keeping the set keeps its number from being given to another one.
+            answers[id(values)] = values, answer(values)
+        return answers[id(values)][1]
+
+    return remembered
+
+
+def _evidence(values: ValueSet) -> str:
+    """The attainable counts in words, or as much of them as is known."""
+    if values.settled:
+        size = values.size
+        if size == 1:
+            return f"the only attainable count is {values.text()}"
+        many = "endlessly many" if isinstance(size, Unbounded) else str(size)
+        return f"{many} attainable counts: {values.text(RUNS)}"
+    possible, known = values.possible, values.known
+    ends = f"from {possible.smallest} to {shown(possible.largest)}"
+    return f"{ends}; attained: {known.text(RUNS)}" if known.progressions else ends
+
+
+def listed(names: list[str]) -> str:
+    """Alternatives in words."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def check_whole(rule: Rule, what: str, least: int) -> None:
+    """Refuse what is no whole number from `least` on."""
+    value = getattr(rule, what)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(
+            f"{what} of the rule {rule.name} is {value!r}; give a whole number, {least} or more"
+        )
+
+
+def check_bool(rule: Rule, what: str) -> None:
+    """Refuse what is neither true nor false."""
+    value = getattr(rule, what)
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{what} of the rule {rule.name} is {value!r}; give true or false")
+
+
+def all_true(answers: Iterable[bool | None]) -> bool | None:
+    """Whether all hold; None if none fails but some are open."""
+    seen = set(answers)
+    return False if False in seen else None if None in seen else True
+
+
+def any_true(answers: Iterable[bool | None]) -> bool | None:
+    """Whether one holds; None if none does but some are open."""
+    seen = set(answers)
+    return True if True in seen else None if None in seen else False
+
+
+def largest_within(values: ValueSet, low: int, high: int) -> int | None:
+    """The largest member from `low` to `high`, or None.
+
+    Examples
+    --------
+    >>> largest_within(ValueSet([(1, None, 3)]), 0, 6), largest_within(ValueSet([(5, 9, 2)]), 0, 4)
+    (4, None)
+    """
+    largest = None
+    for first, last, step in values.progressions:
+        top = high if last is None else min(high, last)
+        if top < first:
+            continue
+        top -= (top - first) % step
+        if top >= low and (largest is None or top > largest):
+            largest = top
+    return largest
+
+
+def some_within(values: ValueSet, low: int, high: int) -> bool | None:
+    """Whether a count from `low` to `high` is attainable."""
+    if largest_within(values.known, low, high) is not None:
+        return True
+    return None if largest_within(values.possible, low, high) is not None else False
+
+
+def width_of(values: ValueSet) -> int | Unbounded:
+    """The largest member of a settled set less its smallest; 0 if it is empty."""
+    if not values.progressions:
+        return 0
+    largest = values.largest
+    return largest if isinstance(largest, Unbounded) else largest - values.smallest
+
+
+def certainly_zero(values: ValueSet) -> bool | None:
+    """Whether a cell holds nobody in every consistent table."""
+    if any(last is None or last > 0 for _, last, _ in values.progressions):
+        return False
+    possible = values.possible
+    if 0 not in possible:
+        return False
+    return True if possible.largest == 0 else None
+
+
+def certainly_held(values: ValueSet) -> bool | None:
+    """Whether a cell holds somebody in every consistent table."""
+    if values.possible.smallest >= 1:
+        return True
+    return False if 0 in values.known else None

@@ -1,0 +1,188 @@
+"""The rule that small counts must stay uncertain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.rule import (
+    CellRule,
+    ThresholdRule,
+    check_bool,
+    check_whole,
+    largest_within,
+    width_of,
+)
+from cellbounds.errors import InvalidInput
+from cellbounds.results import Unbounded, ValueSet
+from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.statements.numbers import exact_number
+
+__all__ = ["SmallCounts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallCounts(ThresholdRule, CellRule):
+    """A small count must stay uncertain.
+
+    A true count up to a threshold must keep so many attainable counts (`values`), or so wide an
+    interval (`width`: upper - lower), or so wide a one beside itself (`relative`: (upper - lower) /
+    the larger of the count and 1). All that are given must hold, or with ``need="any"`` one.
+
+    Examples
+    --------
+    >>> print(SmallCounts(at_most=3, values=2).sentence)
+    a true count of at most 3 (<= 3; zeros included) must keep at least 2 attainable counts (>= 2)
+    """
+
+    name: ClassVar[str] = "small-counts"
+
+    zeros: bool = True
+    values: int | None = None
+    width: int | None = None
+    relative: Fraction | None = None
+    need: str = "all"
+
+    def __post_init__(self) -> None:
+        self._check_threshold()
+        check_bool(self, "zeros")
+        if self.relative is not None:
+            object.__setattr__(self, "relative", exact_number(self.relative, self._of("relative")))
+        if self.need not in ("all", "any"):
+            raise InvalidInput(f"{self._of('need')} is {self.need!r}; choose 'all' or 'any'")
+        if self.values is None and self.width is None and self.relative is None:
+            raise InvalidInput(
+                f"the rule {self.name} asks for nothing; give values=, width= or relative="
+            )
+        for what, least in (("values", 2), ("width", 1), ("relative", None)):
+            given = getattr(self, what)
+            if given is None:
+                continue
+            if least is not None:
+                check_whole(self, what, 0)
+            if given <= 0 or (least is not None and given < least):
+                raise InvalidInput(
+                    f"{self._of(what)} is {given}, which every count has, so that the rule can "
+                    f"never fail; give {least or 'a number above 0'}"
+                    f"{' or more' if least else ''}"
+                )
+        if not self.zeros and self.small < 1:
+            raise InvalidInput(
+                f"the rule {self.name} speaks of counts of at most {self.small} without zeros: "
+                "there are none; raise the threshold or give zeros=True"
+            )
+
+    @property
+    def smallest(self) -> int:
+        """The smallest count that the rule speaks of."""
+        return 0 if self.zeros else 1
+
+    @property
+    def many_values(self) -> bool:
+        """Whether more attainable counts are asked for than two."""
+        return self.values is not None and self.values > 2
+
+    @property
+    def sentence(self) -> str:
+        """The rule in plain words."""
+        asked = []
+        if self.values is not None:
+            asked.append(f"at least {self.values} attainable counts (>= {self.values})")
+        if self.width is not None:
+            asked.append(f"an interval of upper - lower >= {self.width}")
+        if self.relative is not None:
+            asked.append(f"an interval of (upper - lower) / max(count, 1) >= {self.relative}")
+        return f"a true count {self.threshold_text} must keep {self._joined(asked)}"
+
+    def _joined(self, requirements: list[str]) -> str:
+        return (" and " if self.need == "all" else " or ").join(requirements)
+
+    def broken(self, values: ValueSet, truths: ValueSet) -> bool | None:
+        """Whether a cell breaks the rule; `truths` are the counts that it may truly hold.
+
+        The requirement is hardest for the largest small count (the relative width), so that one of
+        each, attained and possible, decides for all.
+        """
+        possible = largest_within(truths.possible, self.smallest, self.small)
+        if possible is None or self._kept(values.known, possible):
+            return False
+        certain = largest_within(truths.known, self.smallest, self.small)
+        if certain is not None and not self._kept(values.possible, certain):
+            return True
+        return None
+
+    def _kept(self, values: ValueSet, count: int) -> bool:
+        width = width_of(values)
+        # Fractions do not compare with what has no end.
+        endless = isinstance(width, Unbounded)
+        return self._required(
+            lambda least: values.size >= least,
+            lambda least: width >= least,
+            lambda share: endless or width >= share * max(count, 1),
+        )
+
+    def _required(self, values: Any, width: Any, relative: Any) -> bool:
+        """Whether what is asked for holds, by a test for each of the three requirements."""
+        tests = ((values, self.values), (width, self.width), (relative, self.relative))
+        answers = (test(limit) for test, limit in tests if limit is not None)
+        return all(answers) if self.need == "all" else any(answers)
+
+    def lacks(self, values: ValueSet) -> str:
+        """What a small count lacks."""
+        lacks = []
+        possible = values.possible
+        size, width = possible.size, width_of(possible)
+        if self.values is not None and not isinstance(size, Unbounded) and size < self.values:
+            more = self.values - size
+            lacks.append(f"{more} more attainable count{'s' if more > 1 else ''}")
+        if self.width is not None and not isinstance(width, Unbounded) and width < self.width:
+            lacks.append(f"an interval wider by {self.width - width}")
+        if self.relative is not None and not isinstance(width, Unbounded):
+            lacks.append("an interval wider beside the count")
+        return self._joined(lacks)
+
+    def why_not_monotone(self, *, independent: bool) -> str:
+        """Without the true counts, unless it asks no more than that two counts are attainable."""
+        two_are_enough = self._required(
+            lambda least: least <= 2,
+            lambda least: least <= 1,
+            lambda share: share * max(self.small, 1) <= 1,
+        )
+        if two_are_enough or not independent:
+            return ""
+        return (
+            "without the true counts, publishing more may rule out the small count that was at risk"
+        )
+
+    def carries_over(self) -> bool:
+        """Whether a set of {0, ..., t + 1} keeps the rule, where t is the threshold.
+
+        Take a possible part that holds k of its cell's n >= k people. Its set has at least as many
+        members as S and is at least as wide. If n <= t, the rule speaks of the cell too, and what
+        the cell keeps, the part keeps, the more so as k <= n. If n > t, then max S >= t + 1, and it
+        is enough that {0, ..., t + 1} keeps the rule for a count of t, where it asks most.
+        """
+        part = ValueSet([(0, self.small + 1, 1)])
+        return self.broken(part, ValueSet.from_values([self.small])) is False
+
+    def unproven(
+        self, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
+    ) -> BoolArray:
+        """Small counts that still lack something."""
+        counts, width = table.counts, most - least
+        kept: list[BoolArray] = []
+        if self.values is not None:
+            kept.append(width + 1 >= self.values)
+        if self.width is not None:
+            kept.append(width >= self.width)
+        if self.relative is not None:
+            # In whole numbers, however large those of the fraction are.
+            top, bottom = self.relative.numerator, self.relative.denominator
+            kept.append(width.astype(object) * bottom >= np.maximum(counts, 1).astype(object) * top)
+        joined = np.logical_and.reduce(kept) if self.need == "all" else np.logical_or.reduce(kept)
+        spoken_of = (counts >= self.smallest) & (counts <= self.small)
+        return np.asarray(spoken_of & ~exempt & ~np.asarray(joined, dtype=bool), dtype=bool)

@@ -1,0 +1,453 @@
+"""The rows of one conditional as an integer problem, what their rates force, and their relaxation.
+
+Proofs: docs/theory/rounded-conditionals.md. In short, for a row whose rates leave some room, every
+sum beyond a *reach* that does not depend on N is admissible; a row without room is a conditional
+with exact rates, whose sums are the multiples of a *step*; a row may be both.
+
+A real-valued row with sum n has cells with lo_j n <= x_j <= hi_j n and l_j <= x_j <= u_j that add
+to n. The sums n for which such reals exist form an interval, found by Newton steps on piecewise
+linear convex functions, which end after finitely many exact steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cellbounds.errors import InconsistentRelease
+from cellbounds.model.structure import ConditionalFacts
+from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds
+
+__all__ = ["RealRow", "RowProblem", "RowShapes", "build_problem", "real_row", "row_shapes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowProblem:
+    """Rows i with rates between low/scale and high/scale, priors, and a total.
+
+    Rows that hold nobody are left out; `rows` gives the place of each remaining row among all.
+    Upper bounds hold -1 where nothing is known. `cell_values` and `row_values` list the possible
+    counts of single cells and row sums.
+    """
+
+    low: IntArray
+    high: IntArray
+    scale: IntArray
+    low_open: BoolArray
+    high_open: BoolArray
+    cell_lower: IntArray
+    cell_upper: IntArray
+    cell_values: Mapping[tuple[int, int], tuple[int, ...]]
+    row_lower: IntArray
+    row_upper: IntArray
+    row_values: Mapping[int, tuple[int, ...]]
+    total_lower: int
+    total_upper: int | None
+    rows: IntArray
+    facts: ConditionalFacts
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return int(self.low.shape[0])
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return int(self.low.shape[1])
+
+    @property
+    def bare(self) -> bool:
+        """Whether nothing is known besides the rates and N."""
+        facts = self.facts
+        return not (facts.on_rows or facts.on_cells or facts.on_parts)
+
+    def name(self, row: int) -> str:
+        """The row's givens in words, for messages."""
+        return _row_name(self.facts, int(self.rows[row]))
+
+    @property
+    def needs_objects(self) -> bool:
+        """Whether products of rates and counts could leave int64 (after reduction by scale)."""
+        return self.low.dtype == object or int(self.scale.max(initial=1)) >= 2**31
+
+
+def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBounds) -> RowProblem:
+    """Lay the problem out row by row; `cells` and `rows` are the priors on both.
+
+    Raises
+    ------
+    InconsistentRelease
+        If a row that is said to hold nobody is known to hold somebody.
+    """
+    ends = facts.conditional.intervals
+    shape = ends.low.shape
+    rows_kept = np.flatnonzero(~ends.zero)
+    kept: Any = rows_kept if len(rows_kept) < shape[0] else slice(None)
+    lower, upper = cells.lower.reshape(shape), cells.upper.reshape(shape)
+    row_lower, row_upper = rows.lower.reshape(shape[0]), rows.upper.reshape(shape[0])
+    known = bool(facts.on_rows or facts.on_cells or facts.on_parts)
+    held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0)) if known else ends.zero[:0]
+    if held.any():
+        raise InconsistentRelease(
+            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
+            "knowledge puts somebody there; correct one of the two"
+        )
+    place_of = {row: place for place, row in enumerate(rows_kept.tolist())}
+    cell_values = {
+        (place_of[flat // shape[1]], flat % shape[1]): values
+        for flat, values in cells.values.items()
+        if flat // shape[1] in place_of
+    }
+    row_values = {place_of[i]: values for i, values in rows.values.items() if i in place_of}
+    # A single row holds everybody: sums below N need not be looked at.
+    least = max(facts.total.lower, 1) if len(rows_kept) == 1 else 1
+    total_upper = facts.total.upper
+    lower, upper, row_upper = lower[kept], upper[kept], row_upper[kept]
+    if total_upper is not None and known:
+        # A bound of N or more says nothing.
+        upper = np.where(upper >= total_upper, NO_LIMIT, upper)
+        row_upper = np.where(row_upper >= total_upper, NO_LIMIT, row_upper)
+    return RowProblem(
+        low=ends.low[kept],
+        high=ends.high[kept],
+        scale=ends.scale[kept],
+        low_open=ends.low_open[kept],
+        high_open=ends.high_open[kept],
+        cell_lower=lower,
+        cell_upper=upper,
+        cell_values=cell_values,
+        row_lower=np.maximum(row_lower[kept], whole_array([least], (1,))),
+        row_upper=row_upper,
+        row_values=row_values,
+        total_lower=facts.total.lower,
+        total_upper=total_upper,
+        rows=rows_kept,
+        facts=facts,
+    )
+
+
+def _row_name(facts: ConditionalFacts, row: int) -> str:
+    given = facts.conditional.given
+    if not given:
+        return "(all)"
+    margin = facts.domain.project(given)
+    labels = margin.labels([int(place) for place in np.unravel_index(row, margin.shape)])
+    return ", ".join(f"{name}={label}" for name, label in zip(given, labels, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class RowShapes:
+    """Facts about each row; numerators are over the row's scale.
+
+    Attributes
+    ----------
+    impossible
+        Rows whose rates cannot come from any counts.
+    low, high, low_open, high_open
+        Rates clipped to 0..1, and which of these ends are not included.
+    exact, share
+        Cells that are a fixed share of the row sum, and that share.
+    step
+        Every admissible sum is a multiple of this.
+    """
+
+    scale: IntArray
+    impossible: BoolArray
+    low: IntArray
+    high: IntArray
+    low_open: BoolArray
+    high_open: BoolArray
+    exact: BoolArray
+    share: IntArray
+    step: IntArray
+
+    @cached_property
+    def reach(self) -> IntArray:
+        """Multiples of the step larger than (where the row can begin) + reach are admissible."""
+        reach = self._reach_of_all
+        if self._room.no_low.any():
+            reach = np.minimum(reach, self._room.reach_over(self._room.free & ~self._room.no_low))
+            reach = np.where(self._room.alone(), 0, reach)
+        return np.where(self._room.free.any(axis=1), reach, 0)
+
+    def touch(self, row: int, stride: int) -> int:
+        """Beyond (where the row can begin) + touch, counts under neighbouring sums meet.
+
+        For sums `stride` apart, a multiple of the step: the counts of a cell under one overlap or
+        touch those under the next, so that a run of sums gives a run of counts.
+        """
+        free = np.flatnonzero(~self.exact[row])
+        scale, reach = int(self.scale[row]), int(self._reach_of_all[row])
+        overlap = 0
+        for column in free.tolist():
+            low, high = int(self.tight_low[row, column]), int(self.tight_high[row, column])
+            overlap = max(overlap, -(-(scale + low * stride) // (high - low)))
+        return reach + 1 + overlap if len(free) else 0
+
+    @cached_property
+    def tight_low(self) -> IntArray:
+        """The smallest share of each cell among real-valued rows."""
+        forced = np.maximum(self.low, self.high - self._excess_high)
+        return np.where(self.exact, self.share, forced)
+
+    @cached_property
+    def tight_high(self) -> IntArray:
+        """The largest share of each cell among real-valued rows."""
+        forced = np.minimum(self.high, self.low + self._excess_low)
+        return np.where(self.exact, self.share, forced)
+
+    @cached_property
+    def tight_low_open(self) -> BoolArray:
+        """Whether the smallest share is not attained."""
+        if not self.high_open.any() and not self.low_open.any():
+            return np.zeros(self.low.shape, dtype=bool)
+        others = (self.high_open.sum(axis=1)[:, None] - self.high_open) > 0
+        own = (self.tight_low == self.low) & self.low_open
+        forced = (self.tight_low == self.high - self._excess_high) & others
+        return np.asarray(~self.exact & (own | forced), dtype=bool)
+
+    @cached_property
+    def tight_high_open(self) -> BoolArray:
+        """Whether the largest share is not attained."""
+        if not self.high_open.any() and not self.low_open.any():
+            return np.zeros(self.low.shape, dtype=bool)
+        others = (self.low_open.sum(axis=1)[:, None] - self.low_open) > 0
+        own = (self.tight_high == self.high) & self.high_open
+        forced = (self.tight_high == self.low + self._excess_low) & others
+        return np.asarray(~self.exact & (own | forced), dtype=bool)
+
+    @cached_property
+    def _excess_high(self) -> IntArray:
+        return np.asarray((self.high.sum(axis=1) - self.scale)[:, None])
+
+    @cached_property
+    def _excess_low(self) -> IntArray:
+        return np.asarray((self.scale - self.low.sum(axis=1))[:, None])
+
+    @cached_property
+    def _reach_of_all(self) -> IntArray:
+        return self._room.reach_over(self._room.free)
+
+    @cached_property
+    def _room(self) -> _Room:
+        free = ~self.exact
+        no_low = free & (self.low == 0) & ~self.low_open
+        no_high = free & (self.high == self.scale[:, None]) & ~self.high_open
+        rest = self.scale - self.share.sum(axis=1)
+        return _Room(self.low, self.high, free, no_low, no_high, rest, self.scale)
+
+
+def row_shapes(problem: RowProblem) -> RowShapes:
+    """Work out the facts for all rows at once; what only some questions need, when asked."""
+    if problem.needs_objects:
+        # Products of numerators would leave int64.
+        problem = replace(
+            problem,
+            low=problem.low.astype(object),
+            high=problem.high.astype(object),
+            scale=problem.scale.astype(object),
+        )
+    scale = problem.scale[:, None]
+    low, high = np.maximum(problem.low, 0), np.minimum(problem.high, scale)
+    low_open, high_open = problem.low_open, problem.high_open
+    if low_open.any():
+        low_open = low_open & (problem.low >= 0)
+    if high_open.any():
+        high_open = high_open & (problem.high <= scale)
+    if not problem.bare:
+        empty = problem.cell_upper == 0
+        high, high_open = np.where(empty, np.minimum(high, 0), high), high_open & ~empty
+    fixed = low >= high
+    under, over = problem.scale - low.sum(axis=1), high.sum(axis=1) - problem.scale
+    impossible = ((under < 0) | (over < 0)) | (
+        ((under == 0) & low_open.any(axis=1)) | ((over == 0) & high_open.any(axis=1))
+    )
+    share, step = np.zeros_like(low), np.ones_like(problem.scale)
+    if not fixed.any() and (under > 0).all() and (over > 0).all() and low.shape[1] > 1:
+        return RowShapes(
+            problem.scale, impossible, low, high, low_open, high_open, fixed, share, step
+        )
+    impossible = impossible | ((low > high) | (fixed & (low_open | high_open))).any(axis=1)
+    at_low, at_high = (under == 0)[:, None], (over == 0)[:, None]
+    exact = fixed | at_low | at_high
+    share = np.where(at_high & ~at_low, high, np.where(exact, low, 0))
+    lone = ~exact & ((~exact).sum(axis=1) == 1)[:, None]
+    share = np.where(lone, (problem.scale - share.sum(axis=1))[:, None], share)
+    exact = exact | lone
+    step = _steps(exact, share, problem.scale)
+    return RowShapes(problem.scale, impossible, low, high, low_open, high_open, exact, share, step)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Room:
+    """How much room the free cells of each row leave around a share vector."""
+
+    low: IntArray
+    high: IntArray
+    free: BoolArray
+    no_low: BoolArray
+    no_high: BoolArray
+    rest: IntArray
+    scale: IntArray
+
+    def reach_over(self, cells: BoolArray) -> IntArray:
+        """Reach if only `cells` carry the free mass and the other free cells stay empty.
+
+        With k cells, rounding a real row to integers of the same sum moves a cell by at most
+        (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on. Here
+        d = margin / (parts * scale) for the narrowest of three margins.
+        """
+        count = np.maximum(cells.sum(axis=1), 1).astype(self.scale.dtype)
+        moved = (count - 1) * self.scale
+        far = 2 * self.scale[:, None]
+        # Between both ends half the width is margin, below an upper end alone all of it.
+        room = np.where(self.no_low, 2 * self.high, self.high - self.low)
+        narrowest = np.where(cells & ~self.no_high, room, far).min(axis=1)
+        reach = 2 * moved // (count * np.maximum(narrowest, 1))
+        # Lower ends that are not zero, all raised by d, must leave room for themselves.
+        lowered = (cells & ~self.no_low).sum(axis=1)
+        below = self.rest - np.where(self.free, self.low, 0).sum(axis=1)
+        reach = np.maximum(reach, moved * lowered // (count * np.maximum(below, 1)))
+        # Upper ends, all lowered by d, must still hold everything, unless one may hold all.
+        over = np.where(cells, self.high, 0).sum(axis=1) - self.rest
+        held = (cells & self.no_high).any(axis=1)
+        reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
+        possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
+        return np.where(possible, reach, _NEVER)
+
+    def alone(self) -> BoolArray:
+        """Rows in which one free cell may hold all the free mass by itself."""
+        return np.asarray(
+            self.no_high.any(axis=1) & ~(self.free & ~self.no_low).any(axis=1), dtype=bool
+        )
+
+
+_NEVER = 2**61
+"""Larger than any reach: the option does not apply."""
+
+
+def _steps(exact: BoolArray, share: IntArray, scale: IntArray) -> IntArray:
+    """Least common denominator of the exact shares of each row."""
+    wide = np.broadcast_to(scale[:, None], share.shape)
+    divisor = np.gcd(np.where(exact, share, 0), wide)
+    return np.asarray(np.lcm.reduce(np.where(exact, wide // np.maximum(divisor, 1), 1), axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class RealRow:
+    """Rates (clipped to 0..1) with open ends marked, and bounds of one row; None: no bound."""
+
+    low: tuple[Fraction, ...]
+    high: tuple[Fraction, ...]
+    low_open: tuple[bool, ...]
+    high_open: tuple[bool, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int | None, ...]
+    sum_lower: int
+    sum_upper: int | None
+
+    def smallest_sum(self) -> Fraction | None:
+        """The smallest real sum that the closed constraints allow, None if there is none.
+
+        Upper bounds on cells are not looked at: they never forbid a small sum that the other
+        constraints allow without forbidding all of them.
+        """
+        least = Fraction(self.sum_lower)
+        for lower, high in zip(self.lower, self.high, strict=True):
+            if lower > 0 and high <= 0:
+                return None
+            if lower > 0:
+                least = max(least, lower / high)
+        while True:
+            # sum max(lo n, l) <= n: solve with the pieces that are active at `least`.
+            slack, fixed = Fraction(1), 0
+            for low, lower in zip(self.low, self.lower, strict=True):
+                if low * least >= lower:
+                    slack -= low
+                else:
+                    fixed += lower
+            if fixed <= slack * least:
+                return least
+            if slack <= 0:
+                return None
+            least = fixed / slack
+
+    def largest_sum(self) -> Fraction | None:
+        """The largest real sum that upper bounds allow; None without limit."""
+        most: Fraction | None = None if self.sum_upper is None else Fraction(self.sum_upper)
+        for low, upper in zip(self.low, self.upper, strict=True):
+            if upper is not None and low > 0:
+                most = upper / low if most is None else min(most, upper / low)
+        if most is None:
+            # Far out, capped cells count their cap and the others their highest rate.
+            slack = 1 - sum(
+                (high for high, upper in zip(self.high, self.upper, strict=True) if upper is None),
+                Fraction(0),
+            )
+            if slack <= 0:
+                return None
+            most = sum(upper for upper in self.upper if upper is not None) / slack
+        while True:
+            # n <= sum min(hi n, u): solve with the pieces that are active at `most`.
+            slack, fixed = Fraction(1), 0
+            for high, upper in zip(self.high, self.upper, strict=True):
+                if upper is not None and high * most > upper:
+                    fixed += upper
+                else:
+                    slack -= high
+            if slack * most <= fixed:
+                return most
+            most = fixed / slack
+
+    def allows(self, total: Fraction) -> bool:
+        """Whether reals with this sum satisfy all constraints, open ends included."""
+        if total < self.sum_lower or (self.sum_upper is not None and total > self.sum_upper):
+            return False
+        least, most, low_strict, high_strict = Fraction(0), Fraction(0), False, False
+        for j in range(len(self.low)):
+            below, above = self.low[j] * total, self.high[j] * total
+            below_open, above_open = self.low_open[j], self.high_open[j]
+            if self.lower[j] > below:
+                below, below_open = Fraction(self.lower[j]), False
+            upper = self.upper[j]
+            if upper is not None and upper < above:
+                above, above_open = Fraction(upper), False
+            if below > above or (below == above and (below_open or above_open)):
+                return False
+            least, most = least + below, most + above
+            low_strict, high_strict = low_strict or below_open, high_strict or above_open
+        return (
+            least <= total <= most
+            and not (least == total and low_strict)
+            and not (most == total and high_strict)
+        )
+
+
+def real_row(problem: RowProblem, row: int) -> RealRow:
+    """Take one row of a problem into fractions."""
+    scale = int(problem.scale[row])
+    lows = [int(value) for value in problem.low[row]]
+    highs = [int(value) for value in problem.high[row]]
+    caps = [int(value) for value in problem.cell_upper[row]]
+    sum_upper = int(problem.row_upper[row])
+    return RealRow(
+        low=tuple(Fraction(max(value, 0), scale) for value in lows),
+        high=tuple(Fraction(min(value, scale), scale) for value in highs),
+        low_open=tuple(
+            bool(problem.low_open[row, j]) and value >= 0 for j, value in enumerate(lows)
+        ),
+        high_open=tuple(
+            bool(problem.high_open[row, j]) and value <= scale for j, value in enumerate(highs)
+        ),
+        lower=tuple(int(value) for value in problem.cell_lower[row]),
+        upper=tuple(cap if cap >= 0 else None for cap in caps),
+        sum_lower=int(problem.row_lower[row]),
+        sum_upper=sum_upper if sum_upper >= 0 else None,
+    )

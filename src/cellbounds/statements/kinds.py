@@ -1,0 +1,13 @@
+"""The kinds of statements: a new one is a module beside this one, and a line here."""
+
+from cellbounds.statements.conditional import Conditional
+from cellbounds.statements.linear import Linear
+from cellbounds.statements.margin import Margin
+from cellbounds.statements.prior import Prior
+from cellbounds.statements.statement import Statement
+from cellbounds.statements.total import Total
+
+__all__ = ["KINDS"]
+
+KINDS: list[type[Statement]] = [Conditional, Margin, Linear, Prior, Total]
+"""In the order in which files list them; the total comes last."""

@@ -1,0 +1,415 @@
+"""Published margins: exact counts, rounded ones, ranges, suppressed cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.statements.margin_bounds import MarginBounds
+from cellbounds.statements.notation import Request, names_text, parse, summed_over
+from cellbounds.statements.numbers import LONGEST, whole_number
+from cellbounds.statements.rounding import (
+    COUNT_ROUNDINGS,
+    check_count_rounding,
+    count_ends,
+    round_counts,
+)
+from cellbounds.statements.statement import (
+    BoundedCounts,
+    Tabulated,
+    objects,
+    shaped_entries,
+    variable_names,
+)
+
+if TYPE_CHECKING:
+    from cellbounds.statements.files import FileEntry, ReleaseFile
+
+__all__ = ["SUPPRESSED_MARKS", "Margin"]
+
+SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})
+"""What stands for a suppressed count in text, in small letters."""
+
+_ONE_SIDED = re.compile(r"(<=|<|>=|>)\s*([0-9]+)")
+_RANGE = re.compile(r"([0-9]+)\s*-\s*([0-9]+)")
+_ASCII = str.maketrans({"–": "-", "≤": "<=", "≥": ">="})
+
+
+class Margin(BoundedCounts, Tabulated):
+    """The published counts of a margin.
+
+    Parameters
+    ----------
+    variables
+        The variables of the margin, in the order of the axes of `counts`.
+    counts
+        One entry for each cell, in that margin's shape: a whole number; a range as text, ``"<5"``,
+        ``"<=4"``, ``">10"``, ``">=11"`` or ``"3-7"`` (both ends included); or None, ``""``,
+        ``"x"``, ``".."``, ``"suppressed"`` where the count was not shown: anything from 0 up.
+        ``"<5"`` stands for 0 to 4; if zeros are shown, write ``"1-4"``.
+    base
+        The numbers are rounded to multiples of this whole number, 2 or more. Ranges and suppressed
+        entries may stand beside them and mean what they say.
+    rounding
+        How they were rounded: ``"nearest"`` (default, halves up), ``"half-even"``, ``"down"``,
+        ``"up"`` or ``"random"`` (to either of the multiples next to the count).
+
+    Attributes
+    ----------
+    entries
+        What was published: whole numbers, ranges as text, None where suppressed.
+    lower, upper
+        What each entry stands for; `upper` is -1 where it has no end.
+
+    Examples
+    --------
+    >>> from cellbounds import Margin
+    >>> margin = Margin(["county"], [15, "<5", None], base=5)
+    >>> margin
+    Margin([county]~5)
+    >>> margin.lower.tolist(), margin.upper.tolist()
+    ([13, 0, 0], [17, 4, -1])
+    """
+
+    __slots__ = ("base", "entries", "lower", "rounding", "upper", "variables")
+
+    kind: ClassVar[str] = "margin"
+
+    base: int | None
+    entries: npt.NDArray[np.object_]
+    lower: IntArray
+    rounding: str | None
+    upper: IntArray
+    variables: tuple[str, ...]
+
+    def __init__(
+        self,
+        variables: Iterable[str],
+        counts: object,
+        *,
+        base: object = None,
+        rounding: str | None = None,
+    ) -> None:
+        self.variables = variable_names(variables, "a margin")
+        name = f"[{names_text(self.variables)}]"
+        self.base, self.rounding = _checked_rule(base, rounding, name)
+        given = shaped_entries(counts, len(self.variables), f"the margin {name}", "counts")
+        entries = np.empty(given.size, dtype=object)
+        for place, value in enumerate(given.ravel()):
+            entries[place] = _read_entry(value, f"the margin {name}: the count at", place, given)
+        self.entries = entries.reshape(given.shape)
+        self._set_ends(name)
+
+    def _set_ends(self, name: str) -> None:
+        lower: list[int] = []
+        upper: list[int] = []
+        for place, entry in enumerate(self.entries.ravel().tolist()):
+            if self.base is not None and isinstance(entry, int) and entry % self.base:
+                raise InvalidInput(
+                    f"the margin {name}: the count at {_where(place, self.entries)} is {entry}, "
+                    f"which is no multiple of the base {self.base}; correct the figure or the base"
+                )
+            low, high = _ends(entry, self.base, self.rounding)
+            lower.append(low)
+            upper.append(high)
+        self.lower = whole_array(lower, self.entries.shape)
+        self.upper = whole_array(upper, self.entries.shape)
+        for array in (self.entries, self.lower, self.upper):
+            array.flags.writeable = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether every entry stands for one count."""
+        return bool((self.lower == self.upper).all())
+
+    @property
+    def counts(self) -> IntArray:
+        """The counts of an exact margin."""
+        if not self.exact:
+            raise InvalidInput(
+                f"the margin {self.notation} has entries that stand for several counts; use "
+                "`lower` and `upper`"
+            )
+        return self.lower
+
+    @property
+    def notation(self) -> str:
+        """This statement in the notation of releases."""
+        name = f"[{names_text(self.variables)}]"
+        if self.base is not None:
+            return f"{name}~{self.base}"
+        flat = self.entries.ravel().tolist()
+        others = {entry for entry in flat if not isinstance(entry, int)}
+        shared = others.pop() if len(others) == 1 else None
+        below = re.fullmatch("<([0-9]+)", shared) if isinstance(shared, str) else None
+        if below is None or int(below[1]) < 2:
+            return name
+        shown = (entry for entry in flat if isinstance(entry, int))
+        return f"{name}{shared}" if all(count >= int(below[1]) for count in shown) else name
+
+    @property
+    def rule(self) -> str:
+        """How the figures are to be read, in words."""
+        parts = []
+        if self.base is not None:
+            parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
+        ranges = sum(isinstance(entry, str) for entry in self.entries.flat)
+        hidden = sum(entry is None for entry in self.entries.flat)
+        for count, what in ((ranges, "as ranges"), (hidden, "suppressed")):
+            if count:
+                parts.append(f"{count} of {self.entries.size} {what}")
+        return "; ".join(parts) or "exact"
+
+    @property
+    def summary(self) -> str:
+        """The variables and the rule, unless the counts are exact."""
+        return self.notation if self.exact else f"[{names_text(self.variables)}] {self.rule}"
+
+    def description(self, domain: Domain) -> str:
+        """What the counts are of, and what a rounded one stands for."""
+        meaning = f"counts of {', '.join(self.variables)}; {self.rule}"
+        if self.base is not None and self.rounding is not None:
+            ends = COUNT_ROUNDINGS[self.rounding]
+            meaning += f": {ends.words(Fraction(self.base), 'count')}"
+        return meaning + summed_over(self.variables, domain)
+
+    def known(self, domain: Domain) -> MarginBounds:
+        """A lower and an upper bound for each count."""
+        shape = domain.project(self.variables).shape
+        if self.entries.shape != shape:
+            raise InvalidInput(
+                f"the margin {self.notation} has counts of shape {self.entries.shape}; its "
+                f"variables need {shape}"
+            )
+        return MarginBounds(self.lower, self.upper, {})
+
+    def fixed_counts(self, domain: Domain) -> IntArray | None:
+        """The counts, if they are exact and no variable is derived."""
+        derived = any(name in domain.groupings for name in self.variables)
+        return None if derived or not self.exact else self.lower
+
+    def figure_text(self, place: int) -> str:
+        """One published entry as text, by its flat index."""
+        entry = self.entries.flat[place]
+        if entry is None:
+            return "suppressed"
+        if isinstance(entry, int) and self.base is not None:
+            return f"about {entry} (base {self.base}, {self.rounding})"
+        return str(entry)
+
+    def shown_counts(self) -> npt.NDArray[np.object_]:
+        """Entries that are numbers, or ranges of one count, which show it."""
+        whole = np.where(self.lower == self.upper, self.lower, np.array(None, dtype=object))
+        shown = [
+            entry if isinstance(entry, int) else single if single is None else int(single)
+            for entry, single in zip(self.entries.flat, whole.flat, strict=True)
+        ]
+        return objects(shown, self.entries.shape)
+
+    def figure_at(self, place: int) -> str | None:
+        """One published entry as text, by its flat index; None if it was suppressed."""
+        return None if self.entries.flat[place] is None else self.figure_text(place)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether counts were rounded at random."""
+        return self.rounding == "random"
+
+    @property
+    def hidden(self) -> BoolArray:
+        """Which entries show no count: ranges too."""
+        shown = [isinstance(entry, int) for entry in self.entries.flat]
+        return ~np.array(shown, dtype=bool).reshape(self.entries.shape)
+
+    @property
+    def withholdable(self) -> BoolArray:
+        """Which entries say anything at all."""
+        return np.asarray((self.lower > 0) | (self.upper >= 0), dtype=bool)
+
+    @property
+    def idle(self) -> BoolArray:
+        """Which entries say nothing."""
+        return ~self.withholdable
+
+    @property
+    def magnitudes(self) -> npt.NDArray[np.float64]:
+        """The smallest counts that entries stand for."""
+        return np.asarray(self.lower, dtype=np.float64)
+
+    def withheld(self, hidden: BoolArray) -> Self:
+        """The same statement with some entries (an array in the margin's shape) suppressed."""
+        mask = np.asarray(hidden, dtype=bool)
+        if mask.shape != self.entries.shape:
+            raise InvalidInput(
+                f"the margin {self.notation} has counts of shape {self.entries.shape}; what is "
+                f"withheld has the shape {mask.shape}"
+            )
+        weaker = self.__new__(type(self))
+        weaker.variables, weaker.base, weaker.rounding = self.variables, self.base, self.rounding
+        weaker.entries = self.entries.copy()
+        weaker.entries[mask] = None
+        weaker.lower = np.where(mask, 0, self.lower)
+        weaker.upper = np.where(mask, -1, self.upper)
+        for array in (weaker.entries, weaker.lower, weaker.upper):
+            array.flags.writeable = False
+        return weaker
+
+    def suppressed(self, hidden: BoolArray) -> Self:
+        """The same as withheld: a suppressed entry is published as such."""
+        return self.withheld(hidden) if hidden.any() else self
+
+    def lines(self) -> Iterator[tuple[int | slice, ...]]:
+        """Every line of entries along an axis."""
+        shape = self.entries.shape
+        for axis in range(len(shape)):
+            for index in np.ndindex(*shape[:axis], *shape[axis + 1 :]):
+                yield (*index[:axis], slice(None), *index[axis:])
+
+    @property
+    def request(self) -> Request:
+        """The notation, with the rule of rounding."""
+        rounding = "nearest" if self.rounding == "random" else self.rounding
+        return parse(self.notation).ruled(rounding)
+
+    @classmethod
+    def requested(cls, request: Request) -> bool:
+        """Whether counts are asked for."""
+        return request.is_margin
+
+    @classmethod
+    def publish(
+        cls, table: Table, request: Request, rng: np.random.Generator | None = None
+    ) -> Self:
+        """The counts of a table, exact, rounded to multiples of a base, or small ones hidden."""
+        names, counts = request.responses, table.margin(*request.responses).counts
+        if request.base is not None:
+            rule = request.rounding or "nearest"
+            figures = round_counts(counts, request.base, rule, rng)
+            return cls(names, figures, base=request.base, rounding=rule)
+        if request.below is not None:
+            shown = counts.astype(object)
+            shown[counts < request.below] = f"<{request.below}"
+            return cls(names, shown)
+        return cls(names, counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """This statement as plain values."""
+        return {self.kind: self._entry(self.entries.tolist())}
+
+    def _entry(self, counts: object) -> dict[str, Any]:
+        entry = {"variables": list(self.variables), "counts": counts}
+        if self.base is None:
+            return entry
+        return entry | {"base": self.base, "rounding": self.rounding}
+
+    @classmethod
+    def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
+        """From the plain values of a ledger."""
+        rule = {key: values[key] for key in ("base", "rounding") if key in values}
+        return cls(values["variables"], values["counts"], **rule)
+
+    def to_entry(self, domain: Domain, figures: str) -> FileEntry:
+        """Variables and rule; the counts in a column."""
+        entries = ["" if entry is None else entry for entry in self.entries.flat]
+        lines = zip(domain.project(self.variables).cells(), entries, strict=True)
+        rows = [[*labels, entry] for labels, entry in lines]
+        return self._entry(figures), ("count",), rows
+
+    @classmethod
+    def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
+        """From ``[[margin]]``: variables, counts, base and rounding."""
+        file.only(entry, {"variables", "counts", "base", "rounding"}, "[[margin]]")
+        names, counts = file.names(entry, "variables"), entry.get("counts")
+        if file.is_name(counts):
+            margin = file.margin(names)
+            laid = file.column(counts, margin, "count")
+            if len(laid) < margin.size:
+                raise InvalidInput(
+                    f"{file.beside(counts)}: list every cell of the margin, with an empty field "
+                    "where the count was suppressed"
+                )
+            counts = objects([laid[labels] for labels in margin.cells()], margin.shape)
+        elif not isinstance(counts, list):
+            raise InvalidInput(f"{file}: [[margin]] needs counts, a CSV file or nested lists")
+        rule = {key: file.plain(entry[key]) for key in ("base", "rounding") if key in entry}
+        return cls(names, file.plain(counts), **rule)
+
+    def __repr__(self) -> str:
+        return f"Margin({self.notation})"
+
+
+def _checked_rule(base: object, rounding: object, name: str) -> tuple[int | None, str | None]:
+    if base is None:
+        if rounding is not None:
+            raise InvalidInput(
+                f"the margin {name}: rounding={rounding!r} without a base; give base= too, or "
+                "leave rounding out"
+            )
+        return None, None
+    whole = whole_number(base, f"the margin {name}: the base")
+    if whole < 2:
+        raise InvalidInput(
+            f"the margin {name}: the base is {whole}; give a whole number, 2 or more (leave it "
+            "out if the counts are exact)"
+        )
+    return whole, check_count_rounding("nearest" if rounding is None else rounding)
+
+
+def _where(place: int, entries: npt.NDArray[np.object_]) -> str:
+    index = [int(i) + 1 for i in np.unravel_index(place, entries.shape)]
+    return f"place {index[0]}" if len(index) == 1 else f"place ({', '.join(map(str, index))})"
+
+
+def _read_entry(
+    value: object, what: str, place: int, given: npt.NDArray[np.object_]
+) -> int | str | None:
+    """A published entry: a whole number, a range in one spelling, or None."""
+    if value is None:
+        return None
+    if isinstance(value, str) and len(value) <= LONGEST:
+        text = value.strip().translate(_ASCII)
+        if text.lower() in SUPPRESSED_MARKS:
+            return None
+        one_sided, both = _ONE_SIDED.fullmatch(text), _RANGE.fullmatch(text)
+        if one_sided or both:
+            tidy = re.sub("[0-9]+", lambda digits: str(int(digits[0])), "".join(text.split()))
+            low, high = _ends(tidy, None, None)
+            if 0 <= high < low or (one_sided and high == -1 and tidy[0] == "<"):
+                raise InvalidInput(
+                    f"{what} {_where(place, given)} is {value!r}, which no count fits; a range "
+                    "runs from its smaller to its larger end, and counts are 0 or more"
+                )
+            return tidy
+        if text.isascii() and text.isdecimal():
+            return int(text)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
+        return int(value)
+    raise InvalidInput(
+        f"{what} {_where(place, given)} is {value!r}; give a whole number, 0 or more, a range "
+        "('<5', '<=4', '>10', '>=11', '3-7'), or None or 'suppressed' if it was not shown"
+    )
+
+
+def _ends(entry: int | str | None, base: int | None, rounding: str | None) -> tuple[int, int]:
+    """The smallest and the largest count that an entry stands for; -1: no largest."""
+    if entry is None:
+        return 0, -1
+    if isinstance(entry, int):
+        return (entry, entry) if base is None else count_ends(entry, base, rounding or "nearest")
+    one_sided = _ONE_SIDED.fullmatch(entry)
+    if one_sided:
+        sign, number = one_sided[1], int(one_sided[2])
+        if sign[0] == "<":
+            return 0, number - (sign == "<")
+        return number + (sign == ">"), -1
+    low, high = entry.split("-")
+    return int(low), int(high)

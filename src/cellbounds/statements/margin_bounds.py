@@ -1,0 +1,101 @@
+"""Limits and lists for the counts of a margin, from one statement or from several together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cellbounds.data.domain import Domain
+from cellbounds.errors import InconsistentRelease
+from cellbounds.runtime.arrays import SAFE, IntArray, whole_array
+
+if TYPE_CHECKING:
+    from cellbounds.statements.statement import Statement
+
+__all__ = ["NO_LIMIT", "MarginBounds", "combined_bounds"]
+
+NO_LIMIT = -1
+"""Stands in upper bounds for: nothing known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginBounds:
+    """What is said of the counts of a margin: bounds for each, and lists of values.
+
+    `upper` holds -1 where nothing is known. `values` maps a flat index to the possible counts.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    values: Mapping[int, tuple[int, ...]]
+
+    def limits(self) -> tuple[IntArray, IntArray]:
+        """Flat lower and upper bounds (-1: none), the ends of the lists among them."""
+        if not self.values and object not in (self.lower.dtype, self.upper.dtype):
+            return self.lower.ravel(), self.upper.ravel()
+        lower, upper = self.lower.ravel().tolist(), self.upper.ravel().tolist()
+        for place, possible in self.values.items():
+            lower[place] = max(lower[place], min(possible))
+            high = max(possible)
+            upper[place] = high if upper[place] < 0 else min(upper[place], high)
+        return whole_array(lower, (len(lower),)), whole_array(upper, (len(upper),))
+
+    def agreed(self, source: str) -> MarginBounds:
+        """Fold bounds into the lists of values, and the lists' ends into the bounds.
+
+        Raises
+        ------
+        InconsistentRelease
+            If nothing is left for some cell; `source` says where the bounds are from.
+        """
+        lower, upper = self.lower.copy(), self.upper.copy()
+        if any(possible and possible[-1] >= SAFE for possible in self.values.values()):
+            lower, upper = lower.astype(object), upper.astype(object)
+        values: dict[int, tuple[int, ...]] = {}
+        for place, possible in self.values.items():
+            low, high = int(lower.flat[place]), int(upper.flat[place])
+            left = tuple(v for v in possible if v >= low and (high < 0 or v <= high))
+            values[place] = left
+            lower.flat[place], upper.flat[place] = (left[0], left[-1]) if left else (1, 0)
+        if ((upper >= 0) & (upper < lower)).any():
+            raise InconsistentRelease(f"prior knowledge contradicts itself: {source}; correct it")
+        return MarginBounds(lower, upper, values)
+
+    def within(self, total: int | None) -> MarginBounds:
+        """Cut upper bounds and lists at N: nothing can hold more."""
+        if total is None:
+            return self
+        upper = np.where(self.upper > total, total, self.upper)
+        values = {k: tuple(v for v in listed if v <= total) for k, listed in self.values.items()}
+        cut = MarginBounds(self.lower, upper, values)
+        return cut.agreed(f"it leaves nothing within N={total}")
+
+
+def combined_bounds(
+    statements: Sequence[Statement], domain: Domain, names: Sequence[str]
+) -> MarginBounds:
+    """What statements that bound counts of one margin say together, axes as in `names`."""
+    shape = tuple(len(domain.levels(name)) for name in names)
+    lower = np.zeros(shape, dtype=np.int64)
+    upper = np.full(shape, NO_LIMIT, dtype=np.int64)
+    values: dict[int, tuple[int, ...]] = {}
+    if not statements:
+        return MarginBounds(lower, upper, values)
+    for statement in statements:
+        known = statement.known(domain)
+        order = [statement.variables.index(name) for name in names]
+        lower = np.maximum(lower, np.transpose(known.lower, order))
+        given = np.transpose(known.upper, order)
+        upper = np.where(upper < 0, given, np.where(given < 0, upper, np.minimum(upper, given)))
+        for flat, possible in known.values.items():
+            index = np.unravel_index(flat, known.lower.shape)
+            place = int(np.ravel_multi_index([int(index[axis]) for axis in order], shape))
+            before = values.get(place)
+            values[place] = (
+                possible if before is None else tuple(v for v in possible if v in before)
+            )
+    source = ", ".join(statement.notation for statement in statements)
+    return MarginBounds(lower, upper, values).agreed(source)
