@@ -18,7 +18,7 @@ from cellbounds.disclosure.safe_sets.searching import Judge, judge_all, search
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort
-from cellbounds.statements import Conditional, Margin, Prior, Release, Statement, Total
+from cellbounds.statements import Conditional, Release, Statement, Total
 from cellbounds.utility import fit_loglinear
 
 __all__ = ["safe_margins", "why_not_monotone"]
@@ -134,14 +134,14 @@ def _already_out(table: Table, given: Release | None, total: bool) -> tuple[Tabl
         domain = table.domain.with_groupings(given.domain.groupings)
         table = table.with_domain(domain)
         out += given.statements
-    if total and not any(isinstance(one, Total) and one.exact is not None for one in out):
-        out = [one for one in out if not isinstance(one, Total)] + [Total(table.total)]
+    if total and not any(not one.variables and one.shown_counts() is not None for one in out):
+        out = [one for one in out if one.variables] + [Total(table.total)]
     return table, out
 
 
 def _check(table: Table, candidates: Candidates) -> None:
     wanted = (one.statement for one in candidates.listed)
-    said = [one for one in wanted if not isinstance(one, Total)]
+    said = [one for one in wanted if one.variables]
     for statements, what in ((candidates.given, "given"), (said, "statements")):
         broken = violations(Release(table.domain, statements), table)
         if broken:
@@ -212,13 +212,10 @@ class Worth:
 
         None also if there is no association to be told.
         """
-        said = [one for one in release.statements if not isinstance(one, Total | Prior)]
-        margins = [one.variables for one in said if isinstance(one, Margin) and one.exact]
-        derived = any(
-            release.domain.grouping(name) is not None for names in margins for name in names
-        )
+        said = [one for one in release.statements if one.published and one.variables]
+        margins = [one.variables for one in said if one.fixed_counts(release.domain) is not None]
         # Rounding in the fit leaves a little of G even where nothing is associated.
-        if self._apart < 1e-9 * max(self.table.total, 1) or derived or len(margins) < len(said):
+        if self._apart < 1e-9 * max(self.table.total, 1) or len(margins) < len(said):
             return None
         g = fit_loglinear(self.table, [*margins, *self._singles]).g
         return min(1.0, max(0.0, 1 - g / self._apart))
