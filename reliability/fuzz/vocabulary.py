@@ -7,8 +7,7 @@ from random import Random
 
 import click
 
-from cellbounds.cli import commands
-from cellbounds.cli.later import Later
+from cellbounds.cli import Later, commands
 from reliability.fuzz import weird
 
 __all__ = ["command_names", "option_with_value"]

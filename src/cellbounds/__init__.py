@@ -157,50 +157,29 @@ __all__ = [
 ]
 
 _LATER = {
-    name: room
+    name: f"{__name__}.{room}"
     for room, names in {
-        "cellbounds.model.priors": ("GammaPoisson", "Multinomial", "Poisson", "Uniform"),
-        "cellbounds.inference.posterior": ("posterior", "sample"),
-        "cellbounds.inference.combined_sets": ("combine_sets",),
-        "cellbounds.inference.counting": (
-            "TooManyTables",
-            "count_tables",
-            "estimate_tables",
-            "tables",
-        ),
-        "cellbounds.ledger": ("Ledger", "LedgerError"),
-        "cellbounds.papers": ("example_path", "example_table"),
-        "cellbounds.statements.files": ("read_release", "write_release"),
-        "cellbounds.report.filing": ("Report", "build_report"),
-        "cellbounds.results.charts": ("save_chart",),
-        "cellbounds.disclosure.auditing": ("Audit", "audit"),
-        "cellbounds.disclosure.exploring": ("Frontier", "explore"),
-        "cellbounds.disclosure.policies": (
-            "Outcome",
-            "Policy",
-            "Verdict",
-            "judge",
-            "profile_names",
-            "read_policy",
-        ),
-        "cellbounds.disclosure.suggesting": ("Suggestion", "Suggestions", "suggest"),
-        "cellbounds.disclosure.safe_sets": ("SafeSets", "safe_margins"),
-        "cellbounds.utility": (
-            "Kept",
-            "compare_loglinear",
-            "compare_utility",
-            "fit_loglinear",
-            "hellinger",
-            "independence",
-            "kept",
-            "odds_ratios",
-            "total_variation",
-        ),
-        "cellbounds.synthetic": ("Synthetic", "synthesize"),
-        "cellbounds.data.reading": ("read_table",),
-        "cellbounds.certificates.verifying": ("verify_certificate",),
+        "model.priors": "GammaPoisson Multinomial Poisson Uniform",
+        "inference.posterior": "posterior sample",
+        "inference.combined_sets": "combine_sets",
+        "inference.counting": "TooManyTables count_tables estimate_tables tables",
+        "ledger": "Ledger LedgerError",
+        "papers": "example_path example_table",
+        "statements.files": "read_release write_release",
+        "report.filing": "Report build_report",
+        "results.charts": "save_chart",
+        "disclosure.auditing": "Audit audit",
+        "disclosure.exploring": "Frontier explore",
+        "disclosure.policies": "Outcome Policy Verdict judge profile_names read_policy",
+        "disclosure.suggesting": "Suggestion Suggestions suggest",
+        "disclosure.safe_sets": "SafeSets safe_margins",
+        "utility": "Kept compare_loglinear compare_utility fit_loglinear hellinger "
+        "independence kept odds_ratios total_variation",
+        "synthetic": "Synthetic synthesize",
+        "data.reading": "read_table",
+        "certificates.verifying": "verify_certificate",
     }.items()
-    for name in names
+    for name in names.split()
 }
 """Where to find what is not needed to ask a question: these rooms load when they are first used."""
 

@@ -16,9 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.certificates.verifying import rows
-from cellbounds.certificates.verifying.reading import read_statement
+from cellbounds.certificates.verifying.row_proofs import RowWork, proofs_by_rows
 from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import read_statement
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
 from strategies import releases
@@ -279,17 +279,15 @@ def test_rows_prove_nothing_false_where_work_ends_early(case, work, chunk, block
     said = json.loads(json.dumps(case.release.to_dict()))
     space = Space(said["domain"], said.get("groupings", {}))
     statements = [read_statement(one, place, space) for place, one in enumerate(said["statements"])]
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("WORK", work), ("CHUNK", chunk), ("BLOCK", block), ("WIDE", 2)):
-            patch.setattr(rows, name, value)
-        for found in rows.proofs_by_rows(space, statements).values():
-            for figure in range(values.shape[1]):
-                seen, cells = values[:, figure], space.behind(case.over).of(figure)
-                for proven in range(-1, case.largest + 2):
-                    if found.proves(cells, "lower", proven):
-                        assert (seen >= proven).all()
-                    if found.proves(cells, "upper", proven):
-                        assert (seen <= proven).all()
+    little = RowWork(tried=work, chunk=chunk, block=block, wide=2)
+    for found in proofs_by_rows(space, statements, little).values():
+        for figure in range(values.shape[1]):
+            seen, cells = values[:, figure], space.behind(case.over).of(figure)
+            for proven in range(-1, case.largest + 2):
+                if found.proves(cells, "lower", proven):
+                    assert (seen >= proven).all()
+                if found.proves(cells, "upper", proven):
+                    assert (seen <= proven).all()
 
 
 @pytest.mark.parametrize("digits", [2, 3])

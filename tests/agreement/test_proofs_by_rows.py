@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.certificates.verifying.reach import (
+from cellbounds.certificates.verifying.row_proofs import (
     covers,
     inside,
     leaving_one_out,

@@ -13,7 +13,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.disclosure.policies import SmallCounts
-from cellbounds.ledger.recording import plain_release, read_plain_release
+from cellbounds.ledger.serialization import plain_release, read_plain_release
 from cellbounds.statements import KINDS, Statement
 from cellbounds.statements.inequalities import NO_UPPER, Rows
 

@@ -9,7 +9,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.report.ledgers import ledger_page
+from cellbounds.report.ledger_page import ledger_page
 
 PHONE = {"width": 390, "height": 844}
 

@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.ledger import BrokenChain, LedgerError
-from cellbounds.ledger.chain import Head, Row, body_of, checked, digest_of_text, sealed
-from cellbounds.ledger.checking import check
-from cellbounds.ledger.recording import (
+from cellbounds.ledger.chain import (
+    ChainHead,
+    StoredEntry,
+    body_of,
+    check,
+    checked,
+    digest_of_text,
+    sealed,
+)
+from cellbounds.ledger.serialization import (
     plain_policy,
     plain_release,
     plain_table,
@@ -40,7 +47,7 @@ def chain(count=4):
             content={"statements": ["[a]"], "digest": "ab", "version": 1, "judged": JUDGED},
         )
         rows.append(row)
-        head = Head(entry.number, entry.hash)
+        head = ChainHead(entry.number, entry.hash)
     return rows, head
 
 
@@ -81,7 +88,7 @@ def test_a_body_changed_together_with_its_hash_is_noticed_at_the_next_entry(data
     place = data.draw(st.integers(0, 3))
     body = ROWS[place].body.replace('"kind":"asked"', '"kind":"released"')
     rows = list(ROWS)
-    rows[place] = Row(place + 1, body, digest_of_text(body))
+    rows[place] = StoredEntry(place + 1, body, digest_of_text(body))
     with pytest.raises(BrokenChain) as broken:
         checked(rows, HEAD, "main")
     assert broken.value.number == min(place + 2, 4)
@@ -94,43 +101,63 @@ def test_rows_left_out_repeated_or_out_of_order_are_noticed(rows):
 
 
 def test_a_cut_end_with_its_head_is_noticed_by_a_copy_of_the_head_only():
-    cut, head = ROWS[:3], Head(3, ROWS[2].hash)
+    cut, head = ROWS[:3], ChainHead(3, ROWS[2].hash)
     assert len(checked(cut, head, "main")) == 3
-    assert check(cut, head, "main", None, None, kept, guards).intact
-    found = check(cut, head, "main", HEAD.hash, 4, kept, guards)
+    assert check(cut, head, "main", noted=None, count=None, kept=kept, guards=guards).intact
+    found = check(cut, head, "main", noted=HEAD.hash, count=4, kept=kept, guards=guards)
     assert not found.intact
     assert found.broken == 4
     assert "cut off" in str(found)
-    assert check(ROWS, HEAD, "main", HEAD.hash.upper(), 4, kept, guards).compared
-    grown = check(ROWS, HEAD, "main", head.hash, 3, kept, guards)
+    assert check(
+        ROWS, HEAD, "main", noted=HEAD.hash.upper(), count=4, kept=kept, guards=guards
+    ).compared
+    grown = check(ROWS, HEAD, "main", noted=head.hash, count=3, kept=kept, guards=guards)
     assert grown.intact
     assert "continues the copy" in str(grown)
 
 
 def test_a_rewritten_chain_is_noticed_by_a_copy_of_the_head():
     rows, head = chain(5)
-    rewritten = check(rows, head, "main", "0" * 64, 3, kept, guards)
+    rewritten = check(rows, head, "main", noted="0" * 64, count=3, kept=kept, guards=guards)
     assert (rewritten.intact, rewritten.broken) == (False, 3)
 
 
 def test_a_copy_needs_the_head_and_perhaps_the_number():
     with pytest.raises(cb.InvalidInput, match="give the head too"):
-        check(ROWS, HEAD, "main", None, 4, kept, guards)
+        check(ROWS, HEAD, "main", noted=None, count=4, kept=kept, guards=guards)
     with pytest.raises(cb.InvalidInput, match="at least one"):
-        check(ROWS, HEAD, "main", HEAD.hash, 0, kept, guards)
+        check(ROWS, HEAD, "main", noted=HEAD.hash, count=0, kept=kept, guards=guards)
 
 
 def test_the_head_alone_tells_whether_the_ledger_continues_the_copy():
     for row in ROWS:
-        assert check(ROWS, HEAD, "main", row.hash, None, kept, guards).compared
+        assert check(
+            ROWS, HEAD, "main", noted=row.hash, count=None, kept=kept, guards=guards
+        ).compared
     for rows, noted in ((ROWS, "0" * 64), (ROWS[:3], HEAD.hash)):
-        found = check(rows, Head(len(rows), rows[-1].hash), "main", noted, None, kept, guards)
+        found = check(
+            rows,
+            ChainHead(len(rows), rows[-1].hash),
+            "main",
+            noted=noted,
+            count=None,
+            kept=kept,
+            guards=guards,
+        )
         assert (found.intact, found.broken, found.compared) == (False, None, True)
         assert "rewritten or its end cut off" in found.problem
 
 
 def test_triggers_that_are_out_of_force_are_a_problem_though_every_link_holds():
-    found = check(ROWS, HEAD, "main", None, None, kept, lambda: "the trigger 'x' was dropped")
+    found = check(
+        ROWS,
+        HEAD,
+        "main",
+        noted=None,
+        count=None,
+        kept=kept,
+        guards=lambda: "the trigger 'x' was dropped",
+    )
     assert (found.intact, found.broken) == (False, None)
     assert "every link of 4 entries holds" in found.problem
     assert "'x' was dropped" in found.problem
@@ -145,14 +172,14 @@ def test_a_chain_of_another_ledger_is_noticed():
 def test_what_is_no_entry_is_noticed_even_with_its_hash(body):
     mark = digest_of_text(body or "")
     with pytest.raises(BrokenChain):
-        checked([Row(1, body, mark)], Head(1, mark), "main")
+        checked([StoredEntry(1, body, mark)], ChainHead(1, mark), "main")
 
 
 def test_a_newer_format_is_refused():
     body = body_of({**json.loads(ROWS[0].body), "format": "cellbounds-ledger/9"})
     mark = digest_of_text(body)
     with pytest.raises(LedgerError, match="newer version"):
-        checked([Row(1, body, mark)], Head(1, mark), "main")
+        checked([StoredEntry(1, body, mark)], ChainHead(1, mark), "main")
 
 
 # What is recorded is read back with the same meaning.

@@ -17,9 +17,8 @@ from databases import raw, unprivileged
 
 import cellbounds as cb
 from cellbounds.ledger import BrokenChain, Ledger, LedgerBusy, LedgerError
+from cellbounds.ledger.database import VERSION_TABLE, Store, migrate
 from cellbounds.ledger.locations import Place
-from cellbounds.ledger.migrating import VERSION_TABLE, migrate
-from cellbounds.ledger.store import Store
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 

@@ -12,9 +12,8 @@ from databases import raw, unprivileged
 
 import cellbounds as cb
 from cellbounds.ledger import Ledger
+from cellbounds.ledger.database import Store, migrate
 from cellbounds.ledger.locations import Place
-from cellbounds.ledger.migrating import migrate
-from cellbounds.ledger.store import Store
 
 TABLE = cb.Table(
     cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]}), [[1, 9], [20, 30]]

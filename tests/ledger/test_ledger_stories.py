@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from cellbounds.disclosure.policies import Outcome
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.ledger.chain import Head, sealed
-from cellbounds.ledger.cumulative import Effort, answered, blamed
+from cellbounds.ledger.chain import ChainHead, sealed
 from cellbounds.ledger.frontier import candidates_of
-from cellbounds.ledger.recording import plain_release
-from cellbounds.ledger.state import State
+from cellbounds.ledger.journal import LedgerState
+from cellbounds.ledger.judgement import Budget, answered, blamed
+from cellbounds.ledger.serialization import plain_release
 
 STORIES = {
     "koch4": ["[center,status]", "[recovery|center,status]@1", "[center|status,recovery]@1"],
@@ -87,10 +87,10 @@ def released(table, statements):
         _, entry = sealed(
             head, ledger="main", kind="released", at="", who="a", why="", content=content
         )
-        head = Head(entry.number, entry.hash)
+        head = ChainHead(entry.number, entry.hash)
         entries.append(entry)
     policy = cb.read_policy("small-counts")
-    return State(
+    return LedgerState(
         table.domain,
         table.structural,
         (table.digest,),
@@ -112,10 +112,10 @@ def test_no_fewer_past_releases_do_the_harm(counts, past, new):
     table = cb.Table(DOMAIN, np.array(counts).reshape(2, 2))
     state = released(table, past)
     release = cb.publish(table, new)
-    answer = answered(state, release, 1, table, Effort())
+    answer = answered(state, release, 1, table, Budget())
     expected = cb.judge(cb.publish(table, *past, new), table).verdict
     assert answer.verdict is expected
-    found = blamed(state, answer, table, Effort())
+    found = blamed(state, answer, table, Budget())
     if expected is not Outcome.UNSAFE:
         assert found.harmful == ()
         assert found.smallest is None
@@ -135,11 +135,11 @@ def test_one_release_is_blamed_rather_than_two():
     # The first two do harm with the new one too, and are what is left by leaving out the last.
     state = released(table, ["[gender]", "[race]", "[gender,income]"])
     new = cb.publish(table, "[race|gender,income]@2")
-    answer = answered(state, new, 1, table, Effort())
-    found = blamed(state, answer, table, Effort())
+    answer = answered(state, new, 1, table, Budget())
+    found = blamed(state, answer, table, Budget())
     assert [one.number for one in found.harmful] == [3]
     assert found.smallest
-    limited = blamed(state, answer, table, Effort(seconds=1e-6))
+    limited = blamed(state, answer, table, Budget(seconds=1e-6))
     assert limited.harmful
 
 

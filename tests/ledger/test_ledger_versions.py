@@ -13,8 +13,8 @@ import cellbounds as cb
 from bruteforce import consistent_tables
 from cellbounds.disclosure.policies import GroupDisclosure, Outcome, Policy, SmallCounts
 from cellbounds.ledger import Ledger, NotSafe
-from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
-from cellbounds.ledger.state import Revision, State
+from cellbounds.ledger.journal import LedgerState, Revision
+from cellbounds.ledger.versions import PublishedRelease, informing, joined, stacked, targets_of
 
 DOMAIN = cb.Domain({"a": ["x", "y"], "b": ["u", "v"]})
 BEFORE = cb.Table(DOMAIN, [[12, 9], [14, 10]])
@@ -23,7 +23,7 @@ AFTER = cb.Table(DOMAIN, [[12, 9], [14, 11]])  # one record more, in (y, v)
 
 def state_for(*tables, policy="small-counts", protected=(), revisions=()):
     domain = tables[0].domain
-    return State(
+    return LedgerState(
         domain,
         tables[0].structural,
         tuple(one.digest for one in tables),
@@ -89,7 +89,9 @@ def test_three_versions_are_one_table_of_three_layers():
     overs = [target.over for target in targets_of(state)]
     parts = ["as_of_1", "as_of_2", None, "added_2", "added_2_to_3", "added_3"]
     assert overs == [("a", "b") if one is None else (one, "a", "b") for one in parts]
-    pieces = [Piece.of(cb.publish(one, "[a,b]"), place) for place, one in enumerate(tables, 1)]
+    pieces = [
+        PublishedRelease.of(cb.publish(one, "[a,b]"), place) for place, one in enumerate(tables, 1)
+    ]
     both = joined(state, pieces)
     assert not cb.violations(both, stacked(state, tables))
     middle = cb.bounds(both, over=["as_of_2", "a", "b"])
@@ -306,7 +308,7 @@ def test_names_give_way_to_those_of_the_table():
     domain = cb.Domain({"version": ["1", "2"], "as_of_1": ["u", "v"]})
     tables = [cb.Table(domain, [[5, 6], [7, 8]]), cb.Table(domain, [[5, 6], [7, 9]])]
     state = state_for(*tables)
-    release = joined(state, [Piece.of(cb.publish(tables[0], "[as_of_1]"), 1)])
+    release = joined(state, [PublishedRelease.of(cb.publish(tables[0], "[as_of_1]"), 1)])
     assert "version_" in release.domain.names
     assert "as_of_1_" in release.domain.groupings
     assert not cb.violations(release, stacked(state, tables))
@@ -347,7 +349,9 @@ def test_versions_laid_out_as_one_table_are_what_they_were(case):
     tables, revisions = case
     state = state_for(*tables, revisions=revisions)
     whole = stacked(state, tables)
-    pieces = [Piece.of(cb.publish(one, "[a,b]"), place) for place, one in enumerate(tables, 1)]
+    pieces = [
+        PublishedRelease.of(cb.publish(one, "[a,b]"), place) for place, one in enumerate(tables, 1)
+    ]
     both = joined(state, pieces)
     assert not cb.violations(both, whole)
     laid = whole.with_domain(both.domain)
@@ -391,7 +395,7 @@ def test_two_versions_are_what_pairs_of_tables_are(case):
             made.append(cb.Prior(["a"], upper={"x": 6}))
             made.append(cb.Linear(["a", "b"], {("x", "u"): 1, ("y", "v"): -1}, lower=-6))
         releases.append(cb.Release(DOMAIN, made))
-    both = joined(state, [Piece.of(releases[0], 1), Piece.of(releases[1], 2)])
+    both = joined(state, [PublishedRelease.of(releases[0], 1), PublishedRelease.of(releases[1], 2)])
     first, second = (list(consistent_tables(one, 6)) for one in releases)
     found = [(one, two) for one, two in itertools.product(first, second) if (two >= one).all()]
     expected = {
@@ -444,7 +448,7 @@ def test_a_revision_is_what_pairs_of_tables_and_their_common_records_are(case):
         cb.publish(table, *(statements or ["N"]))
         for table, statements in zip(tables, said, strict=True)
     ]
-    both = joined(state, [Piece.of(releases[0], 1), Piece.of(releases[1], 2)])
+    both = joined(state, [PublishedRelease.of(releases[0], 1), PublishedRelease.of(releases[1], 2)])
     _, known = informing(state, [])
     informed = cb.Release(both.domain, [*both.statements, *known])
     assert not cb.violations(informed, stacked(state, tables))

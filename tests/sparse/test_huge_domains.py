@@ -13,7 +13,7 @@ from cellbounds.certificates.verifying import space
 from cellbounds.disclosure.policies.posterior_chance import projected
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import Uniform
-from cellbounds.report.inference import render_count
+from cellbounds.report.formats import CountedTables, render
 from cellbounds.statements.publishing import combined_release
 
 LEVELS, VARIABLES = 4, 20
@@ -275,9 +275,9 @@ def test_what_needs_every_cell_is_refused_with_a_remedy(ask, variables):
 @pytest.mark.parametrize("style", ["table", "json", "csv"])
 def test_numbers_of_tables_with_thousands_of_digits_are_written(style):
     release = cb.Release(cb.Domain({"a": ["x", "y"]}), [cb.Total(3)])
-    said = render_count(release, 7 * 10**6000 + 3, style).replace(",", "")
+    said = render(CountedTables(release, 7 * 10**6000 + 3), style).replace(",", "")
     assert "7" + "0" * 5999 + "3" in said
-    assert "4" in render_count(release, 4, style)
+    assert "4" in render(CountedTables(release, 4), style)
 
 
 def test_certificates_are_made_up_to_the_size_that_is_read():

@@ -18,7 +18,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.disclosure import Audit, CellRisk, audit
 from cellbounds.model.effort import Effort
-from cellbounds.report.audits import render
+from cellbounds.report.audit_text import render
 from cellbounds.runtime.workers import Until
 from cellbounds.solvers.general import strategy
 from cellbounds.solvers.general.search import Search

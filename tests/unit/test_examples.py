@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import cellbounds as cb
 from cellbounds.disclosure import audit
-from cellbounds.report.audits import render
+from cellbounds.report.audit_text import render
 from margin_tables import tables_with_margins
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

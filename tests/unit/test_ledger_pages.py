@@ -15,9 +15,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.errors import UnsupportedRelease
 from cellbounds.ledger import BrokenChain, Ledger, NotSafe
-from cellbounds.report import ledgers
-from cellbounds.report.ledgers import ledger_page
-from cellbounds.report.pages import narrowing
+from cellbounds.report.ledger_page import KINDS, MOST_ROWS, ledger_page
 
 STORIES = {
     "koch4": ["[center,status]", "[recovery|center,status]@1", "[center|status,recovery]@1"],
@@ -252,7 +250,7 @@ def test_of_many_cells_those_that_narrowed_most_are_shown(tmp_path):
     ledger.commit("[a]", table=table, who="ann", why="a request")
     page = ledger_page(ledger)
     rows = {place // 2 for place, *_ in Page(page).cells}
-    assert len(rows) == narrowing.MOST_ROWS
+    assert len(rows) == MOST_ROWS
     assert set(range(30, 35)) <= rows  # the row a6
     assert "Shown are the 60 cells" in page
     assert "5 more are counted above only" in page
@@ -299,19 +297,18 @@ def test_the_page_is_the_same_on_every_run(tmp_path):
         assert ledger_page(ledger, **options) == ledger_page(ledger, **options)
 
 
-def test_what_cannot_be_worked_out_is_said(tmp_path, monkeypatch):
+def test_what_cannot_be_worked_out_is_said(tmp_path):
     ledger, _ = told(tmp_path, "koch4")
 
     def refuses(*_, **__):
         raise UnsupportedRelease("no method is here")
 
-    monkeypatch.setattr(narrowing, "attainable", refuses)
-    page = ledger_page(ledger)
+    page = ledger_page(ledger, solve=refuses)
     assert page.count("not worked out: no method is here") == 4  # two states, and their methods
     assert not Page(page).cells
 
 
-def test_what_a_budget_leaves_open_is_said(tmp_path, monkeypatch):
+def test_what_a_budget_leaves_open_is_said(tmp_path):
     ledger, _ = told(tmp_path, "koch4")
     assert "within the budget" not in ledger_page(ledger)
     values = cb.ValueSet([(1, 2, 1)], unknown=[(3, 3, 1)])
@@ -326,10 +323,9 @@ def test_what_a_budget_leaves_open_is_said(tmp_path, monkeypatch):
         def items(self):
             return [(labels, values) for labels, _ in self._answer.items()]
 
-    monkeypatch.setattr(
-        narrowing, "attainable", lambda release, **options: Half(release, options["seconds"])
+    page = ledger_page(
+        ledger, seconds=8, solve=lambda release, **options: Half(release, options["seconds"])
     )
-    page = ledger_page(ledger, seconds=8)
     assert "Not every attainable count was settled within the budget" in page
     assert 'class="open"' in page
     assert 3 < budgets[0] <= 4 and budgets[0] < budgets[1] <= 8
@@ -391,4 +387,4 @@ def test_wrong_arguments_are_refused_with_a_remedy(tmp_path):
 def test_every_kind_of_entry_has_a_sign():
     from cellbounds.ledger.chain import Entry
 
-    assert set(re.findall(r'``"(\w+)"``', Entry.__doc__ or "")) == set(ledgers.KINDS)
+    assert set(re.findall(r'``"(\w+)"``', Entry.__doc__ or "")) == set(KINDS)

@@ -22,14 +22,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.disclosure.auditing import audit
+from cellbounds.disclosure.auditing import CellRisk, audit
 from cellbounds.disclosure.policies import Policy, SmallCounts
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.report import filing
 from cellbounds.report.filing import SUFFIXES, build_report
-from cellbounds.report.pages import findings, posteriors, rendering
-from cellbounds.report.pages.layout import columns_of, laid_out
-from cellbounds.report.pages.published import published
+from cellbounds.report.pages.content import CellPosteriors, ReportLimits, columns_of, plotted
+from cellbounds.report.pages.page import laid_out
+from cellbounds.report.pages.wording import published
 from cellbounds.results import ValueSet
 
 SCHEMA = json.loads(
@@ -415,12 +415,12 @@ def test_open_sets_are_worked_out_without_the_table():
     assert said["summary"]["unsettled"] == 0
 
 
-def test_what_cannot_be_worked_out_again_is_not_shown(monkeypatch):
+def test_what_cannot_be_worked_out_again_is_not_shown():
     def refuse(*_, **__):
         raise cb.TooMuchWork("it would take too long")
 
-    monkeypatch.setattr("cellbounds.report.pages.public.attainable", refuse)
-    report = build_report(leaning(audited("two by two")), public=True)
+    limits = ReportLimits(attainable=refuse)
+    report = build_report(leaning(audited("two by two")), public=True, limits=limits)
     said = report.to_dict()["public"]
     jsonschema.validate(report.to_dict(), SCHEMA)
     assert said["cells"] == []
@@ -604,33 +604,36 @@ def test_the_response_goes_over_the_columns():
     assert columns_of(long, []) == ("c", "d")
 
 
-def test_posteriors_that_are_too_much_are_estimated_with_a_seed(monkeypatch):
-    for name in ("EFFORT", "ROW_EFFORT"):
-        monkeypatch.setattr(posteriors, name, 1.0)
-    monkeypatch.setattr(posteriors, "DRAWS", 40)
+FEW_DRAWS = ReportLimits(effort=1.0, row_effort=1.0, draws=40)
+
+
+def test_posteriors_that_are_too_much_are_estimated_with_a_seed():
     found = audited("two by two")
-    said = build_report(found, public=True).to_dict()["public"]["posteriors"]
+    said = build_report(found, public=True, limits=FEW_DRAWS).to_dict()["public"]["posteriors"]
     assert said["said"].startswith("not worked out: ")
     assert said["said"].endswith("(a report with a seed estimates it)")
     assert said["method"] is None
     assert not said["cells"]
-    first, second = (build_report(found, seed=5).to_dict()["public"] for _ in range(2))
+    first, second = (
+        build_report(found, seed=5, limits=FEW_DRAWS).to_dict()["public"] for _ in range(2)
+    )
     assert first == second
     assert first["posteriors"]["said"].startswith("estimated from 40 tables, seed 5: not exact")
     assert first["posteriors"]["cells"]
 
 
-def test_a_seed_that_may_have_rounded_the_counts_is_not_told(monkeypatch, tmp_path):
-    for name in ("EFFORT", "ROW_EFFORT"):
-        monkeypatch.setattr(posteriors, name, 1.0)
-    monkeypatch.setattr(posteriors, "DRAWS", 40)
+def test_a_seed_that_may_have_rounded_the_counts_is_not_told(tmp_path):
+    limits = FEW_DRAWS
     table, seeds = cb.example_table("mp3"), (987_654_321, 123_456_789)
     release = cb.publish(table, "[gender,mp3]~5", count_rounding="random", rng=seeds[0])
     found = audit(table, release)
-    texts = [texts_of(build_report(found, public=True, seed=seed), tmp_path) for seed in seeds]
+    texts = [
+        texts_of(build_report(found, public=True, seed=seed, limits=limits), tmp_path)
+        for seed in seeds
+    ]
     assert texts[0] == texts[1]
     assert not [form for form, text in texts[0].items() if str(seeds[0]) in text]
-    report = build_report(found, seed=seeds[0])
+    report = build_report(found, seed=seeds[0], limits=limits)
     said = report.to_dict()
     jsonschema.validate(json.loads(json.dumps(said)), SCHEMA)
     shown = int(release.digest[:8], 16)
@@ -640,7 +643,8 @@ def test_a_seed_that_may_have_rounded_the_counts_is_not_told(monkeypatch, tmp_pa
     assert said["internal"]["input"]["seed"] == seeds[0]
     owner = texts_of(report, tmp_path)
     assert all(str(seeds[0]) in owner[form] for form in ("html", "json", "xlsx"))
-    assert build_report(found).to_dict()["public"]["provenance"]["seed"] is None
+    unseeded = build_report(found, limits=limits).to_dict()
+    assert unseeded["public"]["provenance"]["seed"] is None
 
 
 def test_a_seed_is_told_if_nothing_was_rounded_at_random():
@@ -665,30 +669,32 @@ def test_posteriors_are_of_the_cells_of_the_table():
         assert plot["bars"][-1][1] == one.values[-1]
 
 
-def test_a_single_distribution_that_is_too_much_is_said(monkeypatch):
+def test_a_single_distribution_that_is_too_much_is_said():
     def refuse(labels):
         raise cb.TooMuchWork("too many steps")
 
-    chances = posteriors.Chances("exact", "sums", refuse)
-    said = posteriors.plotted(chances, [(("a",), None)], 3, "some cells")
+    cells = [CellRisk((label,), cb.ValueSet([(1, 2, 1)])) for label in "abcd"]
+    said = plotted(
+        CellPosteriors("exact", "sums", refuse), cells, "some cells", ReportLimits(plots=1)
+    )
+    assert said["left_out"] == 3
     assert said["cells"] == []
     assert said["said"] == "exact; the others are not worked out: too many steps"
 
 
-def test_blame_is_bounded_and_says_so(monkeypatch):
-    monkeypatch.setattr(findings, "MOST_BLAMED", 2)
-    said = build_report(audited("unsafe")).to_dict()["internal"]["blame"]
+def test_blame_is_bounded_and_says_so():
+    limits = ReportLimits(blamed=2)
+    said = build_report(audited("unsafe"), limits=limits).to_dict()["internal"]["blame"]
     assert len(said["findings"]) == 2
     assert said["said"] == "4 findings more not worked out"
-    monkeypatch.setattr(findings, "MOST_CELLS", 3)
-    said = build_report(audited("unsafe")).to_dict()["internal"]["blame"]
+    limits = ReportLimits(blame_cells=3)
+    said = build_report(audited("unsafe"), limits=limits).to_dict()["internal"]["blame"]
     assert said["findings"] == []
     assert "more than 3 cells" in said["said"]
 
 
-def test_a_long_list_of_findings_is_cut_on_the_page_only(monkeypatch, tmp_path):
-    monkeypatch.setattr(rendering, "MOST_FINDINGS", 4)
-    report = build_report(audited("unsafe"))
+def test_a_long_list_of_findings_is_cut_on_the_page_only(tmp_path):
+    report = build_report(audited("unsafe"), limits=ReportLimits(findings=4))
     text = " ".join(Page(report.to_html()).texts)
     assert "2 more: the JSON and Excel forms of this report have them all." in text
     assert len(report.to_dict()["internal"]["verdict"]["findings"]) == 6
@@ -706,10 +712,8 @@ def test_a_large_table_makes_a_small_page():
     assert len(page.encode()) < 1_000_000
 
 
-def test_a_table_too_large_for_a_map_has_its_riskiest_cells_listed(monkeypatch):
-    monkeypatch.setattr(rendering, "MOST_MAPPED", 15)
-    monkeypatch.setattr(rendering, "LISTED", 8)
-    report = build_report(audited("unsafe"))
+def test_a_table_too_large_for_a_map_has_its_riskiest_cells_listed():
+    report = build_report(audited("unsafe"), limits=ReportLimits(mapped=15, listed=8))
     page = Page(report.to_html())
     assert page.open == []
     assert not [attrs for attrs in page.all("table") if "map" in attrs["class"]]

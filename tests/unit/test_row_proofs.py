@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.certificates.verifying.reach import (
+from cellbounds.certificates.verifying.row_proofs import (
     covers,
     inside,
     leaving_one_out,

@@ -13,7 +13,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.cli.suggesting import suggest as command
+from cellbounds.cli.searches import suggest as command
 from cellbounds.disclosure.policies import GroupDisclosure, MinimumCount, SmallCounts
 from cellbounds.disclosure.suggesting import (
     CoarserCounts,

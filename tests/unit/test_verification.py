@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify_certificate
-from cellbounds.certificates.verifying.command import verify
-from cellbounds.certificates.verifying.digest import digest
-from cellbounds.certificates.verifying.reading import read_statement
-from cellbounds.certificates.verifying.solving import Solver, sum_at_least, sum_at_most
+from cellbounds.certificates.verifying.proofs import Reprover, sum_at_least, sum_at_most
 from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import read_statement
+from cellbounds.certificates.verifying.verify import digest
+from cellbounds.cli.checks import verify
 from cellbounds.runtime import isolation
 from listing import listed, sums
 from mixtures import cases
@@ -1065,7 +1065,7 @@ def test_cp_sat_agrees_with_the_list_of_all_tables(case):
     space, read = meaning(case.release)
     tables = listed(case.release, case.largest)
     known = tables[0].astype(np.int64) if len(tables) else None
-    solver = Solver(space.size, read, known)
+    solver = Reprover(space.size, read, known)
 
     def settled(asked):
         return solver.settle(asked, seconds=30)[0]

@@ -27,7 +27,7 @@ from cellbounds.statements import Release
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
-    from cellbounds.certificates.verifying.rows import RowProofs
+    from cellbounds.certificates.verifying.row_proofs import RowProofs
 
 __all__ = ["FORMAT", "certify"]
 
@@ -151,15 +151,16 @@ class _RowProvers:
         self._proofs: dict[int, RowProofs] = {}
         if any("conditional" in statement for statement in said["statements"]):
             # Loaded with the first certificate of rates.
-            from cellbounds.certificates.verifying.reading import read_statement
-            from cellbounds.certificates.verifying.rows import proofs_by_rows
+            from cellbounds.certificates.verifying.row_proofs import proofs_by_rows
             from cellbounds.certificates.verifying.space import Space
+            from cellbounds.certificates.verifying.statements import read_statement
 
             # As a file would hold it; labels that JSON does not know are shown as text there.
             plain = json.loads(json.dumps(said, default=str))
             space = Space(plain["domain"], plain.get("groupings", {}))
             statements = [
-                read_statement(one, place, space) for place, one in enumerate(plain["statements"])
+                read_statement(statement, place, space)
+                for place, statement in enumerate(plain["statements"])
             ]
             self._proofs = proofs_by_rows(space, statements)
 
@@ -167,13 +168,12 @@ class _RowProvers:
         if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
             return None
         for place, rows in self._proofs.items():
-            if not rows.proves(cells, side, int(proven)):
+            broken = rows.breaking(cells, side, int(proven))
+            if broken is None or not rows.excludes(cells, broken):
                 continue
             if not any(one["statement"] == place for one in self.used):
                 sums = [[list(part) for part in parts] for parts in rows.admitted]
                 self.used.append({"statement": place, "sums": sums})
-            broken = rows.breaking(cells, side, int(proven))
-            assert broken is not None
             return {
                 "kind": "rows",
                 "statement": place,

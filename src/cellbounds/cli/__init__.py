@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+from importlib import import_module
+from typing import Any
 
 import click
 
 from cellbounds.cli.interrupts import Interruption, interruptible
-from cellbounds.cli.later import Later
 from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED
 from cellbounds.cli.outputs import drop_output, said, say
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
@@ -114,53 +115,69 @@ def _unwritten(what: str, problem: OSError) -> int:
     return BAD_INPUT
 
 
-COMMANDS = (
-    (
-        "audit",
-        "cellbounds.cli.audits",
-        "Show what publishing RELEASE would reveal about TABLE, and whether a policy allows it.",
-    ),
-    (
-        "attack",
-        "cellbounds.cli.audits",
-        "Show what anybody can work out from the release file RELEASE (.toml), without the table.",
-    ),
-    (
-        "explore",
-        "cellbounds.cli.exploring",
-        "Judge every design of published rates of TABLE, and find the best safe one.",
-    ),
-    (
-        "margins",
-        "cellbounds.cli.margin_sets",
-        "Find the largest sets of margins of TABLE that are safe together.",
-    ),
-    (
-        "suggest",
-        "cellbounds.cli.suggesting",
-        "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
-    ),
-    (
-        "ledger",
-        "cellbounds.cli.ledger",
-        "What was released about a table, and whether something more may follow.",
-    ),
-    ("count", "cellbounds.cli.tables", "Count the tables that fit a release, exactly."),
-    ("posterior", "cellbounds.cli.tables", "Show how likely each count of each cell is."),
-    ("sample", "cellbounds.cli.tables", "Draw tables that fit a release."),
-    ("synthesize", "cellbounds.cli.tables", "Make tables to release instead of the true one."),
-    (
-        "verify",
-        "cellbounds.certificates.verifying.command",
-        "Check the certificate FILE (.json) with code that shares nothing with the methods.",
-    ),
-    (
-        "reproduce",
-        "cellbounds.cli.papers",
-        "Put every table of documents 000 to 004 beside our figures.",
-    ),
+_SUMMARIES = {
+    "audits": {
+        "audit": "Show what publishing RELEASE would reveal about TABLE, and whether a policy "
+        "allows it.",
+        "attack": "Show what anybody can work out from the release file RELEASE (.toml), without "
+        "the table.",
+    },
+    "searches": {
+        "explore": "Judge every design of published rates of TABLE, and find the best safe one.",
+        "margins": "Find the largest sets of margins of TABLE that are safe together.",
+        "suggest": "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
+    },
+    "ledger_commands": {
+        "ledger": "What was released about a table, and whether something more may follow.",
+    },
+    "tables": {
+        "count": "Count the tables that fit a release, exactly.",
+        "posterior": "Show how likely each count of each cell is.",
+        "sample": "Draw tables that fit a release.",
+        "synthesize": "Make tables to release instead of the true one.",
+    },
+    "checks": {
+        "verify": "Check the certificate FILE (.json) with code that shares nothing with the "
+        "methods.",
+        "reproduce": "Put every table of documents 000 to 004 beside our figures.",
+    },
+}
+"""The modules, their commands and the first sentence of each one's help (a test compares them)."""
+
+COMMANDS = tuple(
+    (name, f"{__name__}.{module}", summary)
+    for module, summaries in _SUMMARIES.items()
+    for name, summary in summaries.items()
 )
-"""Name, module and first sentence of the help of each command (a test compares the sentences)."""
+"""Name, module and summary of each command."""
+
+
+class Later(click.Command):
+    """A command of which only the name and the first sentence of its help are known.
+
+    That is what the list of commands shows; whoever runs it, or asks for its help, gets the command
+    itself. So nobody waits for the other commands to load.
+    """
+
+    def __init__(self, name: str, place: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self.place = place
+
+    def load(self) -> click.Command:
+        """The command itself."""
+        command = getattr(import_module(self.place), self.name or "")
+        assert isinstance(command, click.Command)
+        return command
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Everything that follows is done by the command of this context: the one loaded."""
+        return self.load().make_context(info_name, args, parent, **extra)
 
 
 class Commands(click.Group):

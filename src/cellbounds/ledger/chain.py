@@ -1,35 +1,61 @@
-"""Entries and the chain of hashes that ties each one to all before it.
+"""Entries, and the chain of hashes that ties each one to all before it.
 
 The hash of an entry is SHA-256 of its body, a JSON text that holds the hash of the entry before it.
 Changing, removing or inserting an entry breaks the chain from there on; removing the last ones is
 noticed by the head, which is kept beside the entries, and by comparing with a copy of the head that
 is kept elsewhere: whoever can write to the database can rewrite everything in it.
+
+The chain shows that nobody changed an entry, not that it was written by this program: whoever can
+write to the database can link anything. What cannot be read is refused here, by the entry's number.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Outcome
+from cellbounds.errors import InvalidInput
 from cellbounds.ledger.errors import BrokenChain, LedgerError
-from cellbounds.ledger.recording import read_plain_release
+from cellbounds.ledger.serialization import (
+    read_plain_domain,
+    read_plain_policy,
+    read_plain_release,
+    read_plain_table,
+    structural_zeros,
+)
 from cellbounds.statements import Release
 
-__all__ = ["FORMAT", "Entry", "Head", "Row", "body_of", "checked", "digest_of_text", "sealed"]
+__all__ = [
+    "ChainHead",
+    "Check",
+    "Entry",
+    "StoredEntry",
+    "body_of",
+    "check",
+    "checked",
+    "digest_of_text",
+    "kept_table",
+    "sealed",
+    "understood",
+]
 
 FORMAT = "cellbounds-ledger/1"
 
 FIRST = ""
 """What stands for the hash before the first entry."""
 
-FIELDS = ("format", "ledger", "number", "kind", "at", "who", "why", "previous", "content")
+STORED = ("number", "kind", "at", "who", "why", "content", "previous")
+"""What of an entry is stored in its body, beside the format and the ledger's name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredEntry:
     """An entry as it is stored: its number, its body as JSON text, and the hash of the body."""
 
     number: int
@@ -38,7 +64,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """How many entries there are, and the hash of the last one."""
 
     entries: int
@@ -106,16 +132,7 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values; for the owner."""
-        return {
-            "number": self.number,
-            "kind": self.kind,
-            "at": self.at,
-            "who": self.who,
-            "why": self.why,
-            "content": self.content,
-            "previous": self.previous,
-            "hash": self.hash,
-        }
+        return {name: getattr(self, name) for name in (*STORED, "hash")}
 
     def __str__(self) -> str:
         said = ", ".join(self.statements)
@@ -135,7 +152,7 @@ def digest_of_text(text: str) -> str:
 
 
 def sealed(
-    head: Head | None,
+    head: ChainHead | None,
     *,
     ledger: str,
     kind: str,
@@ -143,7 +160,7 @@ def sealed(
     who: str,
     why: str,
     content: dict[str, Any],
-) -> tuple[Row, Entry]:
+) -> tuple[StoredEntry, Entry]:
     """The next entry, tied to the head of the chain.
 
     Examples
@@ -171,10 +188,10 @@ def sealed(
     mark = digest_of_text(body)
     # What is read back is what was written: tuples are lists by now.
     entry = _entry(json.loads(body), mark)
-    return Row(number, body, mark), entry
+    return StoredEntry(number, body, mark), entry
 
 
-def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
+def checked(rows: Sequence[StoredEntry], head: ChainHead, ledger: str) -> tuple[Entry, ...]:
     """Read the entries and check every link.
 
     Raises
@@ -187,11 +204,11 @@ def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
     >>> row, entry = sealed(
     ...     None, ledger="main", kind="opened", at="2026-01-01", who="ann", why="", content={}
     ... )
-    >>> checked([row], Head(1, entry.hash), "main") == (entry,)
+    >>> checked([row], ChainHead(1, entry.hash), "main") == (entry,)
     True
-    >>> changed = Row(1, row.body.replace("ann", "bob"), row.hash)
+    >>> changed = StoredEntry(1, row.body.replace("ann", "bob"), row.hash)
     >>> try:
-    ...     checked([changed], Head(1, row.hash), "main")
+    ...     checked([changed], ChainHead(1, row.hash), "main")
     ... except BrokenChain as problem:
     ...     problem.number
     1
@@ -219,7 +236,7 @@ def checked(rows: Sequence[Row], head: Head, ledger: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _values(row: Row, number: int) -> dict[str, Any]:
+def _values(row: StoredEntry, number: int) -> dict[str, Any]:
     try:
         values = json.loads(row.body)
     except (ValueError, RecursionError):
@@ -229,7 +246,7 @@ def _values(row: Row, number: int) -> dict[str, Any]:
             f"entry {number} has the format {values['format']!r}; this version reads {FORMAT!r}: "
             "install a newer version of cellbounds"
         )
-    if not isinstance(values, dict) or set(values) != set(FIELDS):
+    if not isinstance(values, dict) or set(values) != {"format", "ledger", *STORED}:
         raise _broken(number, f"entry {number} is not an entry of a ledger")
     return values
 
@@ -243,13 +260,235 @@ def _broken(number: int, what: str) -> BrokenChain:
 
 
 def _entry(values: dict[str, Any], mark: str) -> Entry:
-    return Entry(
-        values["number"],
-        values["kind"],
-        values["at"],
-        values["who"],
-        values["why"],
-        values["content"],
-        values["previous"],
-        mark,
-    )
+    return Entry(**{name: values[name] for name in STORED}, hash=mark)
+
+
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What comes of reading plain values that are not as they should be."""
+
+_JUDGED = ("statements", "digest", "version", "judged")
+
+NEEDED: dict[str, tuple[str, ...]] = {
+    "opened": ("domain", "structural", "digest", "kept", "policy", "independent", "protected"),
+    "asked": _JUDGED,
+    "refused": _JUDGED,
+    "released": (*_JUDGED, "release"),
+    "policy": ("policy", "independent", "protected", "judged"),
+    "refined": ("domain", "structural", "digests", "judged"),
+    "grown": ("digest", "judged"),
+    "revised": ("digest", "removed", "added", "judged"),
+}
+"""What an entry of each kind must hold; of other kinds, whatever is known is looked at."""
+
+
+def understood(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The same entries, if each holds what an entry of its kind holds.
+
+    Raises
+    ------
+    BrokenChain
+        Naming the first that does not.
+
+    Examples
+    --------
+    >>> said = {"digest": "ab", "judged": {"outcome": "fine"}}
+    >>> try:
+    ...     understood((Entry(3, "grown", "2026-01-01", "ann", "", said, "", ""),))
+    ... except BrokenChain as problem:
+    ...     print(str(problem).partition(";")[0])
+    entry 3 is linked, but its part 'judged' is not one that cellbounds writes
+    """
+    for entry in entries:
+        wrong = _wrong_part(entry)
+        if wrong is not None:
+            raise BrokenChain(
+                f"entry {entry.number} is linked, but its part {wrong!r} is not one that "
+                "cellbounds writes; restore the ledger from a copy, and find out who can write to "
+                "it",
+                entry.number,
+            )
+    return entries
+
+
+def _wrong_part(entry: Entry) -> str | None:
+    """The first part of an entry that is missing or cannot be read; None if there is none."""
+    for name in ("kind", "at", "who", "why"):
+        if not isinstance(getattr(entry, name), str):
+            return name
+    said = entry.content
+    if not isinstance(said, dict):
+        return "content"
+    absent = (name for name in NEEDED.get(entry.kind, ()) if name not in said)
+    return next(absent, None) or next((name for name in said if not _is_read(name, said)), None)
+
+
+def kept_table(text: str) -> Table | None:
+    """A table that is kept in a ledger; None if it cannot be read."""
+    try:
+        return read_plain_table(json.loads(text))
+    except _UNREADABLE:
+        return None
+
+
+def _is_read(name: str, said: dict[str, Any]) -> bool:
+    try:
+        return name not in _READERS or _READERS[name](said)
+    except _UNREADABLE:
+        return False
+
+
+def _texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def _layout(said: dict[str, Any]) -> bool:
+    structural_zeros(said["structural"], read_plain_domain(said["domain"]))
+    return True
+
+
+def _judged(said: dict[str, Any]) -> bool:
+    judged = said["judged"]
+    numbers = [judged["broken"], judged["open"], *judged["harmful"]]
+    known = bool(Outcome(judged["outcome"])) and all(type(number) is int for number in numbers)
+    return known and _texts(judged["rules"])
+
+
+def _between(ends: Any) -> bool:
+    low, high = ends
+    return type(low) is int and (high is None or (type(high) is int and low <= high))
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "added": lambda said: _between(said["added"]),
+    "digest": lambda said: isinstance(said["digest"], str),
+    "digests": lambda said: bool(said["digests"]) and _texts(said["digests"]),
+    "domain": _layout,
+    "independent": lambda said: isinstance(said["independent"], bool),
+    "judged": _judged,
+    "kept": lambda said: isinstance(said["kept"], bool),
+    "knowledge": lambda said: read_plain_release(said["knowledge"]) is not None,
+    "knows": lambda said: _texts(said["knows"]),
+    "policy": lambda said: read_plain_policy(said["policy"]) is not None,
+    "protected": lambda said: all(_texts(names) for names in said["protected"]),
+    "release": lambda said: read_plain_release(said["release"]) is not None,
+    "removed": lambda said: _between(said["removed"]),
+    "statements": lambda said: _texts(said["statements"]),
+    "version": lambda said: type(said["version"]) is int and said["version"] >= 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check of a ledger found.
+
+    Attributes
+    ----------
+    entries, head
+        How many entries there are, and the hash of the last one: note both elsewhere, because who
+        can write to the database can also cut off its end.
+    problem
+        What is wrong, in words; empty if nothing is.
+    broken
+        The first entry that is wrong, if one is.
+    compared
+        Whether the head was compared with a copy.
+    """
+
+    entries: int
+    head: str
+    problem: str = ""
+    broken: int | None = None
+    compared: bool = False
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problem
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"intact": self.intact, **asdict(self)}
+
+    def __str__(self) -> str:
+        if not self.intact:
+            return self.problem
+        said = f"{self.entries} entries, every link holds; head {self.head}"
+        if self.compared:
+            return f"{said}; it continues the copy"
+        return f"{said}. Note the head and the number elsewhere: a cut end shows only there"
+
+
+def check(
+    rows: Sequence[StoredEntry],
+    head: ChainHead,
+    ledger: str,
+    *,
+    noted: str | None,
+    count: int | None,
+    kept: Callable[[str], str | None],
+    guards: Callable[[], str],
+) -> Check:
+    """Check the chain, the kept tables, that it continues a noted head, and the triggers."""
+    if noted is None and count is not None:
+        raise InvalidInput("entries without the head; give the head too, as it was noted")
+    if count is not None and count < 1:
+        raise InvalidInput(f"entries={count}; a ledger has at least one entry")
+    seen = partial(Check, len(rows), head.hash, compared=noted is not None)
+    try:
+        entries = understood(checked(rows, head, ledger))
+    except BrokenChain as problem:
+        return seen(str(problem), problem.number)
+    for number, digest in _kept_digests(entries):
+        text = kept(digest)
+        table = None if text is None else kept_table(text)
+        if table is None or table.digest != digest:
+            said = f"the table kept with entry {number} is missing or was changed; restore a copy"
+            return seen(said, number)
+    if noted is not None:
+        first, said = _cut_or_rewritten(entries, noted.strip().lower(), count)
+        if said:
+            return seen(f"{said}; restore a copy", first)
+    fault = guards()
+    if fault:
+        return seen(
+            f"every link of {len(entries)} entries holds, but the database no longer keeps them as "
+            f"they are: {fault}; compare the head with a copy, restore the trigger from a copy of "
+            "the database, and find out who can alter it"
+        )
+    return seen()
+
+
+def _cut_or_rewritten(
+    entries: Sequence[Entry], noted: str, count: int | None
+) -> tuple[int | None, str]:
+    """The first entry that is not as it was noted, if that is known, and why; empty if all are."""
+    if count is None:
+        if noted in (entry.hash for entry in entries):
+            return None, ""
+        return None, "no entry has the noted hash: the chain was rewritten or its end cut off"
+    if len(entries) < count:
+        said = f"the ledger has {len(entries)} entries, but had {count}: its end was cut off"
+        return len(entries) + 1, said
+    if entries[count - 1].hash != noted:
+        return count, f"entry {count} has another hash than was noted: the chain was rewritten"
+    return None, ""
+
+
+def _kept_digests(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """The tables that entries say are kept."""
+    if not entries or not entries[0].content.get("kept"):
+        return
+    for entry in entries:
+        said = entry.content
+        if entry.kind in ("opened", "grown", "revised"):
+            yield entry.number, said["digest"]
+        elif entry.kind == "refined":
+            for digest in said["digests"]:
+                yield entry.number, digest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cellbounds.errors import CellboundsError
 
 if TYPE_CHECKING:
-    from cellbounds.ledger.answers import Answer
+    from cellbounds.ledger.judgement import LedgerAnswer
 
 __all__ = ["BrokenChain", "LedgerBusy", "LedgerError", "NotSafe", "ReadOnly"]
 
@@ -47,6 +47,6 @@ class NotSafe(LedgerError):
         The verdict and its reasons.
     """
 
-    def __init__(self, message: str, answer: Answer) -> None:
+    def __init__(self, message: str, answer: LedgerAnswer) -> None:
         super().__init__(message)
         self.answer = answer

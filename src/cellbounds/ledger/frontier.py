@@ -12,14 +12,14 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.cumulative import PART, Effort, Judges
-from cellbounds.ledger.lifting import Piece, informing, joined, stacked, targets_of
-from cellbounds.ledger.state import State
+from cellbounds.ledger.journal import LedgerState
+from cellbounds.ledger.judgement import PART, Budget, CumulativeJudge
+from cellbounds.ledger.versions import PublishedRelease, informing, joined, stacked, targets_of
 from cellbounds.statements import Conditional, Release, publish
 from cellbounds.statements.notation import Request, names_text, parse
 from cellbounds.text import aligned, html_table
 
-__all__ = ["Frontier", "candidates_of", "frontier_of", "with_sets"]
+__all__ = ["LedgerFrontier", "candidates_of", "frontier_of", "with_sets"]
 
 FORMAT = "cellbounds-ledger-frontier/1"
 
@@ -28,7 +28,7 @@ MOST = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frontier:
+class LedgerFrontier:
     """Which statements may follow what is out, each by itself.
 
     Attributes
@@ -121,12 +121,12 @@ def candidates_of(domain: Domain, way: int | None, digits: int) -> Iterator[str]
 
 
 def frontier_of(
-    state: State,
+    state: LedgerState,
     tables: Sequence[Table],
     statements: Sequence[str],
     total: bool,
-    effort: Effort,
-) -> Frontier:
+    effort: Budget,
+) -> LedgerFrontier:
     """Judge every candidate with what is out; each judgement settles others where it can."""
     if len(statements) > MOST:
         raise InvalidInput(
@@ -134,17 +134,17 @@ def frontier_of(
             "or name the statements"
         )
     listed = list(dict.fromkeys(statements))
-    past = [Piece.recorded(one) for one in state.released]
-    made = [publish(tables[-1], one, total=total) for one in listed]
+    past = [PublishedRelease.recorded(entry) for entry in state.released]
+    made = [publish(tables[-1], text, total=total) for text in listed]
     monotone = _monotone(state, [joined(state, past), *made])
     told = _told(listed) if monotone else [[] for _ in listed]
-    judges = Judges(state, stacked(state, tables), effort, past, PART)
+    judges = CumulativeJudge(state, stacked(state, tables), effort, past, PART)
     found: dict[int, Outcome] = {}
     judgements = 0
     for place in range(len(listed)):
         if place in found:
             continue
-        release = joined(state, [*past, Piece.of(made[place], state.versions)])
+        release = joined(state, [*past, PublishedRelease.of(made[place], state.versions)])
         unsafe = judges.unsafe(release, targets_of(state))
         judgements += 1
         found[place] = Outcome.of(unsafe)
@@ -153,32 +153,36 @@ def frontier_of(
         elif unsafe is False:
             found |= dict.fromkeys(told[place], Outcome.SAFE)
     by = {
-        outcome: tuple(one for place, one in enumerate(listed) if found[place] is outcome)
+        outcome: tuple(text for place, text in enumerate(listed) if found[place] is outcome)
         for outcome in Outcome
     }
     safe = [place for place in range(len(listed)) if found[place] is Outcome.SAFE]
     behind = {other for place in safe for other in _told(listed)[place]}
-    return Frontier(
-        state.policy,
-        by[Outcome.SAFE],
-        tuple(listed[place] for place in safe if place not in behind),
-        by[Outcome.UNSAFE],
-        by[Outcome.UNDECIDED],
-        monotone,
-        judgements,
+    return LedgerFrontier(
+        policy=state.policy,
+        safe=by[Outcome.SAFE],
+        maximal=tuple(listed[place] for place in safe if place not in behind),
+        unsafe=by[Outcome.UNSAFE],
+        undecided=by[Outcome.UNDECIDED],
+        final=monotone,
+        judgements=judgements,
     )
 
 
 def with_sets(
-    found: Frontier, state: State, tables: Sequence[Table], total: bool, effort: Effort
-) -> Frontier:
+    found: LedgerFrontier,
+    state: LedgerState,
+    tables: Sequence[Table],
+    total: bool,
+    effort: Budget,
+) -> LedgerFrontier:
     """The same, with the largest sets of maximal statements that are safe together."""
     if len(targets_of(state)) > 1:
         raise InvalidInput(
             "sets are searched where the cells of one table must be safe; this ledger protects "
             "margins or has several versions: ask for sets one at a time"
         )
-    past = [Piece.recorded(one) for one in state.released]
+    past = [PublishedRelease.recorded(entry) for entry in state.released]
     if informing(state, past)[1]:
         raise InvalidInput(
             "sets are searched for an intruder who knows what is out; this ledger says that he "
@@ -202,7 +206,7 @@ def with_sets(
 
 def _told(statements: Sequence[str]) -> list[list[int]]:
     """For each statement, the others that it tells: an exact margin tells all of its variables."""
-    spoken = [parse(one) for one in statements]
+    spoken = [parse(statement) for statement in statements]
     return [
         [
             other
@@ -221,7 +225,7 @@ def _names(one: Request) -> set[str]:
     return {*one.responses, *(one.given or ())}
 
 
-def _monotone(state: State, releases: Sequence[Release]) -> bool:
+def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:
     """Whether publishing more can only make things worse.
 
     A posterior probability may fall; without the counts, more may rule out what was at risk; and
@@ -232,8 +236,8 @@ def _monotone(state: State, releases: Sequence[Release]) -> bool:
     ):
         return False
     return not any(
-        bool(one.intervals.zero.any())
+        bool(statement.intervals.zero.any())
         for release in releases
-        for one in release.statements
-        if isinstance(one, Conditional)
+        for statement in release.statements
+        if isinstance(statement, Conditional)
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.ledger.chain import Entry, body_of, digest_of_text
-from cellbounds.ledger.state import PASSING
+from cellbounds.ledger.journal import PASSING
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 
@@ -28,7 +28,7 @@ def internal_history(entries: Sequence[Entry]) -> dict[str, Any]:
         "format": FORMAT,
         "version": __version__,
         "view": "owner",
-        "entries": [one.to_dict() for one in entries],
+        "entries": [entry.to_dict() for entry in entries],
     }
 
 
@@ -84,15 +84,15 @@ def history_csv(entries: Sequence[Entry]) -> str:
 def _lines(entries: Sequence[Entry]) -> list[list[str]]:
     return [
         [
-            str(one.number),
-            one.at,
-            one.kind,
-            (one.outcome or "").upper(),
-            one.who,
-            one.why,
-            _about(one),
+            str(entry.number),
+            entry.at,
+            entry.kind,
+            (entry.outcome or "").upper(),
+            entry.who,
+            entry.why,
+            _about(entry),
         ]
-        for one in entries
+        for entry in entries
     ]
 
 

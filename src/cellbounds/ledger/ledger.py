@@ -4,40 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.answers import Answer
-from cellbounds.ledger.book import WAIT, Book, now, user_name
-from cellbounds.ledger.chain import Entry
-from cellbounds.ledger.changing import (
+from cellbounds.ledger.chain import Check, Entry, check
+from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_of, with_sets
+from cellbounds.ledger.history import internal_history, public_history
+from cellbounds.ledger.journal import (
+    WAIT,
+    Journal,
+    LedgerState,
+    now,
+    plain_layout,
+    state_of,
+    user_name,
+)
+from cellbounds.ledger.judgement import Budget, LedgerAnswer
+from cellbounds.ledger.locations import Place
+from cellbounds.ledger.serialization import plain_policy
+from cellbounds.ledger.transactions import (
     Between,
+    ReleaseRequest,
+    What,
+    another_version,
     bare,
     change_policy,
     checked_policy,
-    grow,
+    commit,
+    judged,
     protected,
+    record_judged,
     refine,
-    revise,
 )
-from cellbounds.ledger.committing import Judgement, Request, What, ask, commit, refuse
-from cellbounds.ledger.cumulative import Effort
-from cellbounds.ledger.locations import Place
-from cellbounds.ledger.reader import LedgerReading, Steps
-from cellbounds.ledger.recording import plain_policy
-from cellbounds.ledger.state import plain_layout
-from cellbounds.ledger.supplying import Tables, kept_text
-from cellbounds.statements import Prior
+from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
+from cellbounds.statements import Prior, Release
 
 __all__ = ["Ledger"]
 
+Steps = Callable[[int, int], None]
+
 
 @dataclass(frozen=True, slots=True)
-class Ledger(LedgerReading):
+class Ledger:
     """The releases about one confidential table, in a file or a database.
 
     Every operation reads the ledger again and checks its chain of hashes, so that several people
@@ -59,6 +72,8 @@ class Ledger(LedgerReading):
     True
     >>> folder.cleanup()
     """
+
+    book: Journal
 
     @classmethod
     def create(
@@ -100,7 +115,7 @@ class Ledger(LedgerReading):
         """
         if not isinstance(table, Table):
             raise InvalidInput(f"table={table!r}; give the confidential Table")
-        book = Book(Place.of(where), wait, clock, user)
+        book = Journal(Place.of(where), wait, clock, user)
         plain = bare(table)
         margins = protected(plain.domain, [plain.domain.names, *protect])
         content = {
@@ -109,7 +124,7 @@ class Ledger(LedgerReading):
             "kept": bool(keep_table),
             "policy": plain_policy(checked_policy(policy_of(policy), plain.domain)),
             "independent": bool(independent),
-            "protected": [list(one) for one in margins],
+            "protected": [list(names) for names in margins],
         }
         person = book.person(who)
         with book.creating() as page:
@@ -142,7 +157,7 @@ class Ledger(LedgerReading):
         LedgerError
             If there is none, it cannot be read, or a newer version wrote it.
         """
-        book = Book(Place.of(where), wait, clock, user, confirm_time)
+        book = Journal(Place.of(where), wait, clock, user, confirm_time)
         book.store.prepare()
         return cls(book)
 
@@ -160,7 +175,7 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Judge a release together with everything that is out; nothing is published.
 
         Parameters
@@ -181,11 +196,11 @@ class Ledger(LedgerReading):
         seconds, executor, progress
             As for :func:`cellbounds.judge`.
         """
-        question = Request(what, table, version, total, knows)
-        effort = Effort(seconds, executor, progress)
+        request = ReleaseRequest(what, table, version, total, knows)
+        budget = Budget(seconds, executor, progress)
         if record:
-            return ask(self.book, question, (who, why), effort)
-        return Judgement.of(self.book, self.state(), question, effort).explained()
+            return record_judged(self.book, "asked", request, (who, why), budget)[0]
+        return judged(self.book, self.state(), request, budget)
 
     def commit(
         self,
@@ -231,9 +246,9 @@ class Ledger(LedgerReading):
         """
         return commit(
             self.book,
-            Request(what, table, version, total, knows),
+            ReleaseRequest(what, table, version, total, knows),
             (who, _checked_reason(why)),
-            Effort(seconds, executor, progress),
+            Budget(seconds, executor, progress),
             already_out=already_out,
             record=record,
         )
@@ -253,9 +268,10 @@ class Ledger(LedgerReading):
         progress: Steps | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        question = Request(what, table, version, total, knows)
-        said = who, _checked_reason(why)
-        return refuse(self.book, question, said, Effort(seconds, executor, progress))
+        request = ReleaseRequest(what, table, version, total, knows)
+        signed = who, _checked_reason(why)
+        budget = Budget(seconds, executor, progress)
+        return record_judged(self.book, "refused", request, signed, budget)[1]
 
     def set_policy(
         self,
@@ -269,15 +285,20 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Judge by another policy from now on; says whether what is out is safe under it.
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        said = who, _checked_reason(why)
-        effort = Effort(seconds, executor, progress)
-        chosen = None if policy is None else policy_of(policy)
-        return change_policy(self.book, chosen, independent, protect, table, said, effort)
+        return change_policy(
+            self.book,
+            (who, _checked_reason(why)),
+            Budget(seconds, executor, progress),
+            policy=None if policy is None else policy_of(policy),
+            independent=independent,
+            protect=protect,
+            tables=table,
+        )
 
     def refine(
         self,
@@ -288,14 +309,14 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Go on with a table that has additional variables and the ledger's table as its margin.
 
         The cells of the table as it was stay protected, those of the finer one are from now on.
         With several versions, give the finer table of each.
         """
-        said = who, _checked_reason(why)
-        return refine(self.book, table, said, Effort(seconds, executor, progress))
+        signed = who, _checked_reason(why)
+        return refine(self.book, table, signed, Budget(seconds, executor, progress))
 
     def grow(
         self,
@@ -307,14 +328,14 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Go on with a later version of the table, to which records were added.
 
         Statements are about the newest version from now on, and what two versions give away by
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
-        said = who, _checked_reason(why)
-        return grow(self.book, table, earlier, said, Effort(seconds, executor, progress))
+        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
+        return another_version(self.book, signed, budget, table, earlier)
 
     def revise(
         self,
@@ -328,7 +349,7 @@ class Ledger(LedgerReading):
         seconds: float | None = None,
         executor: Executor | None = None,
         progress: Steps | None = None,
-    ) -> Answer:
+    ) -> LedgerAnswer:
         """Go on with a later version, from which records were removed, or in which they moved.
 
         Statements are about the newest version from now on. What two versions give away about the
@@ -348,9 +369,104 @@ class Ledger(LedgerReading):
         why, who, seconds, executor, progress
             As for :meth:`commit`.
         """
-        said = who, _checked_reason(why)
-        effort = Effort(seconds, executor, progress)
-        return revise(self.book, table, earlier, (removed, added), said, effort)
+        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
+        known = {"removed": removed, "added": added}
+        return another_version(self.book, signed, budget, table, earlier, known)
+
+    def history(self) -> tuple[Entry, ...]:
+        """Every entry, in order."""
+        return self.book.entries()
+
+    def state(self) -> LedgerState:
+        """Where the ledger stands: variables, policy, what is out."""
+        return state_of(self.book.entries())
+
+    def table(self, table: Tables = None, *, version: int | None = None) -> Table | None:
+        """The confidential table as the ledger has it, from those supplied or kept.
+
+        None if it is not at hand and the ledger judges without the counts.
+        """
+        state = self.state()
+        found = supplied(state, table, self.book.store.kept)
+        about = state.about(version)
+        return None if found is None else found[about - 1]
+
+    def together(self, *, until: int | None = None) -> Release:
+        """Everything that is out as one release, or that was out after the entry `until`."""
+        entries = self.book.entries()
+        if until is not None and not 1 <= until <= len(entries):
+            raise InvalidInput(f"until={until}; the ledger has the entries 1 to {len(entries)}")
+        state = state_of(entries[:until])
+        return joined(state, map(PublishedRelease.recorded, state.released))
+
+    def frontier(
+        self,
+        statements: Sequence[str] | None = None,
+        *,
+        table: Tables = None,
+        way: int | None = None,
+        digits: int = 2,
+        total: bool = True,
+        sets: bool = False,
+        seconds: float | None = None,
+        executor: Executor | None = None,
+        progress: Steps | None = None,
+    ) -> LedgerFrontier:
+        """Which statements may still be released, each by itself, and which never again.
+
+        Parameters
+        ----------
+        statements
+            The candidates in the notation; unless given, every margin of up to `way` variables and
+            the rates of each variable within it, to so many `digits`.
+        sets
+            Also search the largest sets of them that may be released together.
+        table, total, seconds, executor, progress
+            As for :meth:`ask`.
+        """
+        state = self.state()
+        found = supplied(replace(state, independent=False), table, self.book.store.kept)
+        assert found is not None  # without `independent` a missing table is an error
+        listed = candidates_of(state.domain, way, digits) if statements is None else statements
+        effort = Budget(seconds, executor, progress)
+        alone = frontier_of(state, found, list(listed), total, effort)
+        return with_sets(alone, state, found, total, effort) if sets else alone
+
+    def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
+        """Check every link of the chain, and the head against a copy that was kept elsewhere.
+
+        Also the tables that are kept, and the triggers with which the database itself refuses to
+        change entries.
+
+        Parameters
+        ----------
+        head, entries
+            The hash of the last entry and, if it was noted too, the number of entries, as they
+            were then; the ledger may have grown since.
+        """
+        store = self.book.store
+        rows, found = store.rows()
+        return check(
+            rows,
+            found,
+            self.book.place.name,
+            noted=head,
+            count=entries,
+            kept=store.kept,
+            guards=store.guards,
+        )
+
+    def export(self, *, public: bool = True) -> dict[str, Any]:
+        """The history as plain values.
+
+        The public one holds what was released and when, under which policy: no refusal or
+        question, nobody's name or reason, no verdict, and no digest of the table.
+        """
+        entries = self.book.entries()
+        return public_history(entries) if public else internal_history(entries)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.book.place.shown!r})"
 
 
 def _checked_reason(why: object) -> str:

@@ -3,28 +3,231 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import json
-from collections.abc import Mapping
+import os
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path, PurePath
 from typing import Any
 
-from cellbounds.data.spreadsheets import write_excel
+from cellbounds.data.spreadsheets import csv_text, write_excel
+from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import Audit
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
-from cellbounds.report.pages.internal import internal_part
-from cellbounds.report.pages.posteriors import chances_of
-from cellbounds.report.pages.provenance import made_at, open_seed, provenance
-from cellbounds.report.pages.public import open_cells, public_part
-from cellbounds.report.pages.rendering import page
-from cellbounds.report.pages.sheets import cells_csv, sheets_of
+from cellbounds.report.pages.content import (
+    ReportLimits,
+    chances_of,
+    internal_part,
+    public_cells,
+    public_part,
+)
+from cellbounds.report.pages.page import page
+from cellbounds.report.pages.wording import labels_text, read_values
 from cellbounds.results import Attainable
 from cellbounds.runtime.files import write_whole
+from cellbounds.statements import Release
+from cellbounds.text import label_keys
 from cellbounds.version import __version__
 
-__all__ = ["SUFFIXES", "Report", "build_report"]
+__all__ = ["SUFFIXES", "Report", "build_report", "provenance"]
+
+LIBRARIES = ("numpy", "scipy", "highspy", "ortools", "python-flint", "numba", "jinja2")
+"""What may have a hand in an answer, or in the page."""
+
+
+def provenance(table: Table | None, *, key: bytes | None, seed: int | None) -> dict[str, Any]:
+    """Versions, seed, and the table's digest under a key that only its owner has.
+
+    A plain digest would single the table out among the few that are consistent; it stands in the
+    internal part only.
+    """
+    keyed = None if table is None or key is None else table.keyed_digest(key)
+    return {"versions": _versions(), "seed": seed, "keyed_digest": keyed}
+
+
+def open_seed(release: Release, seed: int | None) -> int | None:
+    """The seed that everybody may see, and that estimates for everybody are made with.
+
+    If counts were rounded at random, perhaps with this very seed, whoever knows it can round every
+    consistent table again and keep those that give the published figures. Then another seed takes
+    its place: the first 32 bits of the release's digest, which everybody has already.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> table = cb.example_table("delinquent")
+    >>> open_seed(cb.publish(table, "[county]~5"), 7)
+    7
+    >>> release = cb.publish(table, "[county]~5", count_rounding="random", rng=7)
+    >>> open_seed(release, 7) == int(release.digest[:8], 16)
+    True
+    """
+    at_random = any(statement.by_chance for statement in release.statements)
+    return seed if seed is None or not at_random else int(release.digest[:8], 16)
+
+
+def _versions() -> dict[str, str]:
+    found = {"cellbounds": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue  # an optional library that is not here had no hand in it
+    return found
+
+
+def made_at() -> str:
+    """Now, or what SOURCE_DATE_EPOCH says, in UTC to the second."""
+    said = os.environ.get("SOURCE_DATE_EPOCH")
+    if said is None:
+        moment = datetime.datetime.now(datetime.UTC)
+    else:
+        try:
+            moment = datetime.datetime.fromtimestamp(int(said), datetime.UTC)
+        except (ValueError, OverflowError, OSError):
+            raise InvalidInput(
+                f"SOURCE_DATE_EPOCH is {said!r}; it has to be whole seconds since 1970, or unset"
+            ) from None
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+RUNS = 500
+"""Runs of attainable counts that a spreadsheet names for a cell."""
+
+FIXED = ("count", "lower", "upper", "size", "values", "mark", "outcome")
+
+Columns = dict[str, list[Any]]
+
+
+def cells_csv(content: Mapping[str, Any]) -> str:
+    """The cells, one a line: labels, the count for its owner, and what is attainable."""
+    columns = _cells(content)
+    return csv_text(list(columns), zip(*columns.values(), strict=True))
+
+
+def _cells(content: Mapping[str, Any]) -> Columns:
+    owner = "internal" in content
+    cells = content["internal" if owner else "public"]["cells"]
+    over = content["public"]["over"]
+    columns: Columns = {
+        key: [cell["labels"][place] for cell in cells]
+        for place, key in enumerate(label_keys(over, FIXED).values())
+    }
+    if owner:
+        columns["count"] = [cell["count"] for cell in cells]
+    for name in ("lower", "upper", "size"):
+        columns[name] = [cell[name] for cell in cells]
+    columns["values"] = [read_values(cell).text(RUNS) for cell in cells]
+    columns["mark"] = [cell["mark"] for cell in cells]
+    if owner or (cells and "outcome" in cells[0]):
+        columns["outcome"] = [cell["outcome"] for cell in cells]
+    return columns
+
+
+def sheets_of(content: Mapping[str, Any]) -> dict[str, Columns]:
+    """The sheets of a workbook: verdict, cells, findings, statements, policy, method."""
+    public, internal = content["public"], content.get("internal")
+    sheets = {
+        "verdict": _pairs(_verdict_lines(public, internal)),
+        "cells": _cells(content),
+    }
+    findings = (internal or public)["verdict"].get("findings")
+    if findings is not None:
+        sheets["findings"] = _findings(findings, internal)
+    said = public["published"]["statements"]
+    sheets["statements"] = {
+        "statement": [one["notation"] for one in said],
+        "meaning": [one["meaning"] for one in said],
+    }
+    if public["policy"] is not None:
+        sheets["policy"] = _pairs(_policy_lines(public["policy"]))
+    sheets["method"] = _pairs(_method_lines(content))
+    return sheets
+
+
+def _pairs(lines: Sequence[tuple[str, Any]]) -> Columns:
+    return {"what": [what for what, _ in lines], "value": [value for _, value in lines]}
+
+
+def _verdict_lines(
+    public: Mapping[str, Any], internal: Mapping[str, Any] | None
+) -> list[tuple[str, Any]]:
+    verdict = (internal or public)["verdict"]
+    lines = [
+        ("view", "public" if internal is None else "owner: confidential"),
+        ("verdict", verdict["outcome"] or "not told"),
+        ("reason", verdict["said"]),
+    ]
+    if public["policy"] is not None:
+        lines.append(("policy", public["policy"]["name"]))
+    lines += [(f"{what} findings", many) for what, many in verdict.get("summary", {}).items()]
+    lines += [("note", note) for note in verdict.get("notes", ())]
+    lines += [(name, many) for name, many in public["summary"].items()]
+    if internal is not None:
+        if "figures" in internal["utility"]:
+            lines.append(("share kept", internal["utility"]["figures"]["share"]))
+        lines.append(("warning", internal["warning"]))
+    return lines
+
+
+def _findings(findings: Sequence[Mapping[str, Any]], internal: Any) -> Columns:
+    blame = {} if internal is None else _blame(internal)
+    columns: Columns = {
+        "outcome": [finding["outcome"] for finding in findings],
+        "rule": [finding["rule"] for finding in findings],
+        "place": [finding["where"] for finding in findings],
+        "respondent in": [
+            None if finding["respondent"] is None else labels_text(finding["respondent"])
+            for finding in findings
+        ],
+        "evidence": [finding["evidence"] for finding in findings],
+        "what would change it": [finding["change"] for finding in findings],
+    }
+    if internal is not None:
+        columns["count"] = [finding.get("count") for finding in findings]
+        columns["revealed by"] = [blame.get(place) for place in range(len(findings))]
+    return columns
+
+
+def _blame(internal: Mapping[str, Any]) -> dict[int, str]:
+    return {
+        finding["finding"]: ", ".join(finding["statements"])
+        for finding in internal["blame"]["findings"]
+    }
+
+
+def _policy_lines(policy: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    lines = [(what, policy[what]) for what in ("name", "title", "description", "modelled_on")]
+    return lines + [("rule", sentence) for sentence in policy["sentences"]]
+
+
+def _method_lines(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    public, internal = content["public"], content.get("internal")
+    method, origin = public["method"], public["provenance"]
+    lines = [
+        ("method", method["name"]),
+        ("evidence", method["evidence"]),
+        ("settled", method["said"]),
+        ("posteriors", public["posteriors"]["said"]),
+        ("release digest (SHA-256)", public["published"]["digest"]),
+        ("table digest under a key (HMAC-SHA-256)", origin["keyed_digest"]),
+        ("seed", origin["seed"]),
+        *origin["versions"].items(),
+    ]
+    if internal is not None:
+        lines += [
+            ("table digest (SHA-256)", internal["input"]["digest"]),
+            ("source", internal["input"]["source"]),
+            ("seed given", internal["input"]["seed"]),
+            *internal.get("clock", {}).items(),
+        ]
+    return lines
+
 
 FORMAT = "cellbounds-report/1"
 
@@ -41,6 +244,7 @@ class Report:
     """
 
     _content: Mapping[str, Any] = field(repr=False)
+    _limits: ReportLimits = field(repr=False)
 
     @property
     def public(self) -> bool:
@@ -53,7 +257,10 @@ class Report:
 
     def to_html(self) -> str:
         """One page that needs no network, for screen and paper."""
-        return page(self._content)
+        limits = self._limits
+        return page(
+            self._content, findings=limits.findings, mapped=limits.mapped, listed=limits.listed
+        )
 
     def to_csv(self) -> str:
         """The cells, one a line."""
@@ -97,6 +304,7 @@ def build_report(
     source: str | None = None,
     seconds: float | None = None,
     clock: bool = False,
+    limits: ReportLimits = ReportLimits(),  # noqa: B008 - frozen
 ) -> Report:
     """A report on what publishing a release would give away.
 
@@ -124,6 +332,8 @@ def build_report(
     clock
         Say in the internal part when the report was made (``SOURCE_DATE_EPOCH`` if it is set) and
         how long the audit took. Without it the same audit gives the same bytes.
+    limits
+        How much is worked out and shown.
 
     Notes
     -----
@@ -148,14 +358,14 @@ def build_report(
     verdict = audit.verdict if isinstance(audit, Audit) else None
     table = audit.table if isinstance(audit, Audit) else None
     known = informed(release, table, ())
-    cells = open_cells(audit, known, effort)
+    cells = public_cells(audit, known, effort, limits)
     shown = open_seed(release, seed)
-    chances = chances_of(known, over, seed=shown, seconds=effort.left)
+    chances = chances_of(known, over, seed=shown, seconds=effort.left, limits=limits)
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
         "view": "public" if public or table is None else "owner",
-        "public": public_part(release, over, cells, chances, verdict)
+        "public": public_part(release, over, cells, chances, verdict, limits)
         | {"provenance": provenance(table, key=key, seed=shown)},
     }
     if isinstance(audit, Audit) and not public:
@@ -166,8 +376,9 @@ def build_report(
             source=None if source is None else PurePath(source).name,
             made=made_at() if clock else None,
             effort=effort,
+            limits=limits,
         )
-    return Report(content)
+    return Report(content, limits)
 
 
 def _check(audit: object, public: object, key: object, seed: object) -> None:

@@ -12,7 +12,7 @@ from cellbounds.data.domain import Label
 from cellbounds.errors import CellboundsError, InconsistentRelease, Unsettled, UnsupportedRelease
 from cellbounds.results import Blame, Evidence, Explanation, Unbounded
 from cellbounds.results.solution import Solution
-from cellbounds.statements import Margin, Release, Statement, Tabulated, Total
+from cellbounds.statements import Release, Statement, Tabulated
 from cellbounds.statements.notation import names_text
 
 __all__ = ["contradiction", "explain_bounds"]
@@ -97,28 +97,25 @@ def _disagreeing_pair(release: Release) -> str | None:
     """Two exact margins (or a margin and the total) that differ where both speak."""
     domain = release.domain
     margins = [
-        statement
+        (statement, counts)
         for statement in release.statements
-        if isinstance(statement, Margin)
-        and statement.exact
-        and not any(domain.grouping(name) for name in statement.variables)
+        if statement.variables and (counts := statement.fixed_counts(domain)) is not None
     ]
-    for left, right in itertools.combinations(margins, 2):
+    for (left, ours), (right, theirs) in itertools.combinations(margins, 2):
         shared = tuple(name for name in left.variables if name in right.variables)
-        if not np.array_equal(_summed(left, shared), _summed(right, shared)):
+        if not np.array_equal(_summed(left, ours, shared), _summed(right, theirs, shared)):
             what = f"counts for [{names_text(shared)}]" if shared else "totals"
             return f"{left.notation} and {right.notation} give different {what}"
-    for margin, total in itertools.product(margins, release.statements):
-        if isinstance(total, Total):
-            count = int(margin.counts.sum(dtype=object))
-            if count < total.lower or (total.upper is not None and count > total.upper):
-                return f"{margin.notation} and {total.notation} give different totals"
+    total = release.total
+    for margin, counts in margins:
+        if not total.allows(int(counts.sum(dtype=object))):
+            return f"{margin.notation} and {total.notation} give different totals"
     return None
 
 
-def _summed(margin: Margin, names: tuple[str, ...]) -> np.ndarray:
+def _summed(margin: Statement, counts: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
     gone = tuple(axis for axis, name in enumerate(margin.variables) if name not in names)
-    counts = margin.counts.sum(axis=gone) if gone else margin.counts
+    counts = counts.sum(axis=gone) if gone else counts
     left = [name for name in margin.variables if name in names]
     return np.transpose(counts, [left.index(name) for name in names])
 

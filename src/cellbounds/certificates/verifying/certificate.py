@@ -18,13 +18,12 @@ from cellbounds.certificates.verifying.plain import (
     text,
     whole,
 )
-from cellbounds.certificates.verifying.reach import Progression
-from cellbounds.certificates.verifying.reading import read_statement
+from cellbounds.certificates.verifying.row_proofs import Progression
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Statement
+from cellbounds.certificates.verifying.statements import Statement, read_statement
 from cellbounds.errors import InvalidInput
 
-__all__ = ["FORMATS", "Bound", "Cell", "Certificate", "Proof", "Sparse", "read_certificate"]
+__all__ = ["FORMATS", "Bound", "Cell", "Certificate", "ClaimedProof", "Sparse", "read_certificate"]
 
 FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
 """What is read; the first has no proofs by rows."""
@@ -40,7 +39,7 @@ _PROOFS = ("nonnegative", "dual", "rows", *_TOLD, "unbounded")
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ClaimedProof:
     """Why a bound holds: its kind, and what a dual proof, a proof by rows or a ray consists of."""
 
     kind: str
@@ -65,7 +64,7 @@ class Bound:
     proven: int | None
     attained: int | None
     witness: int | None
-    proof: Proof
+    proof: ClaimedProof
 
     @property
     def sign(self) -> int:
@@ -123,18 +122,18 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
     said = entries(release["statements"], "release.statements")
     over = space.checked_names(content["over"], "over")
     witnesses = tuple(
-        _sparse(one, f"witness {place}", space, None)
-        for place, one in enumerate(entries(content["witnesses"], "witnesses"))
+        _sparse(witness, f"witness {place}", space, None)
+        for place, witness in enumerate(entries(content["witnesses"], "witnesses"))
     )
     return Certificate(
-        space,
-        tuple(read_statement(one, place, space) for place, one in enumerate(said)),
-        over,
-        evidence == "exact",
-        digest,
-        witnesses,
-        _cells(content["cells"], over, space, len(witnesses)),
-        _rows(content.get("rows", [])),
+        space=space,
+        statements=tuple(read_statement(one, place, space) for place, one in enumerate(said)),
+        over=over,
+        exact=evidence == "exact",
+        digest=digest,
+        witnesses=witnesses,
+        cells=_cells(content["cells"], over, space, len(witnesses)),
+        rows=_rows(content.get("rows", [])),
     )
 
 
@@ -152,9 +151,9 @@ def _sparse(given: object, where: str, space: Space, least: int | None) -> Spars
 
 def _rows(given: object) -> dict[int, list[tuple[Progression, ...]]]:
     made: dict[int, list[tuple[Progression, ...]]] = {}
-    for place, one in enumerate(entries(given, "rows")):
+    for place, value in enumerate(entries(given, "rows")):
         where = f"rows[{place}]"
-        content = object_with(one, where, ["statement", "sums"], only=[])
+        content = object_with(value, where, ["statement", "sums"], only=[])
         statement = whole(content["statement"], f"{where}.statement")
         if statement in made:
             raise InvalidInput(f"{where}: statement {statement} stands there twice; list it once")
@@ -165,8 +164,8 @@ def _rows(given: object) -> dict[int, list[tuple[Progression, ...]]]:
 
 def _progressions(given: object, where: str) -> tuple[Progression, ...]:
     made: list[Progression] = []
-    for one in entries(given, f"an entry of {where}"):
-        first, last, step = entries(one, f"{where}: first, last and step", 3)
+    for value in entries(given, f"an entry of {where}"):
+        first, last, step = entries(value, f"{where}: first, last and step", 3)
         whole(step, f"{where}: a step", 1)
         whole(first, f"{where}: a first sum")
         if last is not None:
@@ -182,9 +181,9 @@ def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -
     behind = space.behind(over)
     cells: list[Cell] = []
     seen: set[int] = set()
-    for place, one in enumerate(entries(given, "cells")):
+    for place, value in enumerate(entries(given, "cells")):
         where = f"cells[{place}]"
-        content = object_with(one, where, ["labels", "lower", "upper"], only=[])
+        content = object_with(value, where, ["labels", "lower", "upper"], only=[])
         figure = space.figure(over, content["labels"], where)
         words = f"cell {space.words(over, figure)}"
         if figure in seen:
@@ -211,15 +210,17 @@ def _bound(given: object, side: str, where: str, space: Space, witnesses: int) -
     return Bound(side, proven, attained, witness, _proof(content["proof"], where, space))
 
 
-def _proof(given: object, where: str, space: Space) -> Proof:
+def _proof(given: object, where: str, space: Space) -> ClaimedProof:
     where = f"{where}.proof"
     content = object_with(given, where, ["kind"])
     kind = choice(content["kind"], f"{where}.kind", _PROOFS)
     if kind == "dual":
         object_with(content, where, ["kind", "denominator", "multipliers"], only=[])
         multipliers = []
-        for one in entries(content["multipliers"], f"{where}.multipliers"):
-            statement, figure, end, factor = entries(one, f"an entry of {where}.multipliers", 4)
+        for multiplier in entries(content["multipliers"], f"{where}.multipliers"):
+            statement, figure, end, factor = entries(
+                multiplier, f"an entry of {where}.multipliers", 4
+            )
             multipliers.append(
                 (
                     whole(statement, f"{where}: a statement"),
@@ -229,10 +230,10 @@ def _proof(given: object, where: str, space: Space) -> Proof:
                 )
             )
         denominator = whole(content["denominator"], f"{where}.denominator", 1)
-        return Proof(kind, denominator, tuple(multipliers))
+        return ClaimedProof(kind, denominator, tuple(multipliers))
     if kind == "rows":
         object_with(content, where, ["kind", "statement", "row", "sums"], only=[])
-        return Proof(
+        return ClaimedProof(
             kind,
             statement=whole(content["statement"], f"{where}.statement"),
             row=whole(content["row"], f"{where}.row"),
@@ -240,10 +241,10 @@ def _proof(given: object, where: str, space: Space) -> Proof:
         )
     if kind == "unbounded":
         object_with(content, where, ["kind", "ray"], only=[])
-        return Proof(kind, ray=_sparse(content["ray"], f"{where}.ray", space, 0))
+        return ClaimedProof(kind, ray=_sparse(content["ray"], f"{where}.ray", space, 0))
     if kind in _TOLD:
         object_with(content, where, ["kind", "text"], only=[])
         text(content["text"], f"{where}.text")
     else:
         object_with(content, where, ["kind"], only=[])
-    return Proof(kind)
+    return ClaimedProof(kind)

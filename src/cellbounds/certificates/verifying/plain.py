@@ -173,7 +173,7 @@ def label_key(label: object) -> str:
 
 def packed(values: Sequence[int]) -> IntArray:
     """Whole numbers as int64 if they fit well, as Python integers otherwise."""
-    small = all(-SAFE < one < SAFE for one in values)
+    small = all(-SAFE < value < SAFE for value in values)
     made: IntArray = np.empty(len(values), dtype=np.int64 if small else object)
     made[:] = values
     return made

@@ -12,14 +12,14 @@ import numpy as np
 from cellbounds.certificates.verifying.plain import IntArray, entries, label_key, object_with, text
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Behind", "Space"]
+__all__ = ["CellsBehind", "Space"]
 
 MOST_CELLS = 10**8
 """Cells of a domain or a margin at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Behind:
+class CellsBehind:
     """The cells behind each figure of a margin; a cell may be behind several, or none."""
 
     cells: IntArray
@@ -77,7 +77,7 @@ class Space:
         self.size = self._checked_size(self.shape, "release.domain")
         for name, given in object_with(groupings, "release.groupings", []).items():
             self._group(name, given)
-        self._behind: dict[tuple[str, ...], Behind] = {}
+        self._behind: dict[tuple[str, ...], CellsBehind] = {}
 
     def _add(self, name: str, axis: int, labels: list[Any], groups: list[list[int]]) -> None:
         if not labels:
@@ -100,7 +100,7 @@ class Space:
         labels, groups = [], []
         for pair in pairs:
             label, members = entries(list(pair) if isinstance(pair, tuple) else pair, where, 2)
-            places = [self.place(of, one, where) for one in entries(members, where)]
+            places = [self.place(of, member, where) for member in entries(members, where)]
             if len(set(places)) < len(places):
                 raise InvalidInput(f"{where}: the group {label!r} lists a level twice")
             labels.append(label)
@@ -118,7 +118,7 @@ class Space:
 
     def checked_names(self, given: object, where: str) -> tuple[str, ...]:
         """Variables of the domain or derived ones, each named once."""
-        names = tuple(text(one, f"{where}: a name") for one in entries(given, where))
+        names = tuple(text(value, f"{where}: a name") for value in entries(given, where))
         for name in names:
             if name not in self._variables:
                 raise InvalidInput(f"{where} names {name!r}, which is not in the domain")
@@ -183,14 +183,14 @@ class Space:
         ]
         return [levels, groups]
 
-    def behind(self, names: Sequence[str]) -> Behind:
+    def behind(self, names: Sequence[str]) -> CellsBehind:
         """The cells behind each figure of a margin, found once."""
         key = tuple(names)
         if key not in self._behind:
             self._behind[key] = self._find_behind(key)
         return self._behind[key]
 
-    def _find_behind(self, names: tuple[str, ...]) -> Behind:
+    def _find_behind(self, names: tuple[str, ...]) -> CellsBehind:
         cells = np.arange(self.size)
         figures = np.zeros(self.size, dtype=np.int64)
         for name in names:
@@ -213,4 +213,4 @@ class Space:
         order = np.argsort(figures, kind="stable")
         size = math.prod(self.shape_of(names))
         starts = np.searchsorted(figures[order], np.arange(size + 1))
-        return Behind(cells[order], figures[order], starts)
+        return CellsBehind(cells[order], figures[order], starts)

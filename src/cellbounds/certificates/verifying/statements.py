@@ -1,25 +1,50 @@
-"""What the statements of a certificate mean.
+"""The statements of a certificate, read from JSON into what they mean.
 
 Every statement says which tables it allows (`broken`) and which inequalities ``a x >= b`` over the
-cells follow from it (`inequality`). Both come from the same few numbers, which `reading.py` works
-out from the JSON, beside the `meaning` that the digest of a release is made of.
+cells follow from it (`inequality`). Both come from the same few numbers, which are worked out from
+the JSON, beside the `meaning` that the digest of a release is made of.
+
+The rounding rules, u being one unit of the last decimal, or the base of rounded counts:
+
+==============  ===========================
+rule            what the figure p stands for
+==============  ===========================
+``nearest``     [p - u/2, p + u/2)
+``half-even``   [p - u/2, p + u/2]
+``down``        [p, p + u)
+``up``          (p - u, p]
+``consistent``  [p - u, p + u]      (rates only)
+``random``      (p - u, p + u)      (counts only)
+==============  ===========================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.certificates.verifying.plain import IntArray, packed
-from cellbounds.certificates.verifying.space import Behind, Space
+from cellbounds.certificates.verifying.plain import (
+    IntArray,
+    choice,
+    entries,
+    flag,
+    nested,
+    number,
+    object_with,
+    packed,
+    whole,
+)
+from cellbounds.certificates.verifying.space import CellsBehind, Space
+from cellbounds.errors import InvalidInput
 
-__all__ = ["Inequality", "Rates", "Statement", "Sums", "Weighted", "reduced"]
+__all__ = ["Inequality", "RateStatement", "Statement", "SumStatement", "read_statement"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +58,7 @@ class Inequality:
 
 def reduced(cells: IntArray, coefficients: Sequence[int], bound: int) -> Inequality:
     """Divide by the common divisor; counts are whole, so the bound may be rounded up."""
-    kept = [place for place, one in enumerate(coefficients) if one]
+    kept = [place for place, coefficient in enumerate(coefficients) if coefficient]
     divisor = math.gcd(*coefficients) or 1
     factors = packed([coefficients[place] // divisor for place in kept])
     return Inequality(cells[kept], factors, -(-bound // divisor))
@@ -45,7 +70,7 @@ def _first(broken: IntArray) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class SumStatement:
     """Totals, margins and priors: each figure is a sum of cells, from `least` to `most`.
 
     `most` is None where there is no limit; a figure with `values` must be one of them.
@@ -57,10 +82,10 @@ class Sums:
     names: tuple[str, ...]
     least: Sequence[int]
     most: Sequence[int | None]
-    values: Mapping[int, frozenset[int]]
+    values: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @property
-    def _behind(self) -> Behind:
+    def _behind(self) -> CellsBehind:
         return self.space.behind(self.names)
 
     @cached_property
@@ -112,8 +137,18 @@ class Sums:
         )
 
 
+class _WithoutLists:
+    """A statement that lists no values."""
+
+    __slots__ = ()
+
+    def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
+        """Cells whose sum is one of some values: none."""
+        return iter(())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Weighted:
+class LinearStatement(_WithoutLists):
     """Linear statements: whole coefficients of the cells, and limits of their sum."""
 
     title: str
@@ -138,7 +173,7 @@ class Weighted:
             return None
         sign = 1 if end == "lower" else -1
         numerator, denominator = limit.as_integer_ratio()
-        factors = [sign * denominator * one for one in self.coefficients]
+        factors = [sign * denominator * coefficient for coefficient in self.coefficients]
         return reduced(np.arange(len(factors)), factors, sign * numerator)
 
     def ends(self) -> Iterator[tuple[int, str]]:
@@ -147,21 +182,30 @@ class Weighted:
             if limit is not None:
                 yield 0, end
 
-    def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
-        """No lists of values."""
-        return iter(())
-
     def words(self, figure: int) -> str:
         """The statement for people; it has one figure."""
         return self.title if not figure else f"{self.title}, figure {figure}"
 
 
+class Interval(NamedTuple):
+    """Between which fractions a rate lies; an end belongs to it unless it is open."""
+
+    low: Fraction
+    high: Fraction
+    low_open: bool = False
+    high_open: bool = False
+
+    def __str__(self) -> str:
+        begin, end = "[("[self.low_open], "])"[self.high_open]
+        return f"{begin}{self.low},{self.high}{end}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Rates:
+class RateStatement(_WithoutLists):
     """Conditionals: cell of a row over the sum of the row, between two fractions.
 
-    `lows` and `highs` hold, row after row, the ends of each interval, which belong to it unless
-    open. A row that is `empty` holds nobody; every other row holds somebody.
+    `intervals` are those of the rates, row after row. A row that is `empty` holds nobody; every
+    other row holds somebody.
     """
 
     title: str
@@ -169,10 +213,7 @@ class Rates:
     space: Space
     names: tuple[str, ...]
     columns: int
-    lows: Sequence[Fraction]
-    highs: Sequence[Fraction]
-    low_open: Sequence[bool]
-    high_open: Sequence[bool]
+    intervals: Sequence[Interval]
     empty: Sequence[bool]
 
     def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
@@ -187,18 +228,17 @@ class Rates:
             if held < 1 and not ray:
                 return row * self.columns
             for figure, value in enumerate(values, row * self.columns):
-                low, high = self.lows[figure], self.highs[figure]
+                low, high, *is_open = self.intervals[figure]
                 above = low.denominator * value - low.numerator * held
                 below = high.numerator * held - high.denominator * value
-                open_ends = (self.low_open[figure], self.high_open[figure])
-                least = (0, 0) if ray else map(int, open_ends)
+                least = (0, 0) if ray else map(int, is_open)
                 if any(gap < needed for gap, needed in zip((above, below), least, strict=True)):
                     return figure
         return None
 
     def inequality(self, figure: int, end: str) -> Inequality | None:
         """What one end of one rate, or a row as such, says; None if it says nothing."""
-        if not 0 <= figure < len(self.lows):
+        if not 0 <= figure < len(self.intervals):
             return None
         behind = self.space.behind(self.names)
         row, column = divmod(figure, self.columns)
@@ -211,12 +251,10 @@ class Rates:
             return Inequality(cells, np.full(len(cells), sign), int(end == "row"))
         if self.empty[row] or end not in ("lower", "upper"):
             return None
-        rate, is_open = (
-            (self.lows[figure], self.low_open[figure])
-            if end == "lower"
-            else (self.highs[figure], self.high_open[figure])
-        )
-        sign = 1 if end == "lower" else -1
+        interval, is_lower = self.intervals[figure], end == "lower"
+        rate = interval.low if is_lower else interval.high
+        is_open = interval.low_open if is_lower else interval.high_open
+        sign = 1 if is_lower else -1
         inside = behind.starts[figure : figure + 2] - behind.starts[first]
         factors = [-sign * rate.numerator] * len(cells)
         for place in range(int(inside[0]), int(inside[1])):
@@ -229,18 +267,321 @@ class Rates:
             first = row * self.columns
             yield first, "empty" if empty else "row"
             for figure in range(first, first if empty else first + self.columns):
-                if self.lows[figure] > 0 or self.low_open[figure]:
+                low, high, low_open, high_open = self.intervals[figure]
+                if low > 0 or low_open:
                     yield figure, "lower"
-                if self.highs[figure] < 1 or self.high_open[figure]:
+                if high < 1 or high_open:
                     yield figure, "upper"
-
-    def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
-        """No lists of values."""
-        return iter(())
 
     def words(self, figure: int) -> str:
         """A rate for people."""
         return f"{self.title} at {self.space.words(self.names, figure)}"
 
 
-Statement = Sums | Weighted | Rates
+Statement = SumStatement | LinearStatement | RateStatement
+
+
+_HALF, _ONE, _NONE = Fraction(1, 2), Fraction(1), Fraction(0)
+_SHARED = {
+    "nearest": (_HALF, _HALF, False, True),
+    "half-even": (_HALF, _HALF, False, False),
+    "down": (_NONE, _ONE, False, True),
+    "up": (_ONE, _NONE, True, False),
+}
+_RATES = {**_SHARED, "consistent": (_ONE, _ONE, False, False)}
+_COUNTS = {**_SHARED, "random": (_ONE, _ONE, True, True)}
+"""Each rule: how far below and above in units, and whether the lower and upper end are open."""
+
+_RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
+
+
+def read_statement(given: object, place: int, space: Space) -> Statement:
+    """One statement of a release."""
+    where = f"statement {place}"
+    said = object_with(given, where, [])
+    kind = next(iter(said), "")
+    if len(said) != 1 or kind not in _READERS:
+        raise InvalidInput(f"{where} must have one key, one of {', '.join(_READERS)}")
+    return _READERS[kind](said[kind], f"{where} ({kind})", space)
+
+
+def _names(content: dict[str, Any], key: str, where: str, space: Space) -> tuple[str, ...]:
+    return space.checked_names(content[key], f"{where}: {key}")
+
+
+def _total(given: object, where: str, space: Space) -> SumStatement:
+    content = object_with(given, where, ["lower", "upper"], only=[])
+    upper = content["upper"]
+    least = whole(content["lower"], f"{where}: lower")
+    most = None if upper is None else whole(upper, f"{where}: upper")
+    meaning = {"total": {"lower": least, "upper": most}}
+    return SumStatement(where, meaning, space, (), least=[least], most=[most])
+
+
+def _margin(given: object, where: str, space: Space) -> SumStatement:
+    content = object_with(given, where, ["variables", "counts"], only=["base", "rounding"])
+    names = _names(content, "variables", where, space)
+    base = rule = None
+    if content.get("base") is not None:
+        base = whole(content["base"], f"{where}: base", 2)
+        rule = choice(content.get("rounding"), f"{where}: rounding", _COUNTS)
+    elif content.get("rounding") is not None:
+        raise InvalidInput(f"{where} has a rounding rule without a base; give both or none")
+    shown = nested(content["counts"], space.shape_of(names), f"{where}: counts")
+    spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
+    least, most = [low for low, _ in spans], [top for _, top in spans]
+    meaning = _limits_meant("Margin", space, names, least=least, most=most, values={})
+    return SumStatement(
+        f"{where} [{','.join(names)}]", meaning, space, names, least=least, most=most
+    )
+
+
+def _limits_meant(
+    kind: str,
+    space: Space,
+    names: tuple[str, ...],
+    *,
+    least: list[int],
+    most: list[int | None],
+    values: dict[int, frozenset[int]],
+) -> dict[str, Any]:
+    """What the digest of a release takes of limits: laid out in the shape of the margin."""
+    tops = [-1 if limit is None else limit for limit in most]
+    shape = space.shape_of(names)
+    return {
+        kind: list(names),
+        "lower": np.array(least, dtype=object).reshape(shape).tolist(),
+        "upper": np.array(tops, dtype=object).reshape(shape).tolist(),
+        "values": [[figure, sorted(listed)] for figure, listed in sorted(values.items())],
+    }
+
+
+def _span(entry: object, base: int | None, rule: str | None, where: str) -> tuple[int, int | None]:
+    """The least and the most that a published count stands for."""
+    if entry is None:
+        return 0, None
+    if isinstance(entry, str):
+        found = _RANGE.fullmatch(entry) if len(entry) <= 1000 else None
+        if found is None:
+            raise InvalidInput(f"{where} is a text that is no range; write '<5', '>=11' or '3-7'")
+        least, most = _range(found)
+        if most is not None and most < least:
+            raise InvalidInput(f"{where} is a range that no count fits; its ends must ascend")
+        return least, most
+    figure = whole(entry, where)
+    if base is None or rule is None:
+        return figure, figure
+    if figure % base:
+        raise InvalidInput(f"{where} is no multiple of the base {base}")
+    below, above, low_open, high_open = _COUNTS[rule]
+    low, high = figure - below * base, figure + above * base
+    least = math.floor(low) + 1 if low_open else math.ceil(low)
+    most = math.ceil(high) - 1 if high_open else math.floor(high)
+    return max(0, least), most
+
+
+def _range(found: re.Match[str]) -> tuple[int, int | None]:
+    """The ends of a range that is written as text."""
+    if found[3] is not None:
+        return int(found[3]), int(found[4])
+    limit = int(found[2])
+    return {
+        "<": (0, limit - 1),
+        "<=": (0, limit),
+        ">": (limit + 1, None),
+        ">=": (limit, None),
+    }[found[1]]
+
+
+def _prior(given: object, where: str, space: Space) -> SumStatement:
+    keys = ["variables", "lower", "upper", "values", "keyed"]
+    content = object_with(given, where, keys, only=[])
+    names = _names(content, "variables", where, space)
+    keyed = entries(content["keyed"], f"{where}: keyed")
+    known = {
+        key: _laid_out(content[key], key in keyed, names, f"{where}: {key}", space)
+        for key in ("lower", "upper", "values")
+    }
+    least = [0 if one is None else _count(one, f"{where}: lower") for one in known["lower"]]
+    most = [None if one is None else _count(one, f"{where}: upper") for one in known["upper"]]
+    values: dict[int, frozenset[int]] = {}
+    for figure, given_list in enumerate(known["values"]):
+        if given_list is None:
+            continue
+        listed = frozenset(_count(one, f"{where}: a value") for one in entries(given_list, where))
+        if not listed:
+            raise InvalidInput(f"{where} has an empty list of values; give at least one")
+        values[figure] = listed
+    meaning = _limits_meant("Prior", space, names, least=least, most=most, values=values)
+    for figure, listed in values.items():
+        least[figure] = max(least[figure], min(listed))
+        limit = most[figure]
+        most[figure] = max(listed) if limit is None else min(limit, max(listed))
+    title = f"{where} [{','.join(names)}]"
+    return SumStatement(title, meaning, space, names, least=least, most=most, values=values)
+
+
+def _laid_out(
+    given: object, keyed: bool, names: tuple[str, ...], where: str, space: Space
+) -> list[Any]:
+    """One entry for each figure of a margin, None where nothing is said."""
+    size = math.prod(space.shape_of(names))
+    if keyed:
+        laid: list[Any] = [None] * size
+        seen: set[int] = set()
+        for pair in entries(given, where):
+            labels, value = entries(pair, f"{where}: a pair of labels and value", 2)
+            figure = _figure(labels, names, where, space)
+            if figure in seen:
+                raise InvalidInput(f"{where} names a cell twice; name it once")
+            seen.add(figure)
+            laid[figure] = value
+        return laid
+    if isinstance(given, list):
+        return nested(given, space.shape_of(names), where)
+    return [given] * size
+
+
+def _figure(labels: object, names: tuple[str, ...], where: str, space: Space) -> int:
+    """A cell named by its labels; a level that is itself a list may stand for them."""
+    if len(names) == 1 and space.is_level(names[0], labels):
+        alone = entries(labels, where)
+        if len(alone) == 1 and space.is_level(names[0], alone[0]):
+            raise InvalidInput(f"{where}: {labels!r} may be either of two levels; rename one")
+        return space.place(names[0], labels, where)
+    return space.figure(names, labels, where)
+
+
+def _count(given: object, where: str) -> int:
+    if isinstance(given, str) and len(given) <= 1000 and given.strip().isdecimal():
+        return int(given)
+    return whole(given, where)
+
+
+def _linear(given: object, where: str, space: Space) -> LinearStatement:
+    keys = ["variables", "coefficients", "lower", "upper"]
+    content = object_with(given, where, keys, only=[])
+    names = _names(content, "variables", where, space)
+    written = entries(content["coefficients"], f"{where}: coefficients")
+    # Pairs of labels and a number; numbers in lists are written as text.
+    keyed = bool(written) and all(
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], list)
+        for value in written
+    )
+    keyed = keyed and all(isinstance(value[1], str) for value in written)
+    laid = _laid_out(written, keyed, names, f"{where}: coefficients", space)
+    numbers = [
+        _NONE if value is None else number(value, f"{where}: a coefficient") for value in laid
+    ]
+    weights = [_NONE] * space.size
+    behind = space.behind(names)
+    for cell, figure in zip(behind.cells.tolist(), behind.figures.tolist(), strict=True):
+        weights[cell] += numbers[figure]
+    scale = math.lcm(*(weight.denominator for weight in weights))
+    ends = [
+        None if content[key] is None else number(content[key], f"{where}: {key}")
+        for key in ("lower", "upper")
+    ]
+    lower, upper = (None if end is None else end * scale for end in ends)
+    return LinearStatement(
+        title=f"{where} [{','.join(names)}]",
+        meaning=_weights_meant(names, numbers, ends),
+        names=names,
+        coefficients=[int(weight * scale) for weight in weights],
+        lower=lower,
+        upper=upper,
+    )
+
+
+def _weights_meant(
+    names: tuple[str, ...], numbers: list[Fraction], ends: list[Fraction | None]
+) -> dict[str, Any]:
+    """What the digest takes of a sum: no common divisor, the first coefficient above 0."""
+    scale = math.lcm(*(number.denominator for number in numbers))
+    weights = [int(number * scale) for number in numbers]
+    shared = math.gcd(*weights) or 1
+    lower, upper = (None if end is None else end * scale / shared for end in ends)
+    least = None if lower is None else math.ceil(lower)
+    most = None if upper is None else math.floor(upper)
+    weights = [weight // shared for weight in weights]
+    if next((weight for weight in weights if weight), 1) < 0:
+        weights = [-weight for weight in weights]
+        least, most = (None if end is None else -end for end in (most, least))
+    return {"Linear": list(names), "coefficients": weights, "lower": least, "upper": most}
+
+
+def _conditional(given: object, where: str, space: Space) -> RateStatement:
+    keys = ["responses", "given", "rates", "digits", "rounding", "eps", "strict", "missing"]
+    content = object_with(given, where, keys, only=[])
+    responses = _names(content, "responses", where, space)
+    givens = _names(content, "given", where, space)
+    names = (*givens, *responses)
+    axes = [space.axis_of(name) for name in names]
+    if not responses or len(set(axes)) < len(axes):
+        raise InvalidInput(f"{where} needs responses, and may speak of each variable once")
+    if not all(space.shares_out(name) for name in responses):
+        raise InvalidInput(f"{where}: groups of a response overlap or leave out a level")
+    rows = math.prod(space.shape_of(givens))
+    columns = math.prod(space.shape_of(responses))
+    shown = nested(content["rates"], (rows, columns), f"{where}: rates")
+    rates = [None if rate is None else number(rate, f"{where}: a rate") for rate in shown]
+    missing = content["missing"]
+    if missing is not None:
+        choice(missing, f"{where}: missing", ("zero", "suppressed"))
+    elif None in rates:
+        raise InvalidInput(f"{where} lacks rates and does not say why; 'missing' must say it")
+    absent = [
+        [rate is None for rate in rates[at * columns : (at + 1) * columns]] for at in range(rows)
+    ]
+    if missing == "zero" and any(any(row) and not all(row) for row in absent):
+        raise InvalidInput(f"{where}: a row lacks some rates, so it is no row that holds nobody")
+    rules = _rate_rules(content, rows * columns, where)
+    intervals = [
+        Interval(_NONE, _ONE) if rate is None else Interval(rate - below, rate + above, *is_open)
+        for rate, (below, above, *is_open) in zip(rates, rules, strict=True)
+    ]
+    empty = [missing == "zero" and all(row) for row in absent]
+    meant = list(map(str, intervals))
+    by_row = [meant[at * columns : (at + 1) * columns] for at in range(rows)]
+    meaning = {
+        "rates": [list(responses), list(givens)],
+        "intervals": [None if nobody else row for row, nobody in zip(by_row, empty, strict=True)],
+    }
+    title = f"{where} [{','.join(responses)}|{','.join(givens)}]"
+    return RateStatement(
+        title, meaning, space, names, columns=columns, intervals=intervals, empty=empty
+    )
+
+
+def _rate_rules(
+    content: dict[str, Any], size: int, where: str
+) -> list[tuple[Fraction, Fraction, bool, bool]]:
+    """For each rate: how far its interval reaches below and above, and which ends are open."""
+    strict = flag(content["strict"], f"{where}: strict")
+    digits, rounding, eps = content["digits"], content["rounding"], content["eps"]
+    if eps is not None:
+        if rounding is not None:
+            raise InvalidInput(f"{where} has both eps and a rounding rule; it may have one")
+        spread = [eps] * size if not isinstance(eps, list) else entries(eps, f"{where}: eps", size)
+        reach = [number(one, f"{where}: eps") for one in spread]
+        if min(reach) < 0:
+            raise InvalidInput(f"{where}: eps is negative; it must be 0 or more")
+        return [(one, one, strict, strict) for one in reach]
+    if rounding is None:
+        return [(_NONE, _NONE, False, False)] * size
+    choice(rounding, f"{where}: rounding", _RATES)
+    decimals = whole(digits, f"{where}: digits")
+    if decimals > 1000:
+        raise InvalidInput(f"{where}: digits is above 1000")
+    unit = Fraction(1, 10**decimals)
+    below, above, low_open, high_open = _RATES[rounding]
+    return [(below * unit, above * unit, low_open, high_open)] * size
+
+
+_READERS: dict[str, Callable[[object, str, Space], Statement]] = {
+    "total": _total,
+    "margin": _margin,
+    "prior": _prior,
+    "linear": _linear,
+    "conditional": _conditional,
+}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +15,22 @@ from typing import Any
 import numpy as np
 
 from cellbounds.certificates.verifying.certificate import Bound, Cell, Certificate, read_certificate
-from cellbounds.certificates.verifying.digest import digest
 from cellbounds.certificates.verifying.plain import IntArray, packed
-from cellbounds.certificates.verifying.proofs import Proofs, laid_out, table_fault
-from cellbounds.certificates.verifying.solving import Solver, sum_at_least, sum_at_most
+from cellbounds.certificates.verifying.proofs import (
+    Proofs,
+    Reprover,
+    laid_out,
+    sum_at_least,
+    sum_at_most,
+    table_fault,
+)
+from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import Statement
 from cellbounds.errors import InvalidInput
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 
-__all__ = ["FORMAT", "Verification", "verify_certificate"]
+__all__ = ["FORMAT", "Verification", "digest", "verify_certificate"]
 
 FORMAT = "cellbounds-verification/2"
 
@@ -108,7 +117,7 @@ class Verification:
         ]
         for title, texts in (("problems", self.problems), ("not proved anew", self.unsettled)):
             if texts:
-                lines += ["", f"{title}:", *(f"  {one}" for one in texts[:SHOWN])]
+                lines += ["", f"{title}:", *(f"  {text}" for text in texts[:SHOWN])]
             if len(texts) > SHOWN:
                 lines.append(f"  ... and {len(texts) - SHOWN} more")
         return "\n".join(lines)
@@ -167,13 +176,28 @@ def verify_certificate(
     ):
         raise InvalidInput(f"seconds={seconds!r}; give a number above 0")
     read = read_certificate(certificate)
-    check = _Check(read)
+    check = _Verifier(read)
     check.release()
     check.rows()
     check.witnesses()
     check.bounds()
     check.reprove(time.monotonic() + seconds, progress)
     return check.result()
+
+
+def digest(space: Space, statements: Sequence[Statement]) -> str:
+    """SHA-256 of the domain and of what the statements mean, in whatever order they stand."""
+    used = {name for statement in statements for name in statement.names}
+    levels, groups = space.definitions(used)
+    try:
+        said = sorted(json.dumps(statement.meaning) for statement in statements)
+    except ValueError:  # Python writes no longer ones
+        raise InvalidInput(
+            "a statement has numbers of more than 4300 digits once they share a denominator; "
+            "write shorter ones"
+        ) from None
+    content = [levels, said, groups] if groups else [levels, said]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,7 +214,7 @@ class _Claim:
         return f"{what}: that it is attained (no witness)" if self.attained else what
 
 
-class _Check:
+class _Verifier:
     """The checks of one certificate, and what they found so far."""
 
     def __init__(self, certificate: Certificate) -> None:
@@ -328,7 +352,7 @@ class _Check:
         if not open_claims:
             return
         read = self._certificate
-        solver = Solver(read.space.size, read.statements, self._known)
+        solver = Reprover(read.space.size, read.statements, self._known)
         for done, claim in enumerate(open_claims, 1):
             exists, why = self._asked(solver, claim, deadline, len(open_claims) - done + 1)
             if exists is None:
@@ -343,7 +367,7 @@ class _Check:
 
     @staticmethod
     def _asked(
-        solver: Solver, claim: _Claim, deadline: float, claims: int
+        solver: Reprover, claim: _Claim, deadline: float, claims: int
     ) -> tuple[bool | None, str]:
         """Whether there is a table that attains the count, or that is outside the bound."""
         left = deadline - time.monotonic()

@@ -1,0 +1,80 @@
+"""`verify` and `reproduce`: whether what was claimed, or printed, is true."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+
+from cellbounds.cli import options
+from cellbounds.cli.options import Given
+from cellbounds.cli.outputs import check_outputs, say, write_text
+
+__all__ = ["reproduce", "verify"]
+
+EPILOG = (
+    "Exit status: 0 every claim is true, 1 some claim is wrong or not supported, 2 bad input, 3 "
+    "nothing wrong, but some claims could not be settled."
+)
+
+
+@partial(options.command, epilog=EPILOG)
+@click.argument("file", type=click.Path())
+@click.option(
+    "--seconds",
+    type=float,
+    default=600,
+    show_default=True,
+    help="Time for claims that come without a proof and have to be proved anew.",
+)
+@options.style_option("table", "json", what="the result")
+@options.output_option
+def verify(given: Given) -> int:
+    """Check the certificate FILE (.json) with code that shares nothing with the methods.
+
+    The digest is worked out from the statements. Witnesses, dual proofs and proofs by rows are
+    checked in exact integers; bounds that rest on a method or a solver are proved anew.
+    """
+    from cellbounds.certificates.verifying import verify_certificate
+    from cellbounds.report.formats import json_text
+
+    shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def progress(done: int, total: int) -> None:
+        end = "\r\x1b[K" if done == total else ""
+        click.echo(f"\r\x1b[Kcellbounds: proving anew {done} of {total}{end}", err=True, nl=False)
+
+    found = verify_certificate(
+        given.file, seconds=given.seconds, progress=progress if shown else None
+    )
+    text = json_text(found.to_dict(), indent=2) if given.style == "json" else f"{found}\n"
+    write_text(text, given.output, given.style)
+    return options.UNSAFE if not found.ok else options.SAFE if found.settled else options.UNDECIDED
+
+
+@options.command
+@click.option("--figures", type=options.FOLDER, help="Draw the figures as SVG here.")
+@options.format_options
+def reproduce(given: Given) -> int:
+    """Put every table of documents 000 to 004 beside our figures.
+
+    Where a paper is wrong, its error is pointed out. Status 1 if anything else differs.
+    """
+    from cellbounds.papers.reproduction import render_comparisons, reproduce_papers
+    from cellbounds.runtime.progress import Progress
+
+    check_outputs([given.output], [])
+    drawn: list[Path] = []
+    with Progress("recomputing the papers' tables"):
+        compared = reproduce_papers()
+        text = render_comparisons(compared, given.style)
+        if given.figures is not None:
+            from cellbounds.papers.figures import draw_figures
+
+            drawn = draw_figures(Path(given.figures))
+    write_text(text, given.output, given.style)
+    if given.figures is not None:
+        say("\n".join(f"drawn: {path}" for path in drawn))
+    return options.SAFE if all(one.as_expected for one in compared) else options.UNSAFE

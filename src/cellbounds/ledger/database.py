@@ -1,0 +1,510 @@
+"""The database of a ledger: its schema and triggers, reading it, and adding to it under a lock.
+
+SQLite keeps a rollback journal and flushes it, the file and the folder before a commit returns; a
+writer begins with ``BEGIN IMMEDIATE``, so that there is one at a time and readers go on. On
+PostgreSQL a writer locks the row of its ledger's head. Both wait a stated time for each other.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    NullPool,
+    column,
+    create_engine,
+    event,
+    exc,
+    insert,
+    inspect,
+    select,
+    table,
+    text,
+    update,
+)
+
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger.chain import ChainHead, StoredEntry
+from cellbounds.ledger.errors import LedgerBusy, LedgerError, ReadOnly
+from cellbounds.ledger.locations import Place
+from cellbounds.ledger.migrations.versions.guards_0003 import POSTGRES, SQLITE
+from cellbounds.runtime.files import library
+
+__all__ = ["VERSION_TABLE", "Store", "Writer", "migrate"]
+
+READABLE, HEAD = "0002", "0003"
+"""The oldest schema that can be read as it is, and the one that this version writes."""
+
+ledgers = table("ledgers", column("name"), column("entries"), column("head"))
+"""The head of each chain. Whoever commits holds its row locked."""
+
+entries = table("entries", *map(column, ("ledger", "number", "body", "hash")))
+"""The chain. Triggers refuse to change, replace or remove what is in it."""
+
+kept_tables = table("kept_tables", column("ledger"), column("digest"), column("body"))
+"""Confidential tables, where their owner asked to keep them here."""
+
+VERSION_TABLE = "ledger_schema"
+"""Where Alembic keeps the revision; a name of its own, as a team's database has other tenants."""
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The revision of the schema in a database; None if it holds no ledger."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.execute(
+        text(f"SELECT version_num FROM {VERSION_TABLE}")
+    ).scalar_one_or_none()
+    return None if found is None else str(found)
+
+
+def migrate(connection: Connection, shown: str, to: str = HEAD) -> None:
+    """Run the migrations that are missing, inside the transaction that is open.
+
+    Raises
+    ------
+    LedgerError
+        If the schema is not one that this version knows.
+    """
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+    from alembic.script import ScriptDirectory
+
+    found = revision_of(connection)
+    if found == to:
+        return
+    config = Config()
+    folder = resources.files("cellbounds.ledger") / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    script = ScriptDirectory.from_config(config)
+    known = {one.revision for one in script.walk_revisions()}
+    if found is not None and found not in known:
+        raise LedgerError(
+            f"the ledger {shown} has the schema {found}, which this version does not know (it "
+            f"knows {', '.join(sorted(known))}); install a newer version of cellbounds. Nothing "
+            "was written"
+        )
+
+    def steps(revision: Any, _: Any) -> Any:
+        return script._upgrade_revs(to, revision)  # as in Alembic's own documentation
+
+    with EnvironmentContext(config, script, fn=steps, destination_rev=to) as environment:
+        environment.configure(connection=connection, version_table=VERSION_TABLE)
+        with environment.begin_transaction():
+            environment.run_migrations()
+
+
+EVENTS = 2 | 8 | 16 | 32
+"""PostgreSQL's number for a trigger that comes before each UPDATE, DELETE and TRUNCATE."""
+
+_TRIGGERS_OF_SQLITE = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+
+_TRIGGERS_OF_POSTGRES = """
+SELECT t.tgname,
+       t.tgenabled = 'A' AND t.tgtype = :events AND t.tgqual IS NULL AND t.tgattr = ''
+       AND p.prosrc = :body AND l.lanname = 'plpgsql' AND p.proconfig IS NULL
+FROM pg_trigger t
+JOIN pg_proc p ON p.oid = t.tgfoid
+JOIN pg_language l ON l.oid = p.prolang
+WHERE t.tgrelid = to_regclass('entries') AND NOT t.tgisinternal
+"""
+
+_RULES_OF_POSTGRES = "SELECT rulename FROM pg_rewrite WHERE ev_class = to_regclass('entries')"
+
+
+def guards_fault(connection: Connection) -> str:
+    """What is wrong with the triggers that keep entries as they are; empty if nothing is."""
+    if connection.dialect.name == "sqlite":
+        # The triggers of every table of the file: no other is needed there.
+        triggers = connection.execute(text(_TRIGGERS_OF_SQLITE))
+        found = {str(name): sql == SQLITE.get(name) for name, sql in triggers}
+        expected = set(SQLITE)
+    else:
+        name, body = POSTGRES
+        query = text(_TRIGGERS_OF_POSTGRES)
+        values = {"events": EVENTS, "body": body}
+        found = {one: bool(right) for one, right in connection.execute(query, values)}
+        found |= {one: False for (one,) in connection.execute(text(_RULES_OF_POSTGRES))}
+        expected = {name}
+    for name in sorted(expected | set(found)):
+        if name not in found:
+            return f"the trigger {name!r} was dropped"
+        if not found[name]:
+            was = "altered or put out of force" if name in expected else "added by somebody else"
+            return f"the trigger or rule {name!r} was {was}"
+    return ""
+
+
+_SQLITE = {
+    "READONLY": "is read-only; give yourself the right to write to the file and its folder",
+    "PERM": "may not be opened; give yourself the right to read it",
+    "AUTH": "may not be opened; give yourself the right to read it",
+    "FULL": "has no room left on its disk; make room, and try again",
+    "IOERR": "cannot be read or written (no room left, or a broken disk); make room or look at the "
+    "disk, and try again",
+    "CANTOPEN": "cannot be opened; check that the file and its folder are there and yours to use, "
+    "and that the disk has room",
+    "NOTADB": "is not a ledger, nor any SQLite database; check the name",
+}
+
+_POSTGRES = {
+    "25006": "is read-only; connect to the primary server",
+    "42501": "does not let this user read or write; ask for the right to use its tables",
+    "53100": "has no room left on its disk; make room, and try again",
+    "53300": "has no connection free; try again later",
+    "3D000": "has no such database; create it, or correct the URL",
+    "28P01": "does not accept this user or password; correct the URL",
+    "28000": "does not accept this user or password; correct the URL",
+    "3F000": "has no schema to put tables in; ask for one",
+    "57P01": "was shut down; try again later",
+    "57P03": "is starting up or shutting down; try again later",
+}
+
+_READ_ONLY = {"READONLY", "25006", "42501"}
+"""What both say to somebody who may read and not write."""
+
+_BUSY_SQLITE, _BUSY_POSTGRES = ("BUSY", "LOCKED"), ("55P03", "40P01", "40001")
+
+
+@contextmanager
+def explained(place: Place) -> Iterator[None]:
+    """Turn the database's errors into ours, without the statement and its values."""
+    try:
+        yield
+    except (exc.DBAPIError, sqlite3.Error) as problem:
+        raise _explained(problem, place) from None
+    except exc.SQLAlchemyError as problem:
+        # Its text may hold the URL with the password: only its kind is shown.
+        raise LedgerError(
+            f"the ledger {place.shown} cannot be used ({type(problem).__name__}); check the URL"
+        ) from None
+
+
+def _explained(problem: exc.DBAPIError | sqlite3.Error, place: Place) -> LedgerError:
+    origin = problem.orig if isinstance(problem, exc.DBAPIError) else problem
+    if isinstance(origin, sqlite3.Error):
+        return _of_sqlite(origin, place)
+    state = getattr(origin, "sqlstate", None)
+    if state in _BUSY_POSTGRES:
+        return _busy(place)
+    if state is None or state.startswith("08"):
+        return LedgerError(
+            f"the server of the ledger {place.shown} does not answer or broke off; if it broke off "
+            "while committing, look at the history before you try again"
+        )
+    known = _POSTGRES.get(state, f"reports the error {state}; look at the server's log")
+    kind = ReadOnly if state in _READ_ONLY else LedgerError
+    return kind(f"the server of the ledger {place.shown} {known}. Nothing was written")
+
+
+def _of_sqlite(origin: sqlite3.Error, place: Place) -> LedgerError:
+    code = getattr(origin, "sqlite_errorname", None) or ""
+    kind = code.removeprefix("SQLITE_").partition("_")[0]
+    if kind in _BUSY_SQLITE:
+        return _busy(place)
+    if kind == "CORRUPT":
+        return damaged(place)
+    known = _SQLITE.get(kind, f"cannot be used ({code or type(origin).__name__})")
+    made = ReadOnly if kind in _READ_ONLY else LedgerError
+    return made(f"the ledger {place.shown} {known}. Nothing was written")
+
+
+def damaged(place: Place) -> LedgerError:
+    """A file whose content is no longer what SQLite wrote."""
+    return LedgerError(
+        f"the ledger {place.shown} is damaged; restore it from a copy. Nothing was written"
+    )
+
+
+def _busy(place: Place) -> LedgerBusy:
+    return LedgerBusy(
+        f"the ledger {place.shown} is locked: somebody else is committing. Nothing was written; "
+        "try again, or wait longer (wait=, --wait)"
+    )
+
+
+CONNECT_SECONDS = 10
+
+
+class Store:
+    """One ledger's rows in a database.
+
+    Parameters
+    ----------
+    place
+        Where it is.
+    wait
+        Seconds to wait for somebody else's commit.
+    """
+
+    def __init__(self, place: Place, wait: float) -> None:
+        self.place = place
+        self.wait = wait
+
+    def exists(self) -> bool:
+        """Whether there is a ledger of that name."""
+        if self.place.file is not None and not self.place.file.exists():
+            return False
+        with self._connected() as connection:
+            if revision_of(connection) is None:
+                return False
+            return _head(connection, self.place.name) is not None
+
+    def prepare(self) -> None:
+        """Check that a ledger is there, and bring an older schema up to date.
+
+        Raises
+        ------
+        LedgerError
+            If there is none, or a newer version wrote it.
+        """
+        if self.place.file is not None and not self.place.file.exists():
+            raise _absent(self.place)
+        with self._connected() as connection:
+            found = revision_of(connection)
+        if found is None:
+            raise _absent(self.place)
+        if found != HEAD:
+            try:
+                with self._connected(writing=True) as connection:
+                    migrate(connection, self.place.shown)
+            except ReadOnly:
+                if found != READABLE:
+                    raise
+        if not self.exists():
+            raise _absent(self.place)
+
+    def rows(self) -> tuple[list[StoredEntry], ChainHead]:
+        """All entries and the head, as they stood at one moment."""
+        with self._connected() as connection:
+            return _rows(connection, self.place)
+
+    def kept(self, digest: str) -> str | None:
+        """A confidential table that is kept here, as JSON text."""
+        with self._connected() as connection:
+            return _kept_table(connection, self.place.name, digest)
+
+    def guards(self) -> str:
+        """What is wrong with the triggers that keep entries as they are; empty if nothing is.
+
+        A file of the schema before, which may not be written, has the triggers that it has.
+        """
+        with self._connected() as connection:
+            return guards_fault(connection) if revision_of(connection) == HEAD else ""
+
+    @contextmanager
+    def creating(self) -> Iterator[Writer]:
+        """A writer for a new ledger; the database is made, or brought up to date, as needed."""
+        if self.place.file is not None and not self.place.file.parent.is_dir():
+            raise InvalidInput(
+                f"the ledger {self.place.shown}: its folder is not there; create it first"
+            )
+        made = self.place.file is not None and _make_private(self.place, self.place.file)
+        found, done = self._identity(), False
+        try:
+            with self._connected(writing=True, new=True) as connection:
+                self._check_identity(found)
+                migrate(connection, self.place.shown)
+                if _head(connection, self.place.name) is not None:
+                    raise LedgerError(
+                        f"there is a ledger already at {self.place.shown}; choose another place "
+                        "(or ?ledger=NAME in a URL)"
+                    )
+                row = {"name": self.place.name, "entries": 0, "head": ""}
+                connection.execute(insert(ledgers).values(row))
+                yield Writer(connection, self.place)
+            self._check_identity(found)
+            done = True
+        finally:
+            if made and not done:
+                self._remove_empty()
+
+    def _remove_empty(self) -> None:
+        """Remove the file that was made for a ledger, unless somebody else uses it by now.
+
+        It is removed under the lock, and whoever gets the lock afterwards looks whether the file
+        is still the one that they opened.
+        """
+        file = self.place.file
+        assert file is not None  # only files are made
+        try:
+            with self._connected(writing=True):
+                _unlink_empty(file)
+        except LedgerBusy:
+            return  # it is somebody else's now
+        except LedgerError:  # on a full disk there is no room for a lock either
+            _unlink_empty(file)
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file it is that has this name, if one has."""
+        try:
+            found = None if self.place.file is None else self.place.file.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    def _check_identity(self, expected: tuple[int, int] | None) -> None:
+        if self._identity() != expected:
+            raise LedgerError(
+                f"the file {self.place.shown} was removed meanwhile, perhaps by somebody who could "
+                "not make a ledger in it; try again. Nothing was written"
+            )
+
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """A writer that nobody comes before; what it writes is there whole or not at all."""
+        with self._connected(writing=True) as connection:
+            if revision_of(connection) != HEAD:
+                raise LedgerError(
+                    f"the schema of the ledger {self.place.shown} was changed meanwhile; open the "
+                    "ledger again. Nothing was written"
+                )
+            yield Writer(connection, self.place)
+
+    @contextmanager
+    def _connected(self, *, writing: bool = False, new: bool = False) -> Iterator[Connection]:
+        with explained(self.place), _engine(self.place, self.wait).connect() as opened:
+            how = {"ledger_writes": writing, **self._isolation(writing)}
+            connection = opened.execution_options(**how)
+            with connection.begin():
+                if writing and self.place.file is None:
+                    self._lock(connection, new)
+                yield connection
+
+    def _isolation(self, writing: bool) -> dict[str, Any]:
+        if self.place.file is not None:
+            return {}
+        # A writer sees what was committed while it waited; a reader sees one moment.
+        return {"isolation_level": "READ COMMITTED" if writing else "REPEATABLE READ"}
+
+    def _lock(self, connection: Connection, new: bool) -> None:
+        """PostgreSQL: hold this ledger's head, or everything while its tables may be made."""
+        milliseconds = max(1, int(self.wait * 1000))
+        connection.execute(text(f"SET LOCAL lock_timeout = {milliseconds}"))
+        connection.execute(text("SET LOCAL synchronous_commit = on"))
+        if new or revision_of(connection) != HEAD:
+            connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('cellbounds-ledger'))"))
+            return
+        query = select(ledgers.c.name).where(ledgers.c.name == self.place.name).with_for_update()
+        connection.execute(query)
+
+
+@cache
+def _engine(place: Place, wait: float) -> Engine:
+    """How to connect. Nothing stays open between uses, so that processes may be forked."""
+    if place.url is not None:
+        library("psycopg", needed_for="ledgers on PostgreSQL", extra="postgres")
+        return create_engine(
+            place.url,
+            poolclass=NullPool,
+            hide_parameters=True,
+            use_native_hstore=False,
+            connect_args={"connect_timeout": CONNECT_SECONDS},
+        )
+    assert place.file is not None  # a place is a file or a URL
+    address = f"{place.file.as_uri()}?mode=rw"  # never makes a file by itself
+
+    def connect() -> sqlite3.Connection:
+        made = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
+        try:
+            made.execute("PRAGMA synchronous = EXTRA")
+        except UnicodeDecodeError:  # from a damaged schema, whose text is in SQLite's message
+            made.close()
+            raise damaged(place) from None
+        except sqlite3.Error:
+            made.close()
+            raise
+        return made
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+class Writer:
+    """Reads and adds entries inside one transaction."""
+
+    def __init__(self, connection: Connection, place: Place) -> None:
+        self._connection, self._place = connection, place
+
+    def rows(self) -> tuple[list[StoredEntry], ChainHead]:
+        """All entries and the head; they stay the last ones until the transaction ends."""
+        return _rows(self._connection, self._place)
+
+    def append(self, row: StoredEntry) -> None:
+        """Add an entry and move the head."""
+        name = self._place.name
+        values = {"ledger": name, "number": row.number, "body": row.body, "hash": row.hash}
+        self._connection.execute(insert(entries).values(values))
+        moved = update(ledgers).where(ledgers.c.name == name)
+        self._connection.execute(moved.values(entries=row.number, head=row.hash))
+
+    def keep(self, digest: str, body: str) -> None:
+        """Keep a confidential table, once."""
+        name = self._place.name
+        if _kept_table(self._connection, name, digest) is None:
+            row = {"ledger": name, "digest": digest, "body": body}
+            self._connection.execute(insert(kept_tables).values(row))
+
+
+def _make_private(place: Place, file: Path) -> bool:
+    """Make an empty file that only its maker can read, until they give others the right.
+
+    False if there is a file.
+    """
+    try:
+        file.touch(mode=0o600, exist_ok=False)
+        return True
+    except FileExistsError:
+        return False
+    except OSError as problem:
+        raise LedgerError(
+            f"the ledger {place.shown} cannot be made: {problem.strerror}; check its folder"
+        ) from None
+
+
+def _unlink_empty(file: Path) -> None:
+    with suppress(OSError):
+        if file.stat().st_size == 0:
+            file.unlink()
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("ledger_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _head(connection: Connection, name: str) -> ChainHead | None:
+    query = select(ledgers.c.entries, ledgers.c.head).where(ledgers.c.name == name)
+    found = connection.execute(query).one_or_none()
+    return None if found is None else ChainHead(found.entries, found.head)
+
+
+def _kept_table(connection: Connection, name: str, digest: str) -> str | None:
+    chosen = kept_tables.c.ledger == name, kept_tables.c.digest == digest
+    body: str | None = connection.execute(select(kept_tables.c.body).where(*chosen)).scalar()
+    return body
+
+
+def _rows(connection: Connection, place: Place) -> tuple[list[StoredEntry], ChainHead]:
+    head = _head(connection, place.name)
+    if head is None:
+        raise _absent(place)
+    query = select(entries.c.number, entries.c.body, entries.c.hash)
+    query = query.where(entries.c.ledger == place.name).order_by(entries.c.number)
+    return [StoredEntry(*one) for one in connection.execute(query)], head
+
+
+def _absent(place: Place) -> LedgerError:
+    return LedgerError(
+        f"there is no ledger at {place.shown}; check the name, or make one (`cellbounds ledger "
+        "init`, Ledger.create)"
+    )

@@ -1,0 +1,396 @@
+"""The journal of a ledger: where its entries leave it, and adding to them, with who and when."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellbounds.data.domain import Domain
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Outcome, Policy
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger.chain import ChainHead, Entry, body_of, checked, sealed, understood
+from cellbounds.ledger.errors import LedgerError
+from cellbounds.ledger.locations import Place
+from cellbounds.ledger.serialization import (
+    plain_domain,
+    read_plain_domain,
+    read_plain_policy,
+    structural_zeros,
+)
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.files import library
+
+if TYPE_CHECKING:
+    from cellbounds.ledger.database import Store, Writer
+
+__all__ = [
+    "PASSING",
+    "WAIT",
+    "Draft",
+    "Journal",
+    "LedgerState",
+    "Revision",
+    "Signed",
+    "now",
+    "plain_layout",
+    "state_of",
+    "user_name",
+]
+
+PASSING = ("asked", "refused")
+"""Kinds of entries that change nothing about what may follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A version for which records were removed, added, or moved to other cells.
+
+    Attributes
+    ----------
+    version
+        The version that came of it.
+    removed, added
+        Between which numbers an intruder knows the removed and the added records to be (None: no
+        end); a record that moved is removed from one cell and added to another.
+    """
+
+    version: int
+    removed: tuple[int, int | None] = (0, None)
+    added: tuple[int, int | None] = (0, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LedgerState:
+    """Where a ledger stands.
+
+    Attributes
+    ----------
+    domain, structural
+        The variables of the confidential table, and the cells that cannot hold anybody.
+    digests
+        The digest of the table, for each version of it.
+    kept
+        Whether the tables are kept in the ledger.
+    policy, independent
+        What releases are judged by, and whether without the true counts.
+    protected
+        The margins whose cells must be safe: the whole table, and those that were asked for.
+    released
+        The entries of what is out, in order.
+    standing
+        The last verdict on everything that is out.
+    revisions
+        The versions, from 2, before which records may have been removed too, with what an intruder
+        knows about how many were removed and added.
+    mark
+        The hash of the last entry that changed any of this: questions and refusals do not.
+    source
+        The entry that brought the newest table.
+    """
+
+    domain: Domain
+    structural: BoolArray
+    digests: tuple[str, ...]
+    kept: bool
+    policy: Policy
+    independent: bool
+    protected: tuple[tuple[str, ...], ...]
+    released: tuple[Entry, ...] = ()
+    standing: Outcome = Outcome.SAFE
+    revisions: tuple[Revision, ...] = ()
+    mark: str = ""
+    source: Entry | None = None
+
+    @property
+    def versions(self) -> int:
+        """How many versions of the table there are."""
+        return len(self.digests)
+
+    def about(self, version: int | None) -> int:
+        """A version that there is; the newest unless given."""
+        if version is None:
+            return self.versions
+        if isinstance(version, bool) or version not in range(1, self.versions + 1):
+            raise InvalidInput(
+                f"version={version!r}; the ledger has the versions 1 to {self.versions}"
+            )
+        return version
+
+
+def state_of(entries: Iterable[Entry]) -> LedgerState:
+    """Read entries in order."""
+    state: LedgerState | None = None
+    for entry in entries:
+        state = _opened(entry) if state is None else _after(state, entry)
+    if state is None:
+        raise LedgerError("the ledger has no entry, not even the first; make a new one")
+    return state
+
+
+def _opened(entry: Entry) -> LedgerState:
+    content = entry.content
+    if entry.kind != "opened":
+        raise LedgerError(f"the first entry is {entry.kind!r}, not 'opened'; restore a copy")
+    domain, structural = _read_layout(content)
+    return LedgerState(
+        domain=domain,
+        structural=structural,
+        digests=(content["digest"],),
+        kept=content["kept"],
+        policy=read_plain_policy(content["policy"]),
+        independent=content["independent"],
+        protected=tuple(map(tuple, content["protected"])),
+        mark=entry.hash,
+        source=entry,
+    )
+
+
+def _after(state: LedgerState, entry: Entry) -> LedgerState:
+    if entry.kind in PASSING:
+        return state
+    if entry.kind == "released":
+        state = replace(state, released=(*state.released, entry))
+    elif entry.kind == "policy":
+        state = changed(state, entry.kind, entry.content)
+    elif entry.kind in ("refined", "grown", "revised"):
+        state = replace(changed(state, entry.kind, entry.content), source=entry)
+    else:
+        raise LedgerError(
+            f"entry {entry.number} is of the unknown kind {entry.kind!r}; install a newer "
+            "version of cellbounds"
+        )
+    return replace(state, standing=Outcome(entry.content["judged"]["outcome"]), mark=entry.hash)
+
+
+def changed(state: LedgerState, kind: str, content: dict[str, Any]) -> LedgerState:
+    """The state after another policy, a finer table or a later version; without a kind, as is."""
+    match kind:
+        case "policy":
+            return replace(
+                state,
+                policy=read_plain_policy(content["policy"]),
+                independent=content["independent"],
+                protected=tuple(map(tuple, content["protected"])),
+            )
+        case "refined":
+            domain, structural = _read_layout(content)
+            return replace(
+                state,
+                domain=domain,
+                structural=structural,
+                digests=tuple(content["digests"]),
+                protected=(domain.names, *state.protected),
+            )
+        case "grown" | "revised":
+            state = replace(state, digests=(*state.digests, content["digest"]))
+    if kind == "revised":
+        known = tuple(content["removed"]), tuple(content["added"])
+        state = replace(state, revisions=(*state.revisions, Revision(state.versions, *known)))
+    return state
+
+
+def plain_layout(table: Table) -> dict[str, Any]:
+    """Variables and structural zeros of a table, which everybody is taken to know."""
+    bare = Domain({name: table.domain.levels(name) for name in table.domain.names})
+    places = [int(place) for place in np.flatnonzero(table.structural)]
+    return {"domain": plain_domain(bare), "structural": places}
+
+
+def _read_layout(said: dict[str, Any]) -> tuple[Domain, BoolArray]:
+    domain = read_plain_domain(said["domain"])
+    return domain, structural_zeros(said["structural"], domain)
+
+
+WAIT = 60.0
+"""Seconds to wait for somebody else's commit."""
+
+TRIES = 3
+"""How often something is judged before others have to wait for it: each time something came in."""
+
+Signed = tuple[str | None, str]
+"""Who, and why."""
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def user_name() -> str:
+    """The name of the user who runs this."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a user without a name, as in some containers
+        raise InvalidInput(
+            "the user who runs this has no name; name the person (who=, --who)"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """What is to be recorded.
+
+    Attributes
+    ----------
+    kind, content
+        The entry; no kind if nothing is to be recorded.
+    tables
+        Confidential tables to keep with it, by their digests.
+    earlier
+        The entry that says the same already.
+    """
+
+    kind: str = ""
+    content: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+    earlier: Entry | None = None
+
+    @property
+    def known(self) -> Entry | None:
+        """The earlier entry as an answer to a repeated request."""
+        return None if self.earlier is None else replace(self.earlier, repeated=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Where a ledger is, how long to wait for others, and where times and users come from.
+
+    `confirm_time` says that the clock is right though it is behind the last entry.
+    """
+
+    place: Place
+    wait: float = WAIT
+    clock: Callable[[], datetime] = now
+    user: Callable[[], str] = user_name
+    confirm_time: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.wait, bool) or not isinstance(self.wait, int | float) or self.wait < 0:
+            raise InvalidInput(f"wait={self.wait!r}; give a number of seconds, 0 or more")
+
+    @property
+    def store(self) -> Store:
+        """The database."""
+        library("sqlalchemy", needed_for="ledgers", extra="ledger")
+        library("alembic", needed_for="ledgers", extra="ledger")
+        from cellbounds.ledger.database import Store
+
+        return Store(self.place, self.wait)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every entry, the chain checked."""
+        rows, head = self.store.rows()
+        return understood(checked(rows, head, self.place.name))
+
+    def record(self, drafted: Callable[[LedgerState], Draft], signed: Signed) -> Entry | None:
+        """Judge, and record it if nothing that matters came in meanwhile; judge anew if it did.
+
+        Nobody has to wait while something is judged, unless others were faster several times.
+        """
+        who, why = signed
+        person = self.person(who)
+        for _ in range(TRIES):
+            state = state_of(self.entries())
+            draft = drafted(state)
+            if not draft.kind:
+                return draft.known
+            with self.writing() as page:
+                if page.state.mark == state.mark:
+                    return page.record(draft, person, why)
+        with self.writing() as page:
+            draft = drafted(page.state)
+            return page.record(draft, person, why) if draft.kind else draft.known
+
+    def person(self, who: str | None) -> str:
+        """Who does it: the user unless somebody is named."""
+        person = self.user() if who is None else who
+        if not isinstance(person, str) or not person.strip():
+            raise InvalidInput(f"who={person!r}; name the person, so that the entry says who")
+        return person
+
+    @contextmanager
+    def creating(self) -> Iterator[JournalPage]:
+        """The first page of a new ledger."""
+        with self.store.creating() as writer:
+            yield JournalPage(self, writer, ())
+
+    @contextmanager
+    def writing(self) -> Iterator[JournalPage]:
+        """The last page, under a lock; what is added is there when this ends, whole or not."""
+        with self.store.writing() as writer:
+            yield JournalPage(self, writer, understood(checked(*writer.rows(), self.place.name)))
+
+
+@dataclass(frozen=True, slots=True)
+class JournalPage:
+    """Where one entry can be added, while nobody else can."""
+
+    _book: Journal
+    _writer: Writer
+    _entries: tuple[Entry, ...]
+
+    @property
+    def state(self) -> LedgerState:
+        """Where the ledger stands."""
+        return state_of(self._entries)
+
+    def record(self, draft: Draft, who: str, why: str) -> Entry:
+        """Add what was judged, unless the same was recorded since the ledger last changed."""
+        for entry in reversed(self._entries):
+            said = entry.kind, entry.who, entry.why, entry.content
+            if said == (draft.kind, who, why, json.loads(body_of(draft.content))):
+                return replace(entry, repeated=True)
+            if entry.kind not in PASSING:
+                break
+        for digest, body in draft.tables.items():
+            self.keep(digest, body)
+        return self.append(draft.kind, who, why, draft.content)
+
+    def append(self, kind: str, who: str, why: str, content: dict[str, Any]) -> Entry:
+        """Add an entry."""
+        if not isinstance(why, str):
+            raise InvalidInput(f"why={why!r}; give a text")
+        last = self._entries[-1] if self._entries else None
+        row, entry = sealed(
+            None if last is None else ChainHead(last.number, last.hash),
+            ledger=self._book.place.name,
+            kind=kind,
+            at=self._time(last).isoformat(timespec="seconds"),
+            who=who,
+            why=why,
+            content=content,
+        )
+        self._writer.append(row)
+        return entry
+
+    def keep(self, digest: str, body: str) -> None:
+        """Keep a confidential table."""
+        self._writer.keep(digest, body)
+
+    def _time(self, last: Entry | None) -> datetime:
+        """The time, which is not before that of the last entry unless somebody confirms it."""
+        time = self._book.clock().astimezone(UTC).replace(microsecond=0)
+        if last is None or self._book.confirm_time:
+            return time
+        try:
+            earlier = time < datetime.fromisoformat(last.at)
+        except (TypeError, ValueError):
+            raise LedgerError(
+                f"entry {last.number} has the time {last.at!r}, which is none in UTC; restore a "
+                "copy. Nothing was written"
+            ) from None
+        if earlier:
+            raise InvalidInput(
+                f"the clock says {time.isoformat()}, but entry {last.number} was written at "
+                f"{last.at}; correct the clock, or confirm that it is right (confirm_time=True, "
+                "--confirm-time). Nothing was written"
+            )
+        return time

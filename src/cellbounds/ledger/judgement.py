@@ -1,0 +1,347 @@
+"""Judging everything that would be out together, and which past releases are to blame."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge, worst
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger.chain import Entry
+from cellbounds.ledger.journal import LedgerState
+from cellbounds.ledger.versions import (
+    ProtectedCells,
+    PublishedRelease,
+    informing,
+    joined,
+    targets_of,
+)
+from cellbounds.statements import Release
+from cellbounds.text import html_table
+
+__all__ = [
+    "PART",
+    "Budget",
+    "CumulativeJudge",
+    "LedgerAnswer",
+    "answered",
+    "blamed",
+    "notations_of",
+]
+
+FORMAT = "cellbounds-ledger-answer/1"
+
+
+def notations_of(release: Release) -> list[str]:
+    """What a release speaks of, in the notation, without a figure: N is a count too.
+
+    Structural zeros and other knowledge are left out: they are not said by it.
+    """
+    return [statement.subject for statement in release.statements if statement.published]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LedgerAnswer:
+    """Whether a release may be published, given everything that is out.
+
+    Attributes
+    ----------
+    release
+        What was asked for; None if the question was about what is out.
+    version
+        The version of the table that it is about.
+    together
+        What would be out then, as one release.
+    judged
+        The verdicts on `together`, one for each kind of cells that must be safe.
+    harmful
+        The fewest past releases that together with this one do the harm, if it is unsafe; none if
+        it does harm alone.
+    smallest
+        Whether it is proven that no fewer do; None if nobody is to blame, or was looked for.
+    before
+        The last verdict on what is out already.
+    knowledge
+        What an intruder was taken to know besides, as priors; None if nothing was said.
+    entry
+        The entry that records it, if one does; ``entry.repeated`` if it was there before.
+    """
+
+    release: Release | None
+    version: int
+    policy: Policy
+    together: Release
+    judged: tuple[tuple[ProtectedCells, Verdict], ...]
+    harmful: tuple[Entry, ...] = ()
+    smallest: bool | None = None
+    before: Outcome = Outcome.SAFE
+    knowledge: Release | None = None
+    entry: Entry | None = None
+
+    @property
+    def verdict(self) -> Outcome:
+        """UNSAFE if some cells are for certain, else UNDECIDED if some are open, else SAFE."""
+        return worst(verdict.verdict for _, verdict in self.judged)
+
+    @property
+    def safe(self) -> bool:
+        """Whether it is certain that no rule is broken."""
+        return self.verdict is Outcome.SAFE
+
+    @property
+    def reason(self) -> str:
+        """The answer in one or two sentences, without evidence."""
+        what = "what is out" if self.release is None else ", ".join(notations_of(self.release))
+        under = f"under the policy {self.policy.name}"
+        if self.verdict is Outcome.SAFE:
+            return f"SAFE {under}: {what}" + ("" if self.release is None else ", with what is out")
+        if self.verdict is Outcome.UNDECIDED:
+            return f"UNDECIDED {under}: {what}; give it more seconds, or ask for less"
+        said = f"UNSAFE {under}: {what}"
+        if self.before is Outcome.UNSAFE:
+            said += "; what is out is unsafe already"
+        if self.release is None or self.smallest is None:
+            return said
+        known = any(verdict.knows for _, verdict in self.judged)
+        besides = ", with what an intruder knows" if known else ""
+        if not self.harmful:
+            return f"{said}; it does harm alone{besides}"
+        named = "; ".join(
+            f"entry {entry.number}: {', '.join(entry.statements)}" for entry in self.harmful
+        )
+        fewest = "no fewer do" if self.smallest else "perhaps fewer do"
+        return f"{said}; it does harm together with {named} ({fewest}){besides}"
+
+    def summary(self) -> dict[str, Any]:
+        """What is recorded of it: no label, count or figure."""
+        findings = [cell for _, verdict in self.judged for cell in verdict.cells]
+        broken = [finding for finding in findings if finding.outcome is Outcome.UNSAFE]
+        return {
+            "outcome": self.verdict.value,
+            "policy": self.policy.name,
+            "broken": len(broken),
+            "open": sum(finding.outcome is Outcome.UNDECIDED for finding in findings),
+            "rules": sorted({finding.rule for finding in broken}),
+            "harmful": [entry.number for entry in self.harmful],
+            "smallest": self.smallest,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values; for the owner."""
+        return {
+            "format": FORMAT,
+            "view": "owner",
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+            "policy": self.policy.name,
+            "version": self.version,
+            "statements": [] if self.release is None else notations_of(self.release),
+            "harmful": [
+                {"entry": entry.number, "statements": list(entry.statements)}
+                for entry in self.harmful
+            ],
+            "smallest": self.smallest,
+            "entry": None if self.entry is None else self.entry.number,
+            "repeated": self.entry is not None and self.entry.repeated,
+            "judged": [
+                {"what": target.said, "verdict": verdict.to_dict()}
+                for target, verdict in self.judged
+            ],
+        }
+
+    def __str__(self) -> str:
+        lines = [self.reason]
+        for target, verdict in self.judged:
+            if verdict.verdict is not Outcome.SAFE:
+                lines += ["", f"{target.said}: {verdict}"]
+            elif len(self.judged) > 1:
+                lines += ["", f"{target.said}: SAFE"]
+            if verdict.verdict is Outcome.SAFE:
+                lines += [f"  {note}" for note in verdict.notes]
+        if self.entry is not None:
+            lines += ["", self.entry.said]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self.reason}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [target.said, str(verdict.verdict), str(len(verdict.broken))]
+            for target, verdict in self.judged
+        ]
+        return html_table(self.reason, ["what", "verdict", "broken"], rows, (), "")
+
+
+LEAST = 0.01
+"""Seconds that a judgement is given even if the budget is spent: cheap proofs come first."""
+
+PART = 0.2
+"""The part of a budget's rest for one release, when many are judged."""
+
+MOST_TRIALS = 100
+"""Sets of past releases that are judged to find the fewest that do the harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long judging may take, and who helps."""
+
+    seconds: float | None = None
+    executor: Executor | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not self.seconds > 0:
+            raise InvalidInput(
+                f"seconds={self.seconds!r}; a budget is a number of seconds above 0 (None: no "
+                "limit)"
+            )
+
+
+def answered(
+    state: LedgerState,
+    release: Release | None,
+    version: int,
+    table: Table | None,
+    budget: Budget,
+    knowledge: Release | None = None,
+) -> LedgerAnswer:
+    """Judge a release together with what is out, or, without one, what is out.
+
+    Parameters
+    ----------
+    table
+        All versions as one (:func:`~cellbounds.ledger.versions.stacked`); None if the ledger judges
+        without the counts.
+    knowledge
+        What an intruder knows besides, as priors over the variables of this version; what was
+        recorded with past releases he knows anyway.
+    """
+    pieces = [PublishedRelease.recorded(entry) for entry in state.released]
+    if release is not None:
+        pieces.append(PublishedRelease.of(release, version, knowledge))
+    together = joined(state, pieces)
+    judged = CumulativeJudge(state, table, budget, pieces).verdicts(together, targets_of(state))
+    return LedgerAnswer(
+        release,
+        version,
+        state.policy,
+        together,
+        tuple(judged),
+        before=state.standing,
+        knowledge=knowledge,
+    )
+
+
+def blamed(
+    state: LedgerState, answer: LedgerAnswer, table: Table | None, budget: Budget
+) -> LedgerAnswer:
+    """The same answer with the past releases that do the harm, if it is unsafe."""
+    if answer.release is None or answer.verdict is not Outcome.UNSAFE:
+        return answer
+    harmed = [target for target, verdict in answer.judged if verdict.verdict is Outcome.UNSAFE]
+    past = [PublishedRelease.recorded(entry) for entry in state.released]
+    new = PublishedRelease.of(answer.release, answer.version, answer.knowledge)
+    # What he knows besides is known to him whatever was released.
+    judges = CumulativeJudge(state, table, budget, [*past, new], PART)
+    places, smallest = _fewest(judges, state, past, new, harmed)
+    chosen = tuple(state.released[place] for place in places)
+    return replace(answer, harmful=chosen, smallest=smallest)
+
+
+class CumulativeJudge:
+    """Judges releases with one budget, of which one release may take a part of what is left.
+
+    The intruder knows besides what `pieces` say that he does.
+    """
+
+    def __init__(
+        self,
+        state: LedgerState,
+        table: Table | None,
+        budget: Budget,
+        pieces: Iterable[PublishedRelease],
+        part: float = 1.0,
+    ) -> None:
+        self._state, self._table, self._budget, self._part = state, table, budget, part
+        self._domain, self._knows = informing(state, pieces)
+        self._deadline = None if budget.seconds is None else time.monotonic() + budget.seconds
+
+    def verdicts(
+        self, release: Release, targets: Sequence[ProtectedCells]
+    ) -> Iterator[tuple[ProtectedCells, Verdict]]:
+        """A verdict for each target, each with its share of the time that is left."""
+        if self._knows:
+            spoken = release.domain.with_groupings(self._domain.groupings)
+            release = Release(spoken, release.statements)
+        for place, target in enumerate(targets):
+            seconds = None
+            if self._deadline is not None:
+                left = self._part * (self._deadline - time.monotonic())
+                seconds = max(LEAST, left) / (len(targets) - place)
+            verdict = judge(
+                release,
+                self._table,
+                target.policy,
+                over=target.over,
+                knows=self._knows,
+                independent=self._state.independent,
+                seconds=seconds,
+                executor=self._budget.executor,
+                progress=self._budget.progress,
+            )
+            yield target, verdict
+
+    def unsafe(self, release: Release, targets: Sequence[ProtectedCells]) -> bool | None:
+        """Whether one of the targets is unsafe; None if none is known to be and some are open."""
+        decided = True
+        for _, verdict in self.verdicts(release, targets):
+            if verdict.verdict is Outcome.UNSAFE:
+                return True
+            decided &= verdict.verdict is Outcome.SAFE
+        return False if decided else None
+
+
+def _fewest(
+    judges: CumulativeJudge,
+    state: LedgerState,
+    past: Sequence[PublishedRelease],
+    new: PublishedRelease,
+    harmed: Sequence[ProtectedCells],
+) -> tuple[Sequence[int], bool]:
+    """The fewest past releases with which the new one harms these targets.
+
+    First what can be left out one by one; then whether fewer than what remains suffice.
+    """
+    tried: dict[tuple[int, ...], bool | None] = {}
+
+    def harms(chosen: Sequence[int]) -> bool:
+        key = tuple(chosen)
+        if key not in tried:
+            said = joined(state, [*(past[place] for place in chosen), new])
+            tried[key] = judges.unsafe(said, harmed)
+        return tried[key] is True
+
+    def sure() -> bool:
+        return None not in tried.values()
+
+    if not past or harms([]):
+        return (), sure()
+    kept = list(range(len(past)))
+    for place in reversed(range(len(past))):  # what came last goes first: the oldest are blamed
+        fewer = [one for one in kept if one != place]
+        if len(tried) < MOST_TRIALS and harms(fewer):
+            kept = fewer
+    for count in range(1, len(kept)):
+        for chosen in itertools.combinations(range(len(past)), count):
+            if len(tried) >= MOST_TRIALS and chosen not in tried:
+                return kept, False
+            if harms(chosen):
+                return chosen, sure()
+    return kept, sure()

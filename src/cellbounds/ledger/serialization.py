@@ -1,0 +1,151 @@
+"""Domains, releases, policies and tables as plain values that JSON holds, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cellbounds.data.domain import Domain, Grouping, Label
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies import Policy
+from cellbounds.disclosure.policies.policy import rule_of
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.statements import KINDS, Release, Statement
+from cellbounds.statements.statement import objects
+
+__all__ = [
+    "plain_domain",
+    "plain_policy",
+    "plain_release",
+    "plain_table",
+    "read_plain_domain",
+    "read_plain_policy",
+    "read_plain_release",
+    "read_plain_table",
+    "read_statement",
+    "structural_zeros",
+]
+
+
+def plain_domain(domain: Domain) -> dict[str, Any]:
+    """Variables in order, and the derived ones."""
+    for name in domain.names:
+        for label in domain.levels(name):
+            _check_label(name, label)
+    return {
+        "variables": [[name, list(domain.levels(name))] for name in domain.names],
+        "groupings": [
+            [name, grouping.of, [[label, list(parts)] for label, parts in grouping.groups]]
+            for name, grouping in domain.groupings.items()
+        ],
+    }
+
+
+def _check_label(name: str, label: Label) -> None:
+    if isinstance(label, bool) or not isinstance(label, str | int):
+        raise InvalidInput(
+            f"the level {label!r} of {name!r} is of type {type(label).__name__}; a ledger holds "
+            "labels that are texts or whole numbers: rename the level"
+        )
+
+
+def read_plain_domain(values: dict[str, Any]) -> Domain:
+    """The domain of :func:`plain_domain`."""
+    groupings = {name: Grouping(of, dict(levels)) for name, of, levels in values["groupings"]}
+    return Domain(dict(values["variables"]), groupings=groupings)
+
+
+def plain_release(release: Release) -> dict[str, Any]:
+    """A release with its figures, so that reading gives one of the same meaning.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]@2", "[gender]~5")
+    >>> read_plain_release(plain_release(release)).digest == release.digest
+    True
+    """
+    domain = release.domain
+    values = {
+        "domain": plain_domain(domain),
+        "statements": [plain_statement(statement, domain) for statement in release.statements],
+    }
+    if read_plain_release(json.loads(json.dumps(values))).digest != release.digest:
+        raise InvalidInput(
+            f"the release {release!r} cannot be recorded without loss; write it with "
+            "write_release, read it again, and commit what was read"
+        )
+    return values
+
+
+def read_plain_release(values: dict[str, Any]) -> Release:
+    """The release of :func:`plain_release`."""
+    domain = read_plain_domain(values["domain"])
+    return Release(
+        domain, [read_statement(statement, domain) for statement in values["statements"]]
+    )
+
+
+def plain_statement(statement: Statement, domain: Domain) -> dict[str, Any]:
+    """One statement; label by label knowledge is laid out over its margin."""
+    return statement.to_plain(domain)
+
+
+def read_statement(values: dict[str, Any], domain: Domain) -> Statement:
+    """The statement of :func:`plain_statement`, over a domain that has its variables."""
+    ((name, given),) = values.items()
+    kind = next(kind for kind in KINDS if kind.kind == name)
+    return kind.from_plain(given, domain)
+
+
+def plain_policy(policy: Policy) -> dict[str, Any]:
+    """A policy with its rules in words too."""
+    return policy.to_dict()
+
+
+def read_plain_policy(values: dict[str, Any]) -> Policy:
+    """The policy of :func:`plain_policy`.
+
+    Examples
+    --------
+    >>> from cellbounds.disclosure.policies import read_policy
+    >>> strict = read_policy("strict")
+    >>> read_plain_policy(plain_policy(strict)) == strict
+    True
+    """
+    return Policy(
+        values["name"],
+        values["title"],
+        values["description"],
+        tuple(map(rule_of, values["rule"])),
+        values["modelled_on"],
+        values["respondent"],
+        values.get("respondent_at_most"),
+    )
+
+
+def plain_table(table: Table) -> dict[str, Any]:
+    """A table with its counts: confidential."""
+    return {
+        "domain": plain_domain(table.domain),
+        "counts": [int(one) for one in table.counts.flat],
+        "structural": [int(place) for place in np.flatnonzero(table.structural)],
+    }
+
+
+def read_plain_table(values: dict[str, Any]) -> Table:
+    """The table of :func:`plain_table`."""
+    domain = read_plain_domain(values["domain"])
+    counts = objects(values["counts"], domain.shape).tolist()
+    return Table(domain, counts, structural=structural_zeros(values["structural"], domain))
+
+
+def structural_zeros(places: Sequence[int], domain: Domain) -> BoolArray:
+    """Structural zeros from the flat places of their cells."""
+    structural = np.zeros(domain.size, dtype=bool)
+    structural[list(places)] = True
+    return structural.reshape(domain.shape)

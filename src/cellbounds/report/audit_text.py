@@ -1,0 +1,264 @@
+"""Audits and attacks as text, JSON and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cellbounds.data.domain import Label
+from cellbounds.data.spreadsheets import csv_text
+from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk
+from cellbounds.disclosure.policies import Finding, Outcome, Verdict
+from cellbounds.report.formats import json_text
+from cellbounds.results import Attainable, Unbounded
+from cellbounds.results.answers import RESERVED, cell_value, labelled, notations, value_entries
+from cellbounds.text import aligned, label_keys
+from cellbounds.version import __version__
+
+__all__ = ["SHOWN", "render"]
+
+SHOWN = 60
+"""Cells that a table for people shows unless asked for all."""
+
+FORMAT = "cellbounds-audit/2"
+
+KEYS = (*RESERVED, "outcome")
+"""Keys of a cell in JSON that are not variables."""
+
+COLUMNS = (*RESERVED, "mark", "rule", "evidence", "policy", "verdict")
+"""Columns of a CSV file that are not variables."""
+
+RANKS = {"UNSAFE": 0, "undecided": 1, "disclosed": 2, "narrow": 3}
+"""Marks of cells at risk, the worst first."""
+
+
+def render(source: Audit | Attainable, style: str, *, everything: bool = False) -> str:
+    """The whole report as text in one of the formats."""
+    if isinstance(source, Audit):
+        answer, cells, verdict = source.answer, source.cells, source.verdict
+    else:
+        cells = tuple(CellRisk(labels, values) for labels, values in source.items())
+        answer, verdict = source, None
+    if style == "json":
+        return _json(answer, cells, verdict)
+    if style == "csv":
+        return _csv(answer, cells, verdict)
+    return _table(answer, cells, verdict, everything)
+
+
+def _mark(cell: CellRisk) -> str:
+    """A word for the last column."""
+    if cell.outcome is not Outcome.SAFE:
+        return "UNSAFE" if cell.outcome is Outcome.UNSAFE else "undecided"
+    if cell.structural or cell.empty_row:
+        return "structural" if cell.structural else "empty row"
+    return "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
+
+
+def _summary(cells: Sequence[CellRisk], owner: bool) -> dict[str, int]:
+    outcomes = [cell.outcome for cell in cells]
+    counted = {
+        "cells": len(cells),
+        "disclosed": sum(cell.disclosed is True for cell in cells),
+        "narrow": sum(cell.narrow for cell in cells),
+        "unsettled": sum(not cell.values.settled for cell in cells),
+    }
+    judged = {
+        "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
+        "unsafe": outcomes.count(Outcome.UNSAFE),
+        "undecided": outcomes.count(Outcome.UNDECIDED),
+    }
+    return {**counted, **judged} if owner else counted
+
+
+def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
+    entries: list[dict[str, Any]] = []
+    for cell in cells:
+        entry = labelled(answer.domain, cell.labels, KEYS)
+        if verdict is not None:
+            entry["count"] = cell.count
+        entry |= value_entries(cell.values)
+        entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}  # None: not settled
+        if verdict is not None:
+            entry["outcome"] = cell.outcome.value
+            entry |= {"structural": cell.structural, "empty_row": cell.empty_row}
+        entries.append(entry)
+    release = answer.release if verdict is None else verdict.release
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "view": "intruder" if verdict is None else "owner",
+        "release": {"digest": release.digest, "statements": notations(release)},
+        "over": list(answer.over),
+        "method": answer.method,
+        "evidence": answer.evidence.value,
+        "seconds": round(answer.seconds, 6),
+        "summary": _summary(cells, verdict is not None),
+    }
+    if verdict is not None:
+        content |= {
+            "verdict": verdict.verdict.value,
+            "policy": verdict.policy.to_dict(),
+            "independent": verdict.independent,
+            "warning": verdict.warning,
+            "knows": [prior.notation for prior in verdict.knows],
+            "notes": list(verdict.notes),
+            "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
+        }
+    return json_text({**content, "cells": entries})
+
+
+def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
+    names = answer.domain.names
+    keys = list(label_keys(names, COLUMNS).values())
+    figures = ["lower", "upper", "size", "values", "mark"]
+    if verdict is None:
+        return csv_text([*keys, *figures], ([*cell.labels, *_figures(cell)] for cell in cells))
+    judged = [verdict.policy.name, verdict.verdict.value]
+    reasons, others = _reasons(verdict)
+    lines = [
+        [*cell.labels, cell.count, *_figures(cell), *reasons.get(cell.labels, ("", "")), *judged]
+        for cell in cells
+    ]
+    for finding in others:
+        place = dict(zip(finding.variables, finding.labels, strict=True))
+        labels = [place.get(name, "") for name in names]
+        mark = "UNSAFE" if finding.outcome is Outcome.UNSAFE else "undecided"
+        said = [mark, _rule(verdict, finding), _evidence(finding)]
+        lines.append([*labels, "", "", "", "", "", *said, *judged])
+    header = [*keys, "count", *figures, "rule", "evidence", "policy", "verdict"]
+    return csv_text(header, lines)
+
+
+def _figures(cell: CellRisk) -> list[Any]:
+    values = cell.values
+    return [
+        values.possible.smallest,
+        cell_value(values.possible.largest),
+        cell_value(values.size) if values.settled else "?",
+        values.text(most=1000),
+        _mark(cell),
+    ]
+
+
+def _reasons(verdict: Verdict) -> tuple[dict[tuple[Label, ...], tuple[str, ...]], list[Finding]]:
+    """Rules and evidence of the cells that break or may break one, and all other findings."""
+    reasons: dict[tuple[Label, ...], tuple[str, ...]] = {}
+    others = []
+    for finding in (*verdict.broken, *verdict.open):
+        single = finding.response is None and finding.respondent is None
+        if not single or finding.variables != verdict.over:
+            others.append(finding)
+            continue
+        said = _rule(verdict, finding), finding.evidence
+        before = reasons.get(finding.labels)
+        reasons[finding.labels] = (
+            said if before is None else tuple(map("; ".join, zip(before, said, strict=True)))
+        )
+    return reasons, others
+
+
+def _rule(verdict: Verdict, finding: Finding) -> str:
+    rules = verdict.policy.rules
+    return f"{finding.rule}: {next(rule.sentence for rule in rules if rule.name == finding.rule)}"
+
+
+def _evidence(finding: Finding) -> str:
+    """What a finding rests on, and where, if its place is no single cell."""
+    if finding.respondent is None:
+        return f"{finding.where}: {finding.evidence}"
+    return f"somebody in {_text(finding.respondent)} learns of {finding.where}: {finding.evidence}"
+
+
+def _text(labels: tuple[Label, ...] | None) -> str:
+    return "" if labels is None else ", ".join(map(str, labels))
+
+
+def _table(
+    answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None, everything: bool
+) -> str:
+    owner = verdict is not None
+    shown = list(cells)
+    if len(cells) > SHOWN and not everything:
+        # The cells at risk first; within equal risk the order of the table.
+        shown = sorted(cells, key=lambda cell: RANKS.get(_mark(cell), 4))[:SHOWN]
+    header = [*answer.over, *(["count"] if owner else [])]
+    rows = [
+        [
+            *map(str, cell.labels),
+            *([str(cell.count)] if owner else []),
+            str(cell.values.possible.smallest),
+            _number(cell.values.possible.largest),
+            _number(cell.values.size) if cell.values.settled else "?",
+            cell.values.text(most=4),
+            _mark(cell),
+        ]
+        for cell in shown
+    ]
+    lines = [
+        str(answer.release),
+        f"asked about {', '.join(answer.over)}; {answer.method}, {answer.evidence.value}, "
+        f"{answer.seconds:.3f} s, release {answer.digest[:12]}",
+        "",
+        aligned(
+            [*header, "lower", "upper", "values", "attainable", "mark"],
+            rows,
+            {"count", "lower", "upper", "values"},
+        ),
+    ]
+    if len(shown) < len(cells):
+        lines.append(f"... {len(cells) - len(shown)} more cells: --all, or --format csv")
+    counted = _summary(cells, owner)
+    empty = counted.get("known_empty", 0)
+    which = f"; {empty} of them structural zeros or in empty rows" if empty else ""
+    lines += [
+        "",
+        f"{counted['cells']} cells: {counted['disclosed']} exactly disclosed (one attainable "
+        f"count{which}), {counted['narrow']} narrow (2 to {NARROW})",
+    ]
+    if counted["unsettled"]:
+        lines.append(
+            f"{counted['unsettled']} cells are not settled: what is attainable includes the counts "
+            "shown and perhaps more (--seconds gives more time)"
+        )
+    if verdict is not None:
+        lines += ["", *_reasoned(verdict, everything)]
+    return "\n".join(lines) + "\n"
+
+
+def _number(count: int | Unbounded) -> str:
+    return "unbounded" if isinstance(count, Unbounded) else str(count)
+
+
+def _reasoned(verdict: Verdict, everything: bool) -> list[str]:
+    """The verdict, the policy, and what broke it, in lines."""
+    broken, left_open = len(verdict.broken), len(verdict.open)
+    why = {
+        Outcome.SAFE: "no rule is broken",
+        Outcome.UNSAFE: f"{broken} {'finding breaks' if broken == 1 else 'findings break'} a rule",
+        Outcome.UNDECIDED: f"{left_open} {'finding is' if left_open == 1 else 'findings are'} open",
+    }[verdict.verdict]
+    lines = [f"{verdict.verdict} under the policy {verdict.policy.name}: {why}"]
+    lines += [f"  {sentence}" for sentence in verdict.policy.sentences]
+    if verdict.knows:
+        known = ", ".join(prior.notation for prior in verdict.knows)
+        lines.append(f"  the intruder also knows: {known}")
+    lines += [f"  note: {note}" for note in verdict.notes]
+    findings = [*verdict.broken, *verdict.open]
+    shown = findings if everything else findings[:SHOWN]
+    if shown:
+        columns = {
+            "outcome": [str(finding.outcome) for finding in shown],
+            "rule": [finding.rule for finding in shown],
+            "place": [finding.where for finding in shown],
+            "respondent in": [_text(finding.respondent) for finding in shown],
+            "evidence": [finding.evidence for finding in shown],
+            "what would change it": [finding.change for finding in shown],
+        }
+        if not any(columns["respondent in"]):
+            del columns["respondent in"]
+        rows = [list(row) for row in zip(*columns.values(), strict=True)]
+        lines += ["", aligned(list(columns), rows)]
+    if len(shown) < len(findings):
+        lines.append(f"... {len(findings) - len(shown)} more findings: --all, or --format json")
+    return [*lines, *([verdict.warning] if verdict.warning else [])]

@@ -1,0 +1,341 @@
+"""The page: one HTML file that needs nothing else; its map of cells and its drawings."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cellbounds.report.pages.wording import (
+    interval_text,
+    label_text,
+    labels_text,
+    read_values,
+    values_text,
+)
+
+__all__ = [
+    "BANDS",
+    "OUTCOMES",
+    "TEMPLATES",
+    "hash_of",
+    "laid_out",
+    "page",
+    "shown_cell",
+    "surroundings",
+]
+
+GROUP = 24
+"""Rows under one heading; tables with no more rows than this have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderCell:
+    """A header cell: its text, and the columns or rows that it stands over."""
+
+    text: str
+    span: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapRow:
+    """A row: the headers that begin with it, and the places of its cells in the table."""
+
+    heads: tuple[HeaderCell, ...]
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellMap:
+    """The whole layout: lines of column headers, then rows in groups under headings."""
+
+    names: tuple[str, ...]
+    tops: tuple[tuple[str, tuple[HeaderCell, ...]], ...]
+    groups: tuple[tuple[str, tuple[MapRow, ...]], ...]
+
+    @property
+    def width(self) -> int:
+        """How many columns a heading stands over."""
+        return len(self.names) + len(self.groups[0][1][0].places)
+
+
+def laid_out(variables: Sequence[tuple[str, Sequence[Any]]], columns: Sequence[str]) -> CellMap:
+    """Lay the cells of a table, the last variable running fastest, out over a page.
+
+    Examples
+    --------
+    >>> made = laid_out([("county", ["A", "B"]), ("age", [1, 2, 3])], ["age"])
+    >>> made.tops[0][0], made.tops[0][1][2]
+    ('age', HeaderCell(text='3', span=1))
+    >>> made.groups[0][1][1]
+    MapRow(heads=(HeaderCell(text='B', span=1),), places=(3, 4, 5))
+    """
+    levels = {name: [label_text(label) for label in labels] for name, labels in variables}
+    rest = [name for name in levels if name not in columns]
+    inner = _inner(levels, rest)
+    outer = rest[: len(rest) - len(inner)]
+    # The numbers of the cells, turned so that headings come first and columns last.
+    order = [list(levels).index(name) for name in (*outer, *inner, *columns)]
+    shape = [len(labels) for labels in levels.values()]
+    cells = np.arange(math.prod(shape)).reshape(shape).transpose(order)
+    rows = math.prod(len(levels[name]) for name in inner)
+    width = math.prod(len(levels[name]) for name in columns)
+    headings = itertools.product(*(levels[name] for name in outer))
+    groups = [
+        (
+            "; ".join(f"{name}: {label}" for name, label in zip(outer, heading, strict=True)),
+            tuple(_lines([levels[name] for name in inner], block)),
+        )
+        for heading, block in zip(headings, cells.reshape(-1, rows, width).tolist(), strict=True)
+    ]
+    return CellMap(tuple(inner), tuple(_tops(levels, columns)), tuple(groups))
+
+
+def _inner(levels: Mapping[str, Sequence[str]], rest: Sequence[str]) -> list[str]:
+    """The last row variables: as many as give a group of bearable length, but one at least."""
+    rows = 1
+    inner: list[str] = []
+    for name in reversed(rest):
+        rows *= len(levels[name])
+        if inner and rows > GROUP:
+            break
+        inner.insert(0, name)
+    return inner
+
+
+def _tops(
+    levels: Mapping[str, Sequence[str]], columns: Sequence[str]
+) -> Iterator[tuple[str, tuple[HeaderCell, ...]]]:
+    width = math.prod(len(levels[name]) for name in columns)
+    repeats = 1
+    for name in columns:
+        width //= len(levels[name])
+        heads = tuple(HeaderCell(text, width) for text in levels[name]) * repeats
+        yield name, heads
+        repeats *= len(levels[name])
+
+
+def _lines(levels: Sequence[Sequence[str]], block: Sequence[Sequence[int]]) -> Iterator[MapRow]:
+    """The rows of a group; a header stands over all rows that share it."""
+    spans = [math.prod(map(len, levels[place + 1 :])) for place in range(len(levels))]
+    for number, (labels, places) in enumerate(zip(itertools.product(*levels), block, strict=True)):
+        heads = zip(labels, spans, strict=True)
+        begun = tuple(HeaderCell(label, span) for label, span in heads if number % span == 0)
+        yield MapRow(begun, tuple(places))
+
+
+WIDTH, HEIGHT, TOP, FOOT = 240, 96, 14, 16
+
+
+def distribution_svg(plot: Mapping[str, Any], number: str) -> Any:
+    """Bars of a cell's distribution; with the count if the plot has it.
+
+    Colours come from the page's style sheet, so that they follow light and dark.
+    """
+    from markupsafe import Markup
+
+    bars = plot["bars"]
+    first, last = bars[0][0], bars[-1][1]
+    highest = max(chance for _, _, chance in bars)
+    floor = HEIGHT - FOOT
+    scale = WIDTH / (last - first + 1)
+    parts = []
+    for low, high, chance in bars:
+        tall = round((floor - TOP) * chance / highest, 2)
+        left, wide = round((low - first) * scale, 2), (high - low + 1) * scale
+        parts.append(
+            f'<rect x="{left}" y="{round(floor - tall, 2)}" width="{round(max(wide - 1, 0.8), 2)}" '
+            f'height="{tall}"/>'
+        )
+    marker = ""
+    count = plot.get("count")
+    if count is not None and first <= count <= last:
+        at = round((count - first + 0.5) * scale, 2)
+        marker = f'<line class="truth" x1="{at}" y1="{TOP - 4}" x2="{at}" y2="{floor + 4}"/>'
+    said = Markup.escape(_said(plot, highest))
+    return Markup(
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{number}">'
+        f'<title id="{number}">{said}</title><g class="bars">{"".join(parts)}</g>'
+        f'<line class="axis" x1="0" y1="{floor}" x2="{WIDTH}" y2="{floor}"/>{marker}'
+        f'<text x="0" y="{HEIGHT - 3}">{first}</text>'
+        f'<text x="{WIDTH}" y="{HEIGHT - 3}" text-anchor="end">{last}</text>'
+        f'<text x="{WIDTH}" y="9" text-anchor="end">highest {highest:.1%}</text></svg>'
+    )
+
+
+def _said(plot: Mapping[str, Any], highest: float) -> str:
+    low, high = plot["interval95"]
+    return (
+        f"posterior of {labels_text(plot['labels'])}: mean {plot['mean']:.4g}, 95% from {low} to "
+        f"{high}, highest bar {highest:.1%}"
+    )
+
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+TITLED = 6
+"""Statements that the title names."""
+
+BANDS = (
+    (1, "one", "1"),
+    (3, "few", "2 or 3"),
+    (9, "some", "4 to 9"),
+    (99, "many", "10 to 99"),
+    (None, "most", "100 or more"),
+)
+"""How many attainable counts share a colour: the most of them, a class, words."""
+
+SIGNS = {
+    "broken": ("×", "breaks a rule"),
+    "open": ("?", "not decided"),
+    "exact": ("●", "a single attainable count"),
+    "narrow": ("◐", "2 or 3 attainable counts"),
+    "not settled": ("…", "not every attainable count is settled"),
+    "structural zero": ("∅", "structural zero: cannot hold anybody"),
+    "empty row": ("∅", "in a row that is published as empty"),
+}
+"""A sign beside the colour, and what it says."""
+
+RISKS = ("broken", "open", "exact", "narrow", "not settled", "", "structural zero", "empty row")
+"""Marks from the most risk to the least."""
+
+OUTCOMES = {
+    "safe": ("SAFE", "✓"),
+    "unsafe": ("UNSAFE", "×"),
+    "undecided": ("UNDECIDED", "?"),
+    None: ("JUDGED BY ITS OWNER", "i"),
+}
+
+_TICKS = re.compile("`([^`]+)`")
+
+
+def page(content: Mapping[str, Any], *, findings: int, mapped: int, listed: int) -> str:
+    """The whole report as HTML, with so many findings, and so many cells in a map or a list."""
+    public, internal = content["public"], content.get("internal")
+    parts = {"public": public} | ({} if internal is None else {"internal": internal})
+    is_map = len(public["cells"]) <= mapped
+    shown = {
+        name: _chosen(part["cells"], None if is_map else listed) for name, part in parts.items()
+    }
+    verdict = (internal or public)["verdict"]
+    word, sign = OUTCOMES[verdict["outcome"]]
+    if public["policy"] is None:
+        word = "NOT JUDGED"
+    return str(
+        surroundings()
+        .get_template("report.html.j2")
+        .render(
+            content=content,
+            public=public,
+            internal=internal,
+            verdict=verdict,
+            word=word,
+            sign=sign,
+            tone=verdict["outcome"] or "untold",
+            title=_title(
+                [statement["notation"] for statement in public["published"]["statements"]]
+            ),
+            layout=laid_out(public["variables"], public["columns"]) if is_map else None,
+            names=json.dumps([[n, [label_text(x) for x in xs]] for n, xs in public["variables"]]),
+            shown=shown,
+            marks_of={part: {cell["mark"] for cell in cells} for part, cells in shown.items()},
+            most=findings,
+        )
+    )
+
+
+@cache
+def surroundings() -> Any:
+    """The templates, compiled once, with what they all use."""
+    import jinja2
+    from markupsafe import Markup
+
+    style, script = (
+        (TEMPLATES / name).read_text("utf-8").strip() for name in ("report.css", "report.js")
+    )
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters.update(
+        label=label_text,
+        labels=labels_text,
+        sentence=_sentence,
+        thousands="{:,}".format,
+        ticks=lambda text: Markup(_TICKS.sub(r"<code>\1</code>", str(Markup.escape(text)))),
+    )
+    made.globals.update(
+        drawn=distribution_svg,
+        bands=BANDS,
+        signs=SIGNS,
+        style=Markup(style),
+        script=Markup(script),
+        # Nothing else may run or be fetched, whatever a label says.
+        allowed=f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'",
+    )
+    return made
+
+
+def hash_of(text: str) -> str:
+    """What a browser compares inline styles and scripts with: nothing else may run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _title(statements: Sequence[str]) -> str:
+    left = len(statements) - TITLED
+    return ", ".join(statements[:TITLED]) + (f" and {left} more" if left > 0 else "")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+
+
+def _chosen(cells: Sequence[Mapping[str, Any]], most: int | None) -> list[dict[str, Any]]:
+    """All cells in order for a map; else those at most risk, the worst first."""
+    if most is not None:
+        ranks = {mark: rank for rank, mark in enumerate(RISKS)}
+        order = sorted(cells, key=lambda cell: (ranks[cell["mark"]], cell["size"] or math.inf))
+        cells = order[:most]
+    return [shown_cell(cell) for cell in cells]
+
+
+def shown_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell as the map shows it: colour, sign, interval, details."""
+    mark = cell["mark"]
+    details = [values_text(read_values(cell))]
+    if mark not in ("", "exact", "narrow", "not settled"):
+        details.append(SIGNS[mark][1])
+    shown = {
+        "labels": cell["labels"],
+        "band": _band(cell),
+        "mark": mark,
+        "interval": interval_text(cell),
+    }
+    if "count" in cell:
+        shown["count"] = str(cell["count"])
+        details.insert(0, f"count {cell['count']}")
+    shown["details"] = "; ".join(details)
+    return shown
+
+
+def _band(cell: Mapping[str, Any]) -> str:
+    if cell["mark"] in ("structural zero", "empty row"):
+        return "none"
+    if not cell["settled"]:
+        return "open"
+    size = cell["size"]
+    return next(name for most, name, _ in BANDS if most is None or (size or 10**9) <= most)
