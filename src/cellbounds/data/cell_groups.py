@@ -102,9 +102,8 @@ def _shared_out(domain: Domain, names: tuple[str, ...]) -> IntArray | None:
         levels = group_of_levels(domain, name)
         if levels is None:
             return None
-        derived = domain.grouping(name)
         along = [1] * len(domain.shape)
-        along[domain.axis(name if derived is None else derived[0])] = -1
+        along[domain.axis(domain.base(name))] = -1
         place = place * len(domain.levels(name)) + levels.reshape(along)
     return place.ravel()
 

@@ -217,6 +217,13 @@ class Domain:
         grouping = self._groupings.get(name)
         return name if grouping is None else grouping.of
 
+    def level_sets(self, name: str) -> list[frozenset[int]]:
+        """The positions behind each level of a name; a level of a variable stands for itself."""
+        grouping = self.grouping(name)
+        if grouping is None:
+            return [frozenset((place,)) for place in range(len(self._levels[name]))]
+        return [frozenset(members) for members in grouping[1]]
+
     def with_groupings(self, groupings: Mapping[str, Grouping]) -> Domain:
         """The same domain with more derived variables.
 

@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.formats import Columns, codec_of, csv_stream
+from cellbounds.data.formats.delimited import codec_of, csv_stream
+from cellbounds.data.formats.kinds import Columns
 from cellbounds.data.microdata.duckdb_engine import (
     Result,
     added_numbers,

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cellbounds.data.formats import Columns, ParquetBatches, parquet_batches
+from cellbounds.data.formats.kinds import Columns
+from cellbounds.data.formats.parquet import ParquetBatches, parquet_batches
 from cellbounds.data.microdata.csv_files import check_same_columns
 from cellbounds.data.microdata.duckdb_engine import (
     Result,

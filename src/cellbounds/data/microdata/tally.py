@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.formats import Columns
+from cellbounds.data.formats.kinds import Columns
 from cellbounds.data.microdata.selection import Selection
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
