@@ -100,11 +100,11 @@ class Table:
 
     @classmethod
     def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
-        made = cls.__new__(cls)
-        made.domain = domain
-        made._dense = stored if isinstance(stored, Dense) else None
-        made._sparse = stored if isinstance(stored, Sparse) else None
-        return made
+        table = cls.__new__(cls)
+        table.domain = domain
+        table._dense = stored if isinstance(stored, Dense) else None
+        table._sparse = stored if isinstance(stored, Sparse) else None
+        return table
 
     @property
     def _stored(self) -> Dense | Sparse:
@@ -298,7 +298,9 @@ class Table:
         kept = [derived if name == variable else name for name in self.domain.names]
         levels = self.domain.to_dict()
         levels[variable] = list(behind)
-        still = {k: one for k, one in self.domain.groupings.items() if one.of != variable}
+        still = {
+            k: grouping for k, grouping in self.domain.groupings.items() if grouping.of != variable
+        }
         return Table._holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
 
     @property
@@ -474,9 +476,9 @@ def _every_count(listed: Iterable[tuple[int, int]], size: int) -> Iterator[str]:
 
 def _zeros(number: int) -> Iterator[str]:
     while number:
-        some = min(number, _AT_ONCE)
-        yield ", ".join(["0"] * some)
-        number -= some
+        run = min(number, _AT_ONCE)
+        yield ", ".join(["0"] * run)
+        number -= run
 
 
 def _joined(texts: Iterable[str]) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
-from cellbounds.statements.inequalities import Rows
+from cellbounds.statements.inequalities import LinearRows
 from cellbounds.statements.intervals import RateIntervals, rate_inequalities
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import Figures, checked_digits, exact_number, read_figures
@@ -25,7 +25,7 @@ from cellbounds.statements.rounding import ROUNDINGS, RULES_IN_WORDS, ends_of, r
 from cellbounds.statements.statement import Tabulated, objects, variable_names
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = ["Conditional", "check_rate_variables"]
 
@@ -367,7 +367,7 @@ class Conditional(Tabulated):
                 "decimals"
             )
 
-    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
+    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[LinearRows]:
         """Each row holds somebody, or nobody; each rate lies between its ends."""
         groups = cells_behind(domain, self.variables)
         return rate_inequalities(self.intervals, groups, closed=closed)

@@ -33,7 +33,7 @@ from cellbounds.statements.statement import (
 )
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = ["SUPPRESSED_MARKS", "Margin"]
 

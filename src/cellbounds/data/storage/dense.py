@@ -83,7 +83,7 @@ def _regrouped(
     order: list[int] = []
     shape: list[int] = []
     for axis, variable in enumerate(dict.fromkeys(base)):
-        places = [place for place, one in enumerate(base) if one == variable]
+        places = [place for place, group in enumerate(base) if group == variable]
         # The people of several groups at once are those behind all of them.
         behind = [
             np.array(sorted(frozenset.intersection(*groups)), dtype=np.intp)
@@ -91,7 +91,8 @@ def _regrouped(
         ]
         # The axis is kept: sums that are lone Python numbers would become doubles side by side.
         summed = np.concatenate(
-            [summed.take(one, axis=axis).sum(axis=axis, keepdims=True) for one in behind], axis=axis
+            [summed.take(group, axis=axis).sum(axis=axis, keepdims=True) for group in behind],
+            axis=axis,
         )
         order += places
         shape += [len(domain.levels(kept[place])) for place in places]

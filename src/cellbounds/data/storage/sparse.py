@@ -178,14 +178,14 @@ def _size(shape: Sequence[int]) -> int:
 @functools.lru_cache(maxsize=256)
 def _blocks(shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """First and last axis (not included) of each block of variables."""
-    found = [0]
+    starts = [0]
     size = 1
     for axis, levels in enumerate(shape):
-        if size * levels >= SAFE or axis - found[-1] >= _MOST_AXES:
-            found.append(axis)
+        if size * levels >= SAFE or axis - starts[-1] >= _MOST_AXES:
+            starts.append(axis)
             size = 1
         size *= levels
-    return tuple(zip(found, [*found[1:], len(shape)], strict=True))
+    return tuple(zip(starts, [*starts[1:], len(shape)], strict=True))
 
 
 def _numbered(columns: Sequence[IntArray], shape: Sequence[int]) -> Places:
