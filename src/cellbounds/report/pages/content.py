@@ -24,7 +24,7 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
-from cellbounds.inference.chooser import Chosen, exact_sums
+from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import belief_of
@@ -212,8 +212,8 @@ def chances_of(
         one_conditional = gather(release).conditional is not None
         effort = limits.row_effort if one_conditional else limits.effort
         found = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
-        if isinstance(found, Chosen):
-            sums = found.sums
+        if isinstance(found, ExactSums):
+            sums = found.weighted
             return CellPosteriors(
                 "exact: every consistent table is summed over",
                 found.name,
