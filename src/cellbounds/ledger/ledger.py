@@ -17,6 +17,7 @@ from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_o
 from cellbounds.ledger.history import internal_history, public_history
 from cellbounds.ledger.journal import (
     WAIT,
+    Draft,
     Journal,
     LedgerState,
     now,
@@ -127,10 +128,9 @@ class Ledger:
             "protected": [list(names) for names in margins],
         }
         person = book.person(who)
+        kept = {plain.digest: kept_text(plain)} if keep_table else {}
         with book.creating() as page:
-            page.append("opened", person, why, content)
-            if keep_table:
-                page.keep(plain.digest, kept_text(plain))
+            page.record(Draft("opened", content, kept), person, why)
         return cls(book)
 
     @classmethod

@@ -117,7 +117,7 @@ def commit(
     def drafted(state: LedgerState) -> Draft:
         earlier = _earlier(book, state, request)
         if earlier is not None:
-            return Draft(earlier=earlier)
+            return Draft(earlier=replace(earlier, repeated=True))
         answer = judged(book, state, request, budget, blame=not already_out)
         answers.append(answer)
         if answer.safe or already_out:
@@ -363,7 +363,9 @@ def _record_change(
         answers.append(answered(after, None, after.versions, whole, budget))
         content = {**content, "judged": answers[-1].summary()}
         kept = {table.digest: kept_text(table) for table in new if after.kept}
-        return Draft(kind, content, kept, None if kind else state.source)
+        if not kind and state.source is not None:
+            return Draft(earlier=replace(state.source, repeated=True))
+        return Draft(kind, content, kept)
 
     entry = book.record(drafted, signed)
     return replace(answers[-1], entry=entry)
