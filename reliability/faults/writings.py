@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cellbounds.solvers.general import checkpointing
+from cellbounds.solvers.general import solutions
 from reliability.faults.children import Ending, killed_sometime, run, run_here
 from reliability.faults.interposing import Calls, Fault
 from reliability.faults.tally import Tally
@@ -129,7 +129,7 @@ class FileTrials:
 
     def prepare(self) -> None:
         """Run everything once here, so that it is loaded, and see what it writes."""
-        checkpointing.EVERY = 0.0  # a state is written at every step, so that there is much to kill
+        solutions.EVERY = 0.0  # a state is written at every step, so that there is much to kill
         for writing in self.writings:
             with self.shop.folder() as folder:
                 run_here(writing.arguments, folder)

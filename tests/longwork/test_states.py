@@ -19,10 +19,10 @@ import pytest
 import cellbounds as cb
 from cellbounds.runtime import checkpoints
 from cellbounds.runtime.checkpoints import Checkpoint, header_of
-from cellbounds.solvers.general import checkpointing
-from cellbounds.solvers.general.backends import Solvers
+from cellbounds.solvers.general import solutions
 from cellbounds.solvers.general.cp_sat import IntegerProgram
-from cellbounds.solvers.general.hypercube_moves import Walker
+from cellbounds.solvers.general.hypercubes import Walker
+from cellbounds.solvers.general.search import Solvers
 
 DOMAIN = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 TABLE = cb.Table(DOMAIN, np.random.default_rng(5).poisson(3, size=DOMAIN.shape))
@@ -33,8 +33,8 @@ HARD = """
 import sys
 import numpy as np
 import cellbounds as cb
-from cellbounds.solvers.general import keeping
-keeping.EVERY = 0.0
+from cellbounds.solvers.general import solutions
+solutions.EVERY = 0.0
 domain = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 table = cb.Table(domain, np.random.default_rng(5).poisson(3, size=domain.shape))
 release = cb.publish(table, "[c|a,b]@1", "[a,c]", "[b]~5")
@@ -424,17 +424,17 @@ def test_open_states_are_not_mixed(path):
     assert len(whole.splitlines()) > 1
     answer = cb.bounds(RELEASE, state=kept)
     same(answer)
-    assert answer._source.search.kept is None
+    assert answer._source.search.write is None
     assert path.read_bytes() == whole
 
 
 def test_lines_are_written_now_and_then(path, monkeypatch):
-    monkeypatch.setattr(checkpointing, "EVERY", 1e9)
+    monkeypatch.setattr(solutions, "EVERY", 1e9)
     cb.bounds(RELEASE, state=path)
     few = len(lines(path))
     assert few == 2
     path.unlink()
-    monkeypatch.setattr(checkpointing, "EVERY", 0.0)
+    monkeypatch.setattr(solutions, "EVERY", 0.0)
     cb.bounds(RELEASE, state=path)
     assert len(lines(path)) > few
 

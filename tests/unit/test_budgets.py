@@ -20,7 +20,7 @@ from cellbounds.disclosure import Audit, CellRisk, audit
 from cellbounds.model.effort import Effort
 from cellbounds.report.audit_text import render
 from cellbounds.runtime.workers import Until
-from cellbounds.solvers.general import rounds, strategy
+from cellbounds.solvers.general import strategy
 from cellbounds.solvers.general.search import Search
 
 DOMAIN = cb.Domain({"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
@@ -178,8 +178,10 @@ def test_efforts():
     past = Effort(deadline=time.monotonic() - 1)
     assert past.spent
     assert past.left == 0
-    part = effort.for_part(TABLE.margin("a"))
-    assert part.start.domain.names == ("a",)
+    assert effort.for_part(["a"]) is effort
+    effort = Effort.of(100, start=TABLE, share=0.5)
+    part = effort.for_part(["a"])
+    assert part.start == TABLE.margin("a")
     assert part.deadline == effort.deadline
     assert part.early == effort.early
 
@@ -218,16 +220,17 @@ def test_workers_that_begin_after_the_end_do_nothing():
     search.first_table(None)
     work = partial(strategy._step_of, 2, 2)
     bounds = [(0, 0), (5, 1)]
-    known = pickle.dumps(search.recipe), search.standing(), search.pool.excerpt([0, 5]), 1
-    late, _ = rounds._worker(*known, work, bounds, Until(1.0, time.time() - 2, "here"))
+    handle = pickle.loads(pickle.dumps(strategy.SearchHandle(search)))
+    known = handle, search.standing(), search.pool.excerpt([0, 5]), 1
+    late, _ = strategy.run_task(*known, work, bounds, Until(1.0, time.time() - 2, "here"))
     assert not late.tables
     assert np.array_equal(late.low, search.low[[0, 5]])
     assert np.array_equal(late.high, search.high[[0, 5]])
-    in_time, _ = rounds._worker(*known, work, bounds, Until.of(None))
+    in_time, _ = strategy.run_task(*known, work, bounds, Until.of(None))
     truth = cb.bounds(RELEASE)
     assert in_time.low[0] == truth.lower.flat[0]
     assert in_time.high[1] == truth.upper.flat[5]
-    rounds.bring_home(search, in_time)
+    in_time.bring_home(search)
     assert search.settled(0, 0)
     assert search.settled(5, 1)
 
@@ -536,14 +539,14 @@ def test_seconds_reach_the_search(run, table, tmp_path, monkeypatch, command):
 def test_jobs_change_nothing(run, table, tmp_path, monkeypatch):
     alone = run("audit", table, *MARGINS, "--format", "csv")
     used = []
-    original = rounds.shared
+    original = strategy.shared
 
     def shared(executor, work, arguments):
         used.append(type(executor).__name__)
         return original(executor, work, arguments)
 
     monkeypatch.setattr(strategy, "QUICK_WALK", 0)
-    monkeypatch.setattr(rounds, "shared", shared)
+    monkeypatch.setattr(strategy, "shared", shared)
     monkeypatch.setattr(Search, "by_pushing", always(0))
     shared_out = run("audit", table, *MARGINS, "--format", "csv", "--jobs", "2")
     assert shared_out[:2] == alone[:2]

@@ -257,7 +257,7 @@ def test_what_was_not_decided_is_not_called_smallest(monkeypatch):
     )
     answer = cb.bounds(release)
     with monkeypatch.context() as patched:
-        patched.setattr("cellbounds.solvers.general.method.passes", lambda *_: None)
+        patched.setattr("cellbounds.solvers.general.solutions.passes", lambda *_: None)
         patched.setattr(
             "cellbounds.reductions.decomposition.DecomposedSolution.forces", lambda *_: None
         )

@@ -21,14 +21,17 @@ from cellbounds.model.redundancy import independent_rows
 from cellbounds.model.targets import asked_about
 from cellbounds.solvers.general.attainable import Run, values_of
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
-from cellbounds.solvers.general.duals import Duals
-from cellbounds.solvers.general.exact_linear import ExactProgram
-from cellbounds.solvers.general.hypercube_moves import Guide, Walker, moves_of
-from cellbounds.solvers.general.pool import Pool
-from cellbounds.solvers.general.rays import grows_without_end
-from cellbounds.solvers.general.search import Proof, Search
+from cellbounds.solvers.general.exact_linear import (
+    MOST_CELLS,
+    Duals,
+    ExactProgram,
+    closed_beyond,
+    exact_bound,
+    grows_without_end,
+)
+from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
+from cellbounds.solvers.general.search import Pool, Proof, Search
 from cellbounds.solvers.general.strategy import passes, settle_all
-from cellbounds.solvers.general.unbounded_cells import MOST_CELLS, closed_beyond, exact_bound
 from listing import listed
 from mixtures import cases
 
@@ -502,7 +505,7 @@ def test_walks_never_go_back_and_count_as_they_go(sign, temperature):
     for _ in range(400):
         before = counts.copy()
         left, _ = walk(
-            walker.ground, counts, sums, asked.members(4), 4, sign, goal, np.full(9, -1),
+            walker.cubes, counts, sums, asked.members(4), 4, sign, goal, np.full(9, -1),
             np.full(9, 2**62), guide, weights, temperature, 1, 30, walker._state, snapshots,
         )  # fmt: skip
         assert left in (0, 1)
@@ -523,7 +526,7 @@ def test_walks_bring_home_every_goal_that_they_meet():
     least, most = np.full(9, 6), np.full(9, 22)
     snapshots = np.empty((64, 9), dtype=np.int64)
     _, kept = walk(
-        walker.ground, counts, asked.sums(counts).copy(), asked.members(4), 4, 1, 10**6, least,
+        walker.cubes, counts, asked.sums(counts).copy(), asked.members(4), 4, 1, 10**6, least,
         most, np.zeros(9), np.zeros(9), 0.0, 20_000, 30, walker._state, snapshots,
     )  # fmt: skip
     assert kept > 4
@@ -780,7 +783,7 @@ def test_programs_without_dependent_rows_prove_the_same(monkeypatch):
         assert ours.value == pytest.approx(theirs.value)
         assert len(theirs.duals) == len(search.small.row_lower)
         assert not theirs.duals[~kept].any()
-        proven = [search.duals.least(weights, one.duals, 10**6) for one in (ours, theirs)]
+        proven = [search.solvers.duals.least(weights, one.duals, 10**6) for one in (ours, theirs)]
         assert proven[0] == proven[1]
 
 

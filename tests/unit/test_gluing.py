@@ -13,8 +13,8 @@ from cellbounds.model.structure import gather
 from cellbounds.reductions.named_tables import CellTarget, NamedArray, glued, lookup_of
 from cellbounds.results.cell_index import WholeMargin
 from cellbounds.results.solution import Query
-from cellbounds.solvers.general.method import GeneralSharp
 from cellbounds.solvers.general.search import Search
+from cellbounds.solvers.general.solutions import GeneralSharp
 
 GLUED = "parts glued at exact margins"
 

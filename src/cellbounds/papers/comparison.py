@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Comparison", "decimal_text", "interval_text", "set_text"]
+from cellbounds.results import Bounds
+
+__all__ = ["Comparison", "compared_cells", "interval_text", "labels_text", "set_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +54,17 @@ def interval_text(low: Any, high: Any) -> str:
 def set_text(values: Any) -> str:
     """A set of numbers in increasing order."""
     return "{" + ",".join(map(str, sorted(values))) + "}"
+
+
+def labels_text(labels: Sequence[object]) -> str:
+    """A cell by its labels."""
+    return ", ".join(map(str, labels))
+
+
+def compared_cells(
+    document: str, place: str, printed: Sequence[str], answer: Bounds
+) -> Iterator[Comparison]:
+    """Printed intervals beside the bounds of the cells, in their order."""
+    ends = zip(answer.lower.flat, answer.upper.flat, strict=True)
+    for text, labels, (low, high) in zip(printed, answer.domain.cells(), ends, strict=True):
+        yield Comparison(document, place, labels_text(labels), text, interval_text(low, high))

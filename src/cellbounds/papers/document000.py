@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from cellbounds.papers.comparison import Comparison, interval_text
+from cellbounds.papers.comparison import Comparison, compared_cells, labels_text
 from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Release, Total, publish
@@ -39,11 +39,7 @@ def compare() -> Iterator[Comparison]:
     release = publish(mp3, "[mp3|gender]")
     for kind, printed in (("sharp", MP3_SHARP), ("linear", MP3_LINEAR)):
         answer = bounds(release, kind=kind)
-        for text, labels in zip(printed, mp3.domain.cells(), strict=True):
-            ours = interval_text(*answer[labels])
-            yield Comparison(
-                DOCUMENT, f"2 x 2 example, {kind}", ", ".join(map(str, labels)), text, ours
-            )
+        yield from compared_cells(DOCUMENT, f"2 x 2 example, {kind}", printed, answer)
     koch = example_table("koch4")
     full = publish(koch, "[recovery|center,status,treatment]")
     sharp, linear = bounds(full), bounds(full, kind="linear")
@@ -52,7 +48,7 @@ def compare() -> Iterator[Comparison]:
             for text, level in zip(texts, koch.domain.levels("recovery"), strict=True):
                 low, high = answer[(*row, level)]
                 ours = f"[{_two_places(low)},{_two_places(high)}]"
-                item = ", ".join(map(str, (*row, level)))
+                item = labels_text((*row, level))
                 yield Comparison(DOCUMENT, f"4-way example, {what}", item, text, ours)
     shown = Conditional(
         ["recovery"],

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.table import Table
-from cellbounds.papers.comparison import Comparison, interval_text
+from cellbounds.papers.comparison import Comparison, compared_cells, interval_text, labels_text
 from cellbounds.papers.tables import example_table
 from cellbounds.results import Bounds
 from cellbounds.solvers.solve import bounds
@@ -23,6 +24,8 @@ from cellbounds.statements import publish
 __all__ = ["collapsed", "compare"]
 
 DOCUMENT = "001"
+_row = partial(Comparison, DOCUMENT)
+_cells = partial(compared_cells, DOCUMENT)
 PLACES = ("race", "income", "gender")
 PAIRS = ("[race,gender]", "[race,income]", "[gender,income]")
 
@@ -60,7 +63,8 @@ def compare() -> Iterator[Comparison]:
     pairs = bounds(publish(small, *PAIRS))
     yield from _cells("Table 4", TABLE_4, pairs)
     yield from _formulas(small, pairs)
-    yield from _cells("Table 5", TABLE_5, bounds(publish(census, "[race]", "[gender]", "[income]")))
+    singles = bounds(publish(census, "[race]", "[gender]", "[income]"))
+    yield from _cells("Table 5", TABLE_5, singles)
     yield from _totals(census)
     yield from _table_6(census)
 
@@ -188,13 +192,7 @@ def _table_6(census: Table) -> Iterator[Comparison]:
     )
     first = next(iter(census.domain.cells()))
     ours = interval_text(*bounds(publish(census, *captioned))[first])
-    yield _row("Table 6, as captioned", ", ".join(map(str, first)), TABLE_6[0], ours, CAPTION)
-
-
-def _cells(place: str, printed: list[str], answer: Bounds) -> Iterator[Comparison]:
-    cells = answer.release.domain.cells()
-    for text, ours, labels in zip(printed, _texts(answer), cells, strict=True):
-        yield _row(place, ", ".join(map(str, labels)), text, ours)
+    yield _row("Table 6, as captioned", labels_text(first), TABLE_6[0], ours, CAPTION)
 
 
 def _texts(answer: Bounds) -> list[str]:
@@ -203,7 +201,3 @@ def _texts(answer: Bounds) -> list[str]:
 
 def _listed(numbers: Any) -> str:
     return " ".join(str(int(number)) for number in numbers)
-
-
-def _row(place: str, item: str, printed: str, ours: str, error: str = "") -> Comparison:
-    return Comparison(DOCUMENT, place, item, printed, ours, error)

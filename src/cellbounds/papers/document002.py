@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from cellbounds.inference.counting import count_tables, tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson
-from cellbounds.papers.comparison import Comparison
+from cellbounds.papers.comparison import Comparison, labels_text
 from cellbounds.papers.tables import example_table
 from cellbounds.results.posterior import Posterior
 from cellbounds.statements import Linear, Release, publish
@@ -31,6 +32,7 @@ from cellbounds.utility import odds_ratios
 __all__ = ["Simulated", "changing_move", "compare", "reached"]
 
 DOCUMENT = "002"
+_row = partial(Comparison, DOCUMENT)
 OWN = ("treatment", "response")
 DRAWS = 10_000
 PRIOR_2X2 = GammaPoisson(193, "1/4")
@@ -109,6 +111,21 @@ class Simulated(Comparison):
         return self.apart <= self.tolerance
 
 
+def _simulated(
+    place: str,
+    item: str,
+    printed: str,
+    ours: str,
+    exact: Sequence[float],
+    tolerance: float,
+    error: str = "",
+) -> Simulated:
+    """A printed figure, or several, beside exact ones."""
+    figures = [float(figure) for figure in printed.strip("[]").split(",")]
+    apart = max(abs(a - b) for a, b in zip(figures, exact, strict=True))
+    return Simulated(DOCUMENT, place, item, printed, ours, error, apart, tolerance)
+
+
 def compare() -> Iterator[Comparison]:
     """Every figure of its tables beside ours."""
     trial = example_table("analgesic")
@@ -172,7 +189,7 @@ def _tables(trial: Table, small: Table) -> Iterator[Comparison]:
     rates = small.conditional(["response"], given=["treatment"]).flat
     for labels, printed, rate in zip(small.domain.cells(), RATES, rates, strict=True):
         ours = f"{float(rate):.7f} [{float(rate):.1f}]"
-        yield _row("[R|T] table", _name(labels), printed, ours)
+        yield _row("[R|T] table", labels_text(labels), printed, ours)
     misprint = "a misprint: the column is 76 and 62, and the rest adds up to 193 only with 138"
     yield _row("collapsed table", "total of good", "128", str(responses[1]), misprint)
 
@@ -181,19 +198,12 @@ def _summaries(place: str, printed: Summaries, ours: Posterior) -> Iterator[Comp
     """The printed error of a mean is by batch means; four of them, and rounding, may be between."""
     means, low, high = ours.mean.ravel(), ours.quantile("0.025"), ours.quantile("0.975")
     for cell, labels in enumerate(ours.domain.cells()):
-        name, mean = _name(labels), float(means[cell])
+        name, mean = labels_text(labels), float(means[cell])
         wrong = printed is GIVEN_CONDITIONALS and cell > 0
         room = 4 * float(printed.errors[cell]) + 0.05
-        yield Simulated(
-            DOCUMENT,
-            place,
-            f"{name}: mean (within {room:.2f})",
-            printed.mean[cell],
-            f"{mean:.2f}",
-            _follows(cell, printed.mean[0]) if wrong else "",
-            apart=abs(float(printed.mean[cell]) - mean),
-            tolerance=room,
-        )
+        error = _follows(cell, printed.mean[0]) if wrong else ""
+        item = f"{name}: mean (within {room:.2f})"
+        yield _simulated(place, item, printed.mean[cell], f"{mean:.2f}", (mean,), room, error)
         for what in ("median", "mode"):
             figures = getattr(printed, what)
             error = _follows(cell, str(figures[0])) if wrong else ""
@@ -222,15 +232,9 @@ def _error_in_proportion(
     spread = ours.sd.ravel()
     times = float(spread[cell] / spread[0])
     due = times * float(printed.errors[0])
-    return Simulated(
-        DOCUMENT,
-        place,
-        f"{name}: Monte Carlo error, {times:.0f} times that of the first cell",
-        printed.errors[cell],
-        f"{due:.4f}",
-        apart=abs(float(printed.errors[cell]) - due),
-        tolerance=0.00005 * (1 + times) + 1e-9,
-    )
+    item = f"{name}: Monte Carlo error, {times:.0f} times that of the first cell"
+    room = 0.00005 * (1 + times) + 1e-9
+    return _simulated(place, item, printed.errors[cell], f"{due:.4f}", (due,), room)
 
 
 def _claims(small: Table, conditional: Posterior, margins: Posterior) -> Iterator[Comparison]:
@@ -294,31 +298,19 @@ def _moves(domain: Domain) -> Iterator[Comparison]:
 def _whole_table(trial: Table, small: Table) -> Iterator[Comparison]:
     """Three spreads of a run, and rounding, may be between."""
     ours = posterior(reached(trial), PRIOR_2X2X2)
-    for cell, (printed, labels) in enumerate(
-        zip(ORDINARY.mean, trial.domain.cells(), strict=False)
+    cells = zip(ORDINARY.mean, ORDINARY.median, ORDINARY.quantiles, strict=True)
+    for cell, (labels, (mean, median, ends)) in enumerate(
+        zip(trial.domain.cells(), cells, strict=False)
     ):
-        one = ours[labels]
+        one, middle = ours[labels], ours[labels].interval("0.95")
         for what, text, exact, shown in (
-            ("mean", printed, (one.mean,), f"{one.mean:.2f}"),
-            ("median", str(ORDINARY.median[cell]), (one.median,), str(one.median)),
-            (
-                "quantiles",
-                _interval(ORDINARY.quantiles[cell]),
-                one.interval("0.95"),
-                _interval(one.interval("0.95")),
-            ),
+            ("mean", mean, (one.mean,), f"{one.mean:.2f}"),
+            ("median", str(median), (one.median,), str(one.median)),
+            ("quantiles", _interval(ends), middle, _interval(middle)),
         ):
             room = 3 * SPREAD[what][cell] + 0.05
-            figures = [float(figure) for figure in text.strip("[]").split(",")]
-            yield Simulated(
-                DOCUMENT,
-                "2x2x2 posterior, ordinary",
-                f"{_name(labels)}: {what} (within {room:.2f})",
-                text,
-                shown,
-                apart=max(abs(a - b) for a, b in zip(figures, exact, strict=True)),
-                tolerance=room,
-            )
+            item = f"{labels_text(labels)}: {what} (within {room:.2f})"
+            yield _simulated("2x2x2 posterior, ordinary", item, text, shown, exact, room)
     sets = list(tables(reached(small)))
     yield _row(
         "combining",
@@ -356,10 +348,6 @@ def _averages(trial: Table) -> Iterator[Comparison]:
     )
 
 
-def _name(labels: Sequence[object]) -> str:
-    return ", ".join(map(str, labels))
-
-
 def _listed(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers))
 
@@ -370,7 +358,3 @@ def _interval(numbers: Sequence[int]) -> str:
 
 def _ends(ends: tuple[float, float]) -> str:
     return f"({ends[0]:.4f}, {ends[1]:.4f})"
-
-
-def _row(place: str, item: str, printed: str, ours: str, error: str = "") -> Comparison:
-    return Comparison(DOCUMENT, place, item, printed, ours, error)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-import numpy as np
-
-from cellbounds.data.domain import Domain
-from cellbounds.papers.comparison import Comparison, interval_text
+from cellbounds.papers.comparison import Comparison, compared_cells
 from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release, Total, publish
 
 __all__ = ["compare"]
 
-DOCUMENT = "003"
+_cells = partial(compared_cells, "003")
 
 TABLE_2_SHARP = ["[3,27]", "[2,18]", "[1,9]", "[4,36]"]
 TABLE_2_LINEAR = ["[0.6,29.4]", "[0.4,19.6]", "[0.2,9.8]", "[0.8,39.2]"]
@@ -46,19 +44,19 @@ def compare() -> Iterator[Comparison]:
     """Tables 2 to 5 beside ours."""
     mp3 = example_table("mp3")
     rows, columns = publish(mp3, "[mp3|gender]"), publish(mp3, "[gender|mp3]")
-    yield from _cells("Table 2, sharp", mp3.domain, TABLE_2_SHARP, rows, "sharp")
-    yield from _cells("Table 2, linear", mp3.domain, TABLE_2_LINEAR, rows, "linear")
-    yield from _cells("Table 3, sharp", mp3.domain, TABLE_3_SHARP, columns, "sharp")
+    yield from _cells("Table 2, sharp", TABLE_2_SHARP, bounds(rows, kind="sharp"))
+    yield from _cells("Table 2, linear", TABLE_2_LINEAR, bounds(rows, kind="linear"))
+    yield from _cells("Table 3, sharp", TABLE_3_SHARP, bounds(columns, kind="sharp"))
     for digits, printed in TABLE_3_LINEAR.items():
         # Decimals taken for exact: no table of counts need exist, the relaxation does.
         rates = Conditional(["gender"], given=["mp3"], rates=TABLE_3_RATES[digits], eps="0")
         rounded = Release(mp3.domain, [Total(50), rates])
         place = f"Table 3, linear, {digits} decimals"
-        yield from _cells(place, mp3.domain, printed, rounded, "linear")
+        yield from _cells(place, printed, bounds(rounded, kind="linear"))
     children = example_table("delinquent")
     printed = [f"[{n},{n}]" for n in children.counts.flat]
     exact = publish(children, "[education|county]")
-    yield from _cells("Table 4, sharp", children.domain, printed, exact, "sharp")
+    yield from _cells("Table 4, sharp", printed, bounds(exact, kind="sharp"))
     for digits, lines in TABLE_5_RATES.items():
         rates = Conditional(
             ["education"], given=["county"], rates=[line.split() for line in lines], eps="0"
@@ -68,13 +66,4 @@ def compare() -> Iterator[Comparison]:
         printed = [f"[{low},{high}]" for low, high in zip(lows, highs, strict=True)]
         rounded = Release(children.domain, [Total(135), rates])
         place = f"Table 5, linear, {digits} decimals"
-        yield from _cells(place, children.domain, printed, rounded, "linear")
-
-
-def _cells(
-    place: str, domain: Domain, printed: list[str], release: Release, kind: str
-) -> Iterator[Comparison]:
-    answer = bounds(release, kind=kind)
-    for text, labels, index in zip(printed, domain.cells(), np.ndindex(domain.shape), strict=True):
-        ours = interval_text(answer.lower[index], answer.upper[index])
-        yield Comparison(DOCUMENT, place, ", ".join(map(str, labels)), text, ours)
+        yield from _cells(place, printed, bounds(rounded, kind="linear"))

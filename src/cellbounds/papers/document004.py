@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 
 from cellbounds.data.domain import Domain
 from cellbounds.papers.comparison import Comparison, set_text
@@ -19,6 +20,7 @@ from cellbounds.statements import Conditional, Prior, Release, Total, publish
 __all__ = ["compare", "delinquent_rounded", "lower_by_row_sum"]
 
 DOCUMENT = "004"
+_fact = partial(Comparison, DOCUMENT)
 ROWS = ["1", "2", "3", "4"]
 DOMAIN = Domain({"row": ROWS, "column": ["1", "2"]})
 
@@ -81,8 +83,7 @@ def _table_1() -> Iterator[Comparison]:
             yield _sets(place, row, PHASE_2[name][row], found[row], error)
     narrow = _row_sums(TWO_DIGITS["3(c)"], "0.005")
     wide = _row_sums(TWO_DIGITS["3(c)"], "0.01")
-    yield Comparison(
-        DOCUMENT,
+    yield _fact(
         "Table 3(c)",
         "eps .005 instead of .01",
         "results unchanged",
@@ -164,11 +165,7 @@ def _row_sums(rates: list[list[str]], eps: str) -> Attainable:
 def _sets(
     place: str, row: str, printed: set[int], ours: ValueSet | set[int], error: str = ""
 ) -> Comparison:
-    return Comparison(DOCUMENT, place, f"row {row}", set_text(printed), set_text(ours), error)
-
-
-def _fact(place: str, item: str, printed: str, ours: str) -> Comparison:
-    return Comparison(DOCUMENT, place, item, printed, ours)
+    return _fact(place, f"row {row}", set_text(printed), set_text(ours), error)
 
 
 def _span(values: ValueSet) -> int:

@@ -17,6 +17,7 @@ from cellbounds.papers.document002 import OWN, PRIOR_2X2, reached
 from cellbounds.papers.document004 import lower_by_row_sum
 from cellbounds.papers.tables import example_table
 from cellbounds.results.charts import posterior_chart, save_chart
+from cellbounds.runtime.files import library
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Release, publish
 
@@ -59,11 +60,10 @@ def figure_posterior() -> Any:
 
 def figure_1() -> Any:
     """The tightest lower bound of row 3, column 4 against the feasible sums of row 3."""
-    import altair as alt
-
+    alt = _altair()
     points = [{"row sum": n, "lower bound": low} for n, low in lower_by_row_sum()]
     return (
-        alt.Chart(_data(points), title="Lower bound of row 3, column 4 by row sum")
+        alt.Chart(alt.Data(values=points), title="Lower bound of row 3, column 4 by row sum")
         .mark_line(point=True, interpolate="linear")
         .encode(
             alt.X("row sum:Q", scale=alt.Scale(zero=False)),
@@ -75,8 +75,7 @@ def figure_1() -> Any:
 
 def figure_2() -> Any:
     """Running time against (I ln I)(N ln N): the document's fitted curve, and ours."""
-    import altair as alt
-
+    alt = _altair()
     ours = []
     for name, size in SIZES.items():
         release, rows, total = _instance(name, size)
@@ -87,9 +86,9 @@ def figure_2() -> Any:
         alt.X("work:Q", scale=alt.Scale(type="log"), title="(I ln I)(N ln N)"),
         alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
     )
-    line = alt.Chart(_data(curve)).mark_line(color="grey").encode(*axes)
+    line = alt.Chart(alt.Data(values=curve)).mark_line(color="grey").encode(*axes)
     points = (
-        alt.Chart(_data(ours))
+        alt.Chart(alt.Data(values=ours))
         .mark_point(filled=True, size=70)
         .encode(*axes, alt.Color("table:N", title="ours (this machine)"))
     )
@@ -97,11 +96,8 @@ def figure_2() -> Any:
     return (line + points).properties(width=520, height=320, title=title)
 
 
-def _data(values: list[dict[str, Any]]) -> Any:
-    import altair as alt
-
-    make: Any = alt.Data
-    return make(values=values)
+def _altair() -> Any:
+    return library("altair", needed_for="charts", extra="plots")
 
 
 def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, int, int]:

@@ -28,7 +28,7 @@ from cellbounds.solvers.conditional.relaxed import ImprovedConditional, LinearCo
 from cellbounds.solvers.conditional.sharp import SharpConditional
 from cellbounds.solvers.contradictions import contradiction
 from cellbounds.solvers.explanations import explain_bounds
-from cellbounds.solvers.general.method import GeneralLinear, GeneralSharp
+from cellbounds.solvers.general.solutions import GeneralLinear, GeneralSharp
 from cellbounds.statements import Release
 
 __all__ = ["KINDS", "REDUCTIONS", "SOLVERS", "attainable", "bounds", "solve"]

@@ -15,7 +15,14 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.utility.display import Section, Shown, interval_text, json_float, number_text
+from cellbounds.utility.display import (
+    Section,
+    Shown,
+    columns_of,
+    interval_text,
+    json_float,
+    number_text,
+)
 from cellbounds.utility.distances import hellinger, matched, occupied, total_variation
 from cellbounds.utility.loglinear import Margins, fit_loglinear, model_text
 from cellbounds.utility.loglinear_comparison import LoglinearComparison, compared
@@ -51,16 +58,6 @@ class PairComparison:
     overlaps: FloatArray
 
     @property
-    def every_odds(self) -> tuple[OddsRatios, ...]:
-        """Odds ratios in the true table, then in the copies."""
-        return self.true_odds, *self.odds
-
-    @property
-    def every_test(self) -> tuple[Independence, ...]:
-        """Tests in the true table, then in the copies."""
-        return self.true_test, *self.tests
-
-    @property
     def log_ratios(self) -> FloatArray:
         """Log odds ratios of the copies: one line for each copy, one column for each ratio."""
         return np.array([one.log_ratios.ravel() for one in self.odds])
@@ -69,13 +66,12 @@ class PairComparison:
         """One copy beside the true table: measure, variables, levels, true value, other value."""
         what = f"{self.rows}, {self.columns}"
         true, other = self.true_test, self.tests[place]
-        lines = [
-            ("chi-squared", what, "", true.chi_squared, other.chi_squared),
-            ("chi-squared p", what, "", true.chi_squared_p, other.chi_squared_p),
-            ("G", what, "", true.g, other.g),
-            ("G p", what, "", true.g_p, other.g_p),
-            ("degrees", what, "", float(true.degrees), float(other.degrees)),
-        ]
+        lines = []
+        for (name, ours, p), (_, theirs, its_p) in zip(
+            true.statistics, other.statistics, strict=True
+        ):
+            lines += [(name, what, "", ours, theirs), (f"{name} p", what, "", p, its_p)]
+        lines.append(("degrees", what, "", float(true.degrees), float(other.degrees)))
         cells = zip(
             self.true_odds.cells(),
             self.true_odds.numbers(),
@@ -83,12 +79,12 @@ class PairComparison:
             self.overlaps[place].tolist(),
             strict=True,
         )
-        for labels, ours, theirs, overlap in cells:
+        measures = ("odds ratio", "lower end", "upper end")
+        for labels, true_ends, ends, overlap in cells:
             levels = ", ".join(map(str, labels))
-            measures = ("odds ratio", "lower end", "upper end")
             lines += [
                 (name, what, levels, first, second)
-                for name, first, second in zip(measures, ours, theirs, strict=True)
+                for name, first, second in zip(measures, true_ends, ends, strict=True)
             ]
             lines.append(("interval overlap", what, levels, math.nan, overlap))
         return lines
@@ -166,22 +162,6 @@ def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
 VARIABLES = frozenset({"variables", "levels", "copy", "statistic"})
 
 
-def comparison_sections(
-    copies: Sequence[str],
-    level: float,
-    measures: Mapping[str, Sequence[float]],
-    pairs: Sequence[PairComparison],
-    loglinear: Sequence[LoglinearComparison],
-) -> list[Section]:
-    """One copy beside the true table, or the mean and spread of several."""
-    sections = [_measures(copies, measures)]
-    if pairs:
-        sections += [_odds(copies, level, pairs), _tests(copies, pairs)]
-    if loglinear:
-        sections.append(_models(copies, loglinear))
-    return sections
-
-
 def _measures(copies: Sequence[str], measures: Mapping[str, Sequence[float]]) -> Section:
     lines = [
         [copy, *map(number_text, values)]
@@ -230,15 +210,8 @@ def _tests(copies: Sequence[str], pairs: Sequence[PairComparison]) -> Section:
     lines = []
     for pair in pairs:
         true, others = pair.true_test, pair.tests
-        for name, value, p, found in (
-            (
-                "chi-squared",
-                true.chi_squared,
-                true.chi_squared_p,
-                [(test.chi_squared, test.chi_squared_p) for test in others],
-            ),
-            ("G", true.g, true.g_p, [(test.g, test.g_p) for test in others]),
-        ):
+        for place, (name, value, p) in enumerate(true.statistics):
+            found = [test.statistics[place][1:] for test in others]
             shown = found[0] if one else mean_and_spread([value for value, _ in found])
             what = [f"{pair.rows}, {pair.columns}", name, str(true.degrees)]
             lines.append([*what, *map(number_text, (value, p, *shown))])
@@ -330,10 +303,9 @@ class UtilityComparison(Shown):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: copy, measure, variables, levels, true, other, level."""
-        names = ("copy", "measure", "variables", "levels", "true", "other")
-        lines = self._lines()
-        columns = {name: [line[place] for line in lines] for place, name in enumerate(names)}
-        return frame_of({**columns, "level": [self.level] * len(lines)}, backend)
+        header = ("copy", "measure", "variables", "levels", "true", "other", "level")
+        lines = [(*line, self.level) for line in self._lines()]
+        return frame_of(columns_of(header, lines), backend)
 
     def _lines(self) -> list[tuple[str, str, str, str, float, float]]:
         lines: list[tuple[str, str, str, str, float, float]] = []
@@ -370,9 +342,15 @@ class UtilityComparison(Shown):
         }
 
     def _sections(self) -> list[Section]:
-        return comparison_sections(
-            self.copies, self.level, self.measures, self.pairs, self.loglinear
-        )
+        sections = [_measures(self.copies, self.measures)]
+        if self.pairs:
+            sections += [
+                _odds(self.copies, self.level, self.pairs),
+                _tests(self.copies, self.pairs),
+            ]
+        if self.loglinear:
+            sections.append(_models(self.copies, self.loglinear))
+        return sections
 
     def __repr__(self) -> str:
         # Statistics of a confidential table are not printed by accident.
@@ -499,7 +477,9 @@ def _pairs(
 
 
 def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
-    endless = sum(int(np.isinf(one.upper).sum()) for pair in pairs for one in pair.every_odds)
+    endless = sum(
+        int(np.isinf(one.upper).sum()) for pair in pairs for one in (pair.true_odds, *pair.odds)
+    )
     notes = []
     if endless:
         notes.append(
@@ -508,7 +488,9 @@ def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
             "undefined if both have"
         )
     fewer = sum(
-        test.degrees < pair.true_odds.ratios.size for pair in pairs for test in pair.every_test
+        test.degrees < pair.true_odds.ratios.size
+        for pair in pairs
+        for test in (pair.true_test, *pair.tests)
     )
     if fewer:
         notes.append(

@@ -1,17 +1,27 @@
-"""Results of comparisons for people and programs: aligned text, notebooks, plain values."""
+"""Results for people and programs: aligned text, notebooks, frames, plain values."""
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from cellbounds.data.frames import frame_of
 from cellbounds.results.answers import HTML_LINES, LINES
 from cellbounds.text import aligned, html_table
 
-__all__ = ["Section", "Shown", "interval_text", "json_float", "number_text"]
+__all__ = [
+    "Listing",
+    "Section",
+    "Shown",
+    "columns_of",
+    "interval_text",
+    "json_float",
+    "number_text",
+    "picked",
+]
 
 FORMAT = "cellbounds-utility/1"
 
@@ -31,6 +41,24 @@ def json_float(value: float | None) -> float | str | None:
     if value is None or math.isnan(value):
         return None
     return float(value) if math.isfinite(value) else str(float(value))
+
+
+def picked(result: object, *names: str) -> dict[str, Any]:
+    """Some attributes as plain values: tuples as lists, numbers as :func:`json_float` has them."""
+    values = {name: getattr(result, name) for name in names}
+    return {
+        name: list(value)
+        if isinstance(value, tuple)
+        else json_float(value)
+        if isinstance(value, float)
+        else value
+        for name, value in values.items()
+    }
+
+
+def columns_of(header: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Lines of values as columns."""
+    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +115,53 @@ class Shown:
         blocks = [section.html() for section in self._sections()]
         said = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
         return "".join([*blocks, said])
+
+
+class Listing:
+    """A list for people and programs: a title, remarks, a table that is cut, and a warning."""
+
+    __slots__ = ()
+
+    most_lines: ClassVar[tuple[int, int]] = (100, 60)
+    """Lines that are printed in a terminal and in a notebook."""
+
+    numbers: ClassVar[frozenset[str]] = frozenset()
+    """Columns of the table that hold numbers."""
+
+    @property
+    def warning(self) -> str:
+        """What the list itself gives away."""
+        raise NotImplementedError
+
+    def columns(self) -> dict[str, list[Any]]:
+        """What is listed, column by column."""
+        raise NotImplementedError
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A tidy data frame of what is listed."""
+        return frame_of(self.columns(), backend)
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def _remarks(self) -> list[str]:
+        return []
+
+    def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
+        """The header, so many lines at most, and what is said of those left out."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        header, rows, more = self._table(self.most_lines[0])
+        lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]
+        if rows:
+            lines.append(aligned(header, rows, self.numbers))
+        return "\n".join(filter(None, [*lines, more, self.warning]))
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}>"
+
+    def _repr_html_(self) -> str:
+        header, rows, more = self._table(self.most_lines[1])
+        foot = "; ".join(filter(None, [more, *self._remarks(), self.warning]))
+        return html_table(self._title(), header, rows, self.numbers, foot)

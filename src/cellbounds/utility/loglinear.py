@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import label_keys
-from cellbounds.utility.display import Section, Shown, json_float, number_text
+from cellbounds.utility.display import Section, Shown, number_text, picked
 from cellbounds.utility.distances import as_floats, occupied, summed
 
 __all__ = ["LoglinearFit", "Margins", "fit_loglinear", "goodness", "model_text"]
@@ -213,34 +213,17 @@ class LoglinearFit(Shown):
         """Plain values: how well the model fits."""
         return {
             "model": model_text(self.margins),
-            "chi_squared": json_float(self.chi_squared),
-            "chi_squared_p": self.chi_squared_p,
-            "g": json_float(self.g),
-            "g_p": self.g_p,
-            "degrees": self.degrees,
-            "parameters": self.parameters,
-            "aic": json_float(self.aic),
-            "bic": json_float(self.bic),
-            "passes": self.passes,
-            "error": self.error,
-            "converged": self.converged,
-            "notes": list(self.notes),
+            **picked(self, *(field.name for field in fields(self)[3:])),  # but for the arrays
         }
 
     def _sections(self) -> list[Section]:
         header = ["statistic", "value", "degrees", "p"]
-        degrees = str(self.degrees)
+        tests = (("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p))
         lines = [
-            [
-                "chi-squared",
-                number_text(self.chi_squared),
-                degrees,
-                number_text(self.chi_squared_p),
-            ],
-            ["G", number_text(self.g), degrees, number_text(self.g_p)],
-            ["AIC", number_text(self.aic), "", ""],
-            ["BIC", number_text(self.bic), "", ""],
+            [name, number_text(value), str(self.degrees), number_text(p)]
+            for name, value, p in tests
         ]
+        lines += [["AIC", number_text(self.aic), "", ""], ["BIC", number_text(self.bic), "", ""]]
         title = f"log-linear model {model_text(self.margins)}"
         return [Section(title, header, lines, frozenset({"statistic"}))]
 

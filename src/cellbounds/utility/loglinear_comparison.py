@@ -12,11 +12,13 @@ from cellbounds.data.domain import Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.utility.display import Section, Shown, json_float, number_text
+from cellbounds.utility.display import Section, Shown, columns_of, number_text, picked
 from cellbounds.utility.distances import distance_of, matched, occupied
 from cellbounds.utility.loglinear import LoglinearFit, Margins, fit_loglinear, model_text
 
 __all__ = ["LoglinearComparison", "compare_loglinear"]
+
+HEADER = ("measure", "true", "other", "difference")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,10 +64,7 @@ class LoglinearComparison(Shown):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame: measure, true, other, difference."""
-        lines = self._lines()
-        names = ("measure", "true", "other", "difference")
-        columns = {name: [line[place] for line in lines] for place, name in enumerate(names)}
-        return frame_of(columns, backend)
+        return frame_of(columns_of(HEADER, self._lines()), backend)
 
     def entries(self) -> dict[str, Any]:
         """Plain values: both fits and the differences."""
@@ -73,13 +72,8 @@ class LoglinearComparison(Shown):
             "model": model_text(self.true.margins),
             "true": self.true.entries(),
             "other": self.other.entries(),
-            "chi_squared_difference": json_float(self.chi_squared_difference),
-            "g_difference": json_float(self.g_difference),
-            "largest_log_ratio": json_float(self.largest_log_ratio),
-            "largest_term_difference": json_float(self.largest_term_difference),
-            "term": dict(self.term),
-            "hellinger": self.hellinger,
-            "notes": list(self.notes),
+            **picked(self, "chi_squared_difference", "g_difference", "largest_log_ratio"),
+            **picked(self, "largest_term_difference", "term", "hellinger", "notes"),
         }
 
     def _lines(self) -> list[tuple[str, float | None, float | None, float | None]]:
@@ -99,9 +93,8 @@ class LoglinearComparison(Shown):
             [name, *("" if value is None else number_text(value) for value in values)]
             for name, *values in self._lines()
         ]
-        header = ["measure", "true", "other", "difference"]
         title = f"log-linear model {model_text(self.true.margins)}, fitted to both tables"
-        return [Section(title, header, lines, frozenset({"measure"}))]
+        return [Section(title, HEADER, lines, frozenset({"measure"}))]
 
     def __repr__(self) -> str:
         return f"<log-linear model {model_text(self.true.margins)}, fitted to two tables>"

@@ -22,9 +22,11 @@ from cellbounds.text import label_keys
 from cellbounds.utility.display import (
     Section,
     Shown,
+    columns_of,
     interval_text,
     json_float,
     number_text,
+    picked,
 )
 from cellbounds.utility.distances import as_floats, two_way
 
@@ -121,11 +123,9 @@ class OddsRatios(Shown):
         """A tidy data frame: labels, ratio, lower, upper, level."""
         fixed = ("ratio", "lower", "upper", "level")
         keys = label_keys(self.domain.names, fixed)
-        columns: dict[str, list[Any]] = {key: [] for key in (*keys.values(), *fixed)}
-        for labels, numbers in zip(self.cells(), self.numbers(), strict=True):
-            for key, value in zip(columns, (*labels, *numbers, self.level), strict=True):
-                columns[key].append(value)
-        return frame_of(columns, backend)
+        pairs = zip(self.cells(), self.numbers(), strict=True)
+        lines = [(*labels, *numbers, self.level) for labels, numbers in pairs]
+        return frame_of(columns_of((*keys.values(), *fixed), lines), backend)
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""
@@ -141,9 +141,7 @@ class OddsRatios(Shown):
             for labels, (ratio, low, high) in zip(self.cells(), self.numbers(), strict=True)
         ]
         return {
-            "rows": self.rows,
-            "columns": self.columns,
-            "given": list(self.given),
+            **picked(self, "rows", "columns", "given"),
             "reference": {
                 "row": self.domain.levels(self.rows)[0],
                 "column": self.domain.levels(self.columns)[0],

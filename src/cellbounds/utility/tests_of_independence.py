@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.utility.display import Section, Shown, json_float, number_text
+from cellbounds.utility.display import Section, Shown, columns_of, number_text, picked
 from cellbounds.utility.distances import as_floats, occupied, two_way
 from cellbounds.utility.loglinear import fit_loglinear, goodness
 
 __all__ = ["Independence", "independence"]
+
+HEADER = ("statistic", "value", "degrees", "p")
 
 FEW = 5
 """Below so many expected people the p-values are rough (Cochran's rule)."""
@@ -60,34 +62,16 @@ class Independence(Shown):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame with one line for each statistic."""
-        lines = self._lines()
-        return frame_of(
-            {
-                "statistic": [name for name, _, _ in lines],
-                "value": [value for _, value, _ in lines],
-                "degrees": [self.degrees for _ in lines],
-                "p": [p for _, _, p in lines],
-            },
-            backend,
-        )
+        lines = [(name, value, self.degrees, p) for name, value, p in self.statistics]
+        return frame_of(columns_of(HEADER, lines), backend)
 
     def entries(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "rows": self.rows,
-            "columns": self.columns,
-            "given": list(self.given),
-            "chi_squared": self.chi_squared,
-            "chi_squared_p": self.chi_squared_p,
-            "g": self.g,
-            "g_p": self.g_p,
-            "degrees": self.degrees,
-            "correction": self.correction,
-            "smallest_expected": json_float(self.smallest_expected),
-            "notes": list(self.notes),
-        }
+        return picked(self, *(field.name for field in fields(self)))
 
-    def _lines(self) -> list[tuple[str, float, float]]:
+    @property
+    def statistics(self) -> list[tuple[str, float, float]]:
+        """Each statistic with its value and its p-value."""
         return [("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p)]
 
     def _title(self) -> str:
@@ -98,10 +82,9 @@ class Independence(Shown):
     def _sections(self) -> list[Section]:
         lines = [
             [name, number_text(value), str(self.degrees), number_text(p)]
-            for name, value, p in self._lines()
+            for name, value, p in self.statistics
         ]
-        header = ["statistic", "value", "degrees", "p"]
-        return [Section(self._title(), header, lines, frozenset({"statistic"}))]
+        return [Section(self._title(), HEADER, lines, frozenset({"statistic"}))]
 
     def __repr__(self) -> str:
         # Statistics of a confidential table are not printed by accident.

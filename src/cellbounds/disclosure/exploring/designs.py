@@ -14,9 +14,10 @@ from cellbounds.data.storage.levels import merged_levels
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release, publish
-from cellbounds.statements.notation import names_text
+from cellbounds.statements.notation import Request
 from cellbounds.statements.numbers import checked_digits, exact_number
 from cellbounds.statements.rounding import ends_of
+from cellbounds.utility.display import picked
 
 __all__ = ["ADJACENT", "Design", "Way", "designs_of", "merges_of", "ways_of"]
 
@@ -123,15 +124,14 @@ class Design:
         return self._named(self.variables)
 
     def _named(self, variables: Iterable[str]) -> tuple[str, ...]:
-        merged = {one.variable: one.name for one in self.merges}
+        merged = {merge.variable: merge.name for merge in self.merges}
         return tuple(merged.get(name, name) for name in variables)
 
     @property
     def notation(self) -> str:
         """The statement of rates in the notation."""
-        names = f"{names_text(self._named(self.responses))}|{names_text(self._named(self.given))}"
-        digits = "" if self.way.digits is None else f"@{self.way.digits}"
-        return f"[{names}]{digits}"
+        responses, given = self._named(self.responses), self._named(self.given)
+        return Request(responses, given, digits=self.way.digits).notation
 
     @property
     def merged(self) -> str:
@@ -162,14 +162,12 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        way = self.way
+        eps = self.way.eps
         return {
-            "responses": list(self.responses),
-            "given": list(self.given),
-            "digits": way.digits,
-            "rounding": way.rounding,
-            "eps": None if way.eps is None else str(way.eps),
-            "strict": way.strict,
+            **picked(self, "responses", "given"),
+            **picked(self.way, "digits", "rounding"),
+            "eps": None if eps is None else str(eps),
+            "strict": self.way.strict,
             "merges": [one.to_dict() for one in self.merges],
             "total": self.total,
         }
@@ -236,8 +234,8 @@ def designs_of(
         options: list[list[Merge | None]] = [
             [None, *merges.get(name, [])] for name in (*given, *responses)
         ]
-        for picked in itertools.product(*options):
-            merged = tuple(one for one in picked if one is not None)
+        for choice in itertools.product(*options):
+            merged = tuple(merge for merge in choice if merge is not None)
             found += [Design(responses, given, way, merged, total) for way in ways]
     return found
 
@@ -315,10 +313,11 @@ def _merge(domain: Domain, variable: str, joined: object) -> Merge:
     if len(groups) == len(domain.levels(variable)):
         raise InvalidInput(f"{what} joins no two levels; name at least two levels for one of them")
     ordered = tuple((label, tuple(parts)) for label, parts in groups.items())
-    return Merge(variable, _free_name(domain, variable), ordered)
+    return Merge(variable, merged_name(domain, variable), ordered)
 
 
-def _free_name(domain: Domain, variable: str) -> str:
+def merged_name(domain: Domain, variable: str) -> str:
+    """A name for a variable with merged levels that nothing else has."""
     taken = {*domain.names, *domain.groupings}
     name, number = f"{variable} (merged)", 2
     while name in taken:

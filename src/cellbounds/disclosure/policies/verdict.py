@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.frames import frame_of
 from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release
-from cellbounds.text import aligned, html_table, label_keys
+from cellbounds.text import label_keys
+from cellbounds.utility.display import Listing, columns_of, picked
 from cellbounds.utility.retained import levels_behind
 from cellbounds.version import __version__
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "Outcome", "Verdict", "touched_levels", "worst"]
 
 FORMAT = "cellbounds-verdict/1"
-
-LINES, HTML_LINES = 100, 60
-"""Findings that are printed in a terminal and in a notebook."""
 
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
 
@@ -109,10 +106,7 @@ class Finding:
             "rule": self.rule,
             "outcome": self.outcome.value,
             "cell": dict(zip(self.variables, self.labels, strict=True)),
-            "response": self.response,
-            "respondent": None if self.respondent is None else list(self.respondent),
-            "evidence": self.evidence,
-            "change": self.change,
+            **picked(self, "response", "respondent", "evidence", "change"),
         }
         if self.values is not None:
             said |= value_entries(self.values)
@@ -132,8 +126,8 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Verdict(Listing):
     """Whether a release is safe under a policy, and why.
 
     Attributes
@@ -229,29 +223,15 @@ class Verdict:
         named = (name for one in self.cells for name in one.variables)
         names = tuple(dict.fromkeys((*self.over, *named)))  # figures may be of other margins
         keys = label_keys(names, (*COLUMNS, "place"))
-        found: dict[str, list[Any]] = {"rule": [], "outcome": [], "place": []}
-        found |= {keys[name]: [] for name in names}
-        found |= {name: [] for name in ("respondent", "evidence", "change")}
-        if not self.independent:
-            found["count"] = []
+        header = ["rule", "outcome", "place", *keys.values(), "respondent", "evidence", "change"]
+        rows: list[list[Any]] = []
         for one in self.cells:
-            place = dict(zip(one.variables, one.labels, strict=True))
-            found["rule"].append(one.rule)
-            found["outcome"].append(one.outcome.value)
-            found["place"].append(one.where)
-            for name in names:
-                label = place.get(name)
-                found[keys[name]].append(None if label is None else str(label))
-            found["respondent"].append(_text(one.respondent))
-            found["evidence"].append(one.evidence)
-            found["change"].append(one.change)
-            if not self.independent:
-                found["count"].append(one.count)
-        return found
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """A tidy data frame of the findings."""
-        return frame_of(self.columns(), backend)
+            place = dict(zip(one.variables, map(str, one.labels), strict=True))
+            labels = (place.get(name) for name in names)
+            row = [one.rule, one.outcome.value, one.where, *labels, _text(one.respondent)]
+            rows.append([*row, one.evidence, one.change, one.count])
+        # The last one, the count, has no name unless its owner looks.
+        return columns_of(header if self.independent else [*header, "count"], rows)
 
     def to_dict(self, *, public: bool = False) -> dict[str, Any]:
         """Plain values, versioned.
@@ -306,7 +286,7 @@ class Verdict:
         left = len(shown) - len(rows)
         return header, rows, f"... {left} more: to_frame() has them all" if left else ""
 
-    def _said(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         said = list(self.policy.sentences)
         if self.knows:
             said.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
@@ -315,21 +295,6 @@ class Verdict:
                 "judged without the true counts: safe means that every consistent table passes"
             )
         return [*said, *self.notes]
-
-    def __str__(self) -> str:
-        header, rows, more = self._table(LINES)
-        lines = [self._title(), *(f"  {one}" for one in self._said())]
-        if rows:
-            lines.append(aligned(header, rows))
-        return "\n".join(filter(None, [*lines, more, self.warning]))
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}>"
-
-    def _repr_html_(self) -> str:
-        header, rows, more = self._table(HTML_LINES)
-        foot = "; ".join(filter(None, [more, *self._said(), self.warning]))
-        return html_table(self._title(), header, rows, (), foot)
 
 
 def _text(labels: tuple[Label, ...] | None) -> str | None:

@@ -17,7 +17,7 @@ from cellbounds.disclosure.policies import Policy, judge
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.general.hypercube_moves import moves_of
+from cellbounds.solvers.general.hypercubes import hypercubes, moves_of
 from cellbounds.statements import Prior, Release
 
 __all__ = ["reached", "safe_by_moves"]
@@ -83,23 +83,20 @@ def reached(
 
     `lacking` says which cells do, by the smallest and the largest count of each cell so far.
     """
-    from cellbounds.disclosure.safe_sets.move_kernel import wander
+    from cellbounds.solvers.general.walk_kernel import wander
 
-    moves = moves_of(release)
-    axes = np.zeros((len(moves), max(map(len, moves), default=0)), dtype=np.int64)
-    for row, chosen in enumerate(moves):
-        axes[row, : len(chosen)] = chosen
-    sizes = np.array([len(chosen) for chosen in moves], dtype=np.int64)
-    shape = np.array(table.domain.shape, dtype=np.int64)
-    strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1).astype(np.int64)
-    counts = table.counts.astype(np.int64, order="C")
+    moves, counts = moves_of(release), table.counts.astype(np.int64, order="C")
     least, most = counts.copy(), counts.copy()
-    flat = (counts.ravel(), least.ravel(), most.ravel(), table.structural.ravel())
+    zeros = np.zeros(counts.size, dtype=np.int64)
+    # Nobody is put where nobody can be.
+    upper = np.where(table.structural.ravel(), 0, LARGEST)
+    cubes = hypercubes(table.domain.shape, moves, lower=zeros, upper=upper, target=zeros)
     state = np.array([1], dtype=np.uint64)
     aims = np.flatnonzero(lacking(least, most))
     while True:
         yield len(aims)
         if not moves:
             return
-        wander(*flat, shape, strides, axes, sizes, aims, MOVES * counts.size, state)
+        flat = counts.ravel(), least.ravel(), most.ravel()
+        wander(cubes, *flat, aims, MOVES * counts.size, state)
         aims = np.flatnonzero(lacking(least, most))

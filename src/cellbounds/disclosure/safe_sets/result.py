@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from cellbounds.data.frames import frame_of
 from cellbounds.disclosure.policies import Policy
-from cellbounds.text import aligned, html_table
+from cellbounds.utility.display import Listing, columns_of, picked
 from cellbounds.version import __version__
 
 __all__ = ["SafeSets", "StatementSet"]
 
 FORMAT = "cellbounds-safe-sets/1"
-
-LINES, HTML_LINES = 60, 40
-"""Sets that are printed in a terminal and in a notebook."""
 
 DEPENDS = (
     "which sets are safe depends on the confidential counts, and so does their utility: keep this "
@@ -53,8 +49,8 @@ class StatementSet:
         return {"statements": list(self.statements), proven: self.proven, "size": self.size}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SafeSets:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SafeSets(Listing):
     """Which of some candidates may be released together.
 
     Everything that is listed is true: "safe" is safe and "unsafe" unsafe, also if the budget ended
@@ -84,6 +80,9 @@ class SafeSets:
     notes
         What to know about the search.
     """
+
+    most_lines: ClassVar[tuple[int, int]] = (60, 40)
+    numbers: ClassVar[frozenset[str]] = frozenset({"utility"})
 
     policy: Policy
     given: tuple[str, ...]
@@ -123,9 +122,6 @@ class SafeSets:
 
     def columns(self) -> dict[str, list[Any]]:
         """The sets column by column: the safe ones, the unsafe ones, and the undecided ones."""
-        found: dict[str, list[Any]] = {
-            name: [] for name in ("outcome", "statements", "proven", "size", "utility", "best")
-        }
         best = self.best
         rows: list[tuple[Any, ...]] = [
             (outcome, str(one), one.proven, one.size, one.utility, one is best)
@@ -133,14 +129,7 @@ class SafeSets:
             for one in sets
         ]
         rows += [("undecided", _text(one), False, None, None, False) for one in self.undecided]
-        for row in rows:
-            for name, value in zip(found, row, strict=True):
-                found[name].append(value)
-        return found
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """A tidy data frame of the sets."""
-        return frame_of(self.columns(), backend)
+        return columns_of(("outcome", "statements", "proven", "size", "utility", "best"), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; for the owner, unless judged without the true counts."""
@@ -149,18 +138,14 @@ class SafeSets:
             "format": FORMAT,
             "version": __version__,
             "policy": self.policy.to_dict(),
-            "independent": self.independent,
-            "warning": self.warning,
-            "given": list(self.given),
-            "candidates": list(self.candidates),
-            "complete": self.complete,
-            "judgements": self.judgements,
+            **picked(
+                self, "independent", "warning", "given", "candidates", "complete", "judgements"
+            ),
             "safe": [one.to_dict("maximal") | {"utility": one.utility} for one in self.safe],
             "best": None if best is None else list(best.statements),
             "unsafe": [one.to_dict("minimal") for one in self.unsafe],
             "undecided": [list(texts) for texts in self.undecided],
-            "never": list(self.never),
-            "notes": list(self.notes),
+            **picked(self, "never", "notes"),
             "seconds": round(self.seconds, 6),
         }
 
@@ -190,7 +175,7 @@ class SafeSets:
         left = len(rows) - most
         return header, rows[:most], f"... {left} more: to_frame() has them all" if left > 0 else ""
 
-    def _said(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         said = [f"out already: {', '.join(self.given) or 'nothing'}"]
         if self.never:
             said.append(f"unsafe by themselves: {', '.join(self.never)}")
@@ -203,21 +188,6 @@ class SafeSets:
                 "judged without the true counts: safe means that every consistent table passes"
             )
         return [*said, *self.notes]
-
-    def __str__(self) -> str:
-        header, rows, more = self._table(LINES)
-        lines = [self._title(), *(f"  {one}" for one in self._said())]
-        if rows:
-            lines.append(aligned(header, rows, {"utility"}))
-        return "\n".join(filter(None, [*lines, more, self.warning]))
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}>"
-
-    def _repr_html_(self) -> str:
-        header, rows, more = self._table(HTML_LINES)
-        foot = "; ".join(filter(None, [more, *self._said(), self.warning]))
-        return html_table(self._title(), header, rows, {"utility"}, foot)
 
 
 def _text(statements: tuple[str, ...]) -> str:

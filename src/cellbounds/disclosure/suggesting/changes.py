@@ -5,6 +5,7 @@ Which of them are worth trying for a release is said at the end.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 from cellbounds.data.domain import Domain, Label
 from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.suggesting.planning import Drafts, Plan
+from cellbounds.statements.notation import Request
 from cellbounds.utility.retained import shares_out
 
 __all__ = [
@@ -32,8 +34,63 @@ NAMED = 6
 """Suppressed figures that a sentence names."""
 
 
+class Change(ABC):
+    """What is different from the release that was asked about."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """What to do, in words."""
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What is changed, as plain values."""
+        return {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "sentence": self.sentence, **self.details}
+
+
+class PlannedChange(Change):
+    """A change that is known beforehand; which figures to suppress is found by judging."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def applied(self, plan: Plan) -> Plan | None:
+        """The plan with this change; None if it changes nothing there, or leaves nothing."""
+
+
+class CoarserStatements(PlannedChange):
+    """Some statements whose figures are shown more roughly."""
+
+    __slots__ = ()
+
+    places: tuple[int, ...]
+    notations: tuple[str, ...]
+
+    @abstractmethod
+    def coarser(self, request: Request) -> Request | None:
+        """How a statement is shown instead; None if that changes nothing."""
+
+    def applied(self, plan: Plan) -> Plan | None:
+        """The plan with this change; None if it changes nothing in one of the statements."""
+        for place in self.places:
+            request = plan.statements[place]
+            coarser = None if request is None else self.coarser(request)
+            if coarser is None:
+                return None
+            plan = plan.with_statement(place, coarser)
+        return plan
+
+
 @dataclass(frozen=True, slots=True)
-class FewerDigits:
+class FewerDigits(CoarserStatements):
     """Rates with fewer decimals, or with some where they were exact."""
 
     kind: ClassVar[str] = "fewer-digits"
@@ -53,29 +110,21 @@ class FewerDigits:
             return f"publish {before} with {decimals} instead of exactly"
         return f"publish {bare} with {decimals} instead of {before}"
 
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there."""
-        changed = plan
-        for place in self.places:
-            planned = plan.statements[place]
-            if planned is None or planned.given is None:
-                return None
-            if planned.digits is not None and planned.digits <= self.digits:
-                return None
-            rounding = planned.rounding or "nearest"
-            coarser = replace(
-                planned, digits=self.digits, rounding=rounding, eps=None, strict=False
-            )
-            changed = changed.with_statement(place, coarser)
-        return changed
+    @property
+    def details(self) -> dict[str, Any]:
+        """Which statements, and their decimals."""
+        return {"statements": list(self.notations), "digits": self.digits}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return _said(self, statements=list(self.notations), digits=self.digits)
+    def coarser(self, request: Request) -> Request | None:
+        """Rates that have more decimals, or are exact."""
+        more = request.digits is None or request.digits > self.digits
+        if request.given is None or not more:
+            return None
+        return replace(request, digits=self.digits).ruled(request.rounding or "nearest")
 
 
 @dataclass(frozen=True, slots=True)
-class CoarserCounts:
+class CoarserCounts(CoarserStatements):
     """Counts of margins rounded to multiples of a base, or of a larger one."""
 
     kind: ClassVar[str] = "coarser-counts"
@@ -89,28 +138,21 @@ class CoarserCounts:
         """What to do, in words."""
         return f"round the counts of {_listed(self.notations)} to multiples of {self.base}"
 
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there."""
-        changed = plan
-        for place in self.places:
-            planned = plan.statements[place]
-            if planned is None or planned.given is not None or planned.below is not None:
-                return None
-            if planned.base is not None and planned.base >= self.base:
-                return None
-            rounding = planned.rounding or "nearest"
-            changed = changed.with_statement(
-                place, replace(planned, base=self.base, rounding=rounding)
-            )
-        return changed
+    @property
+    def details(self) -> dict[str, Any]:
+        """Which statements, and their base."""
+        return {"statements": list(self.notations), "base": self.base}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return _said(self, statements=list(self.notations), base=self.base)
+    def coarser(self, request: Request) -> Request | None:
+        """A margin that shows all its counts, and has no base or a smaller one."""
+        finer = request.base is None or request.base < self.base
+        if request.given is not None or request.below is not None or not finer:
+            return None
+        return replace(request, base=self.base, rounding=request.rounding or "nearest")
 
 
 @dataclass(frozen=True, slots=True)
-class HideSmall:
+class HideSmall(CoarserStatements):
     """Small counts of a margin shown as "<5"."""
 
     kind: ClassVar[str] = "hide-small"
@@ -124,23 +166,20 @@ class HideSmall:
         """What to do, in words."""
         return f'show counts below {self.below} of {_listed(self.notations)} as "<{self.below}"'
 
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there."""
-        changed = plan
-        for place in self.places:
-            planned = plan.statements[place]
-            if planned is None or planned.given is not None or not planned.exact:
-                return None
-            changed = changed.with_statement(place, replace(planned, below=self.below))
-        return changed
+    @property
+    def details(self) -> dict[str, Any]:
+        """Which statements, and up to where."""
+        return {"statements": list(self.notations), "below": self.below}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return _said(self, statements=list(self.notations), below=self.below)
+    def coarser(self, request: Request) -> Request | None:
+        """A margin that shows its counts as they are."""
+        if request.given is not None or not request.exact:
+            return None
+        return replace(request, below=self.below)
 
 
 @dataclass(frozen=True, slots=True)
-class MergeLevels:
+class MergeLevels(PlannedChange):
     """Levels of a variable published together, in every statement that names it."""
 
     kind: ClassVar[str] = "merge-levels"
@@ -150,17 +189,20 @@ class MergeLevels:
     groups: tuple[tuple[int, ...], ...]
 
     @property
-    def merged(self) -> tuple[tuple[Label, ...], ...]:
+    def merged(self) -> list[list[str]]:
         """The levels that are merged, group by group."""
-        return tuple(
-            tuple(self.levels[place] for place in group) for group in self.groups if len(group) > 1
-        )
+        larger = (group for group in self.groups if len(group) > 1)
+        return [[str(self.levels[place]) for place in group] for group in larger]
 
     @property
     def sentence(self) -> str:
         """What to do, in words."""
-        groups = "; ".join(_listed([str(level) for level in group]) for group in self.merged)
-        return f"merge {groups} of {self.variable}"
+        return f"merge {'; '.join(map(_listed, self.merged))} of {self.variable}"
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The variable and its merged levels."""
+        return {"variable": self.variable, "levels": self.merged}
 
     def applied(self, plan: Plan) -> Plan | None:
         """The plan with this change; None if it changes nothing there."""
@@ -173,11 +215,6 @@ class MergeLevels:
             return None
         merges[self.variable] = groups
         return replace(plan, merges=tuple(sorted(merges.items())))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        merged = [[str(level) for level in group] for group in self.merged]
-        return _said(self, variable=self.variable, levels=merged)
 
 
 def _joined(
@@ -193,7 +230,7 @@ def _joined(
 
 
 @dataclass(frozen=True, slots=True)
-class DropVariable:
+class DropVariable(PlannedChange):
     """A statement without one of its variables."""
 
     kind: ClassVar[str] = "drop-variable"
@@ -207,29 +244,28 @@ class DropVariable:
         """What to do, in words."""
         return f"drop {self.variable} from {self.notation}"
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """The statement and the variable."""
+        return {"statements": [self.notation], "variable": self.variable}
+
     def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there."""
-        planned = plan.statements[self.place]
-        if planned is None or self.variable not in planned.names:
+        """The plan with this change; None if it changes nothing there, or leaves no response."""
+        request = plan.statements[self.place]
+        if request is None or self.variable not in request.names:
             return None
-        responses = tuple(one for one in planned.responses if one != self.variable)
+        responses, given = (
+            None if names is None else tuple(name for name in names if name != self.variable)
+            for names in (request.responses, request.given)
+        )
         if not responses:
             return None
-        given = planned.given
-        if given is not None:
-            given = tuple(one for one in given if one != self.variable)
-        changed = plan.with_statement(
-            self.place, replace(planned, responses=responses, given=given)
-        )
-        return _consistent(changed)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return _said(self, statements=[self.notation], variable=self.variable)
+        fewer = replace(request, responses=responses, given=given)
+        return _consistent(plan.with_statement(self.place, fewer))
 
 
 @dataclass(frozen=True, slots=True)
-class Withhold:
+class Withhold(PlannedChange):
     """A statement that is not published."""
 
     kind: ClassVar[str] = "withhold"
@@ -242,6 +278,11 @@ class Withhold:
         """What to do, in words."""
         return f"withhold {self.notation}"
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """The statement."""
+        return {"statements": [self.notation]}
+
     def applied(self, plan: Plan) -> Plan | None:
         """The plan with this change; None if it changes nothing there or leaves nothing."""
         if plan.statements[self.place] is None and self.place not in plan.whole:
@@ -250,13 +291,9 @@ class Withhold:
         changed = replace(plan.with_statement(self.place, None), whole=whole)
         return None if changed.empty else _consistent(changed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return _said(self, statements=[self.notation])
-
 
 @dataclass(frozen=True, slots=True)
-class WithholdTotal:
+class WithholdTotal(PlannedChange):
     """N is not published."""
 
     kind: ClassVar[str] = "withhold-total"
@@ -271,18 +308,14 @@ class WithholdTotal:
 
         Exact margins tell N anyway.
         """
-        margins = [one for one in plan.statements if one is not None and one.given is None]
-        told = any(one.exact for one in margins)
+        requests = [one for one in plan.statements if one is not None]
+        told = any(one.exact for one in requests if one.given is None)
         needless = told or plan.empty or not plan.total
         return None if needless else replace(plan, total=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return _said(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Suppress:
+class Suppress(Change):
     """Figures of a statement that are not shown."""
 
     kind: ClassVar[str] = "suppress"
@@ -301,29 +334,20 @@ class Suppress:
         count = f"{len(self.figures)} of the {self.shown} figures"
         return f"suppress {count} of {self.notation}: {named}{rest}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+    @property
+    def details(self) -> dict[str, Any]:
+        """The statement, its variables, and the labels of the figures."""
         labels = [[str(label) for label in figure] for figure in self.figures]
-        return _said(
-            self, statements=[self.notation], variables=list(self.variables), figures=labels
-        )
-
-
-Planable = (
-    FewerDigits | CoarserCounts | HideSmall | MergeLevels | DropVariable | Withhold | WithholdTotal
-)
-"""Changes that are known beforehand; which figures to suppress is found by judging."""
-
-Change = Planable | Suppress
+        return {
+            "statements": [self.notation],
+            "variables": list(self.variables),
+            "figures": labels,
+        }
 
 
 def _consistent(plan: Plan) -> Plan | None:
     """None if levels are merged of a variable that nothing names any more."""
     return plan if all(variable in plan.names for variable, _ in plan.merges) else None
-
-
-def _said(change: Change, **more: Any) -> dict[str, Any]:
-    return {"kind": change.kind, "sentence": change.sentence, **more}
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -340,7 +364,7 @@ FEW = 8
 """Up to so many levels every run of neighbours is merged; beyond, pairs and even blocks."""
 
 
-def proposals(drafts: Drafts, policy: Policy) -> list[Planable]:
+def proposals(drafts: Drafts, policy: Policy) -> list[PlannedChange]:
     """Single changes, in a fixed order."""
     plan = drafts.first
     notations = {
@@ -348,7 +372,7 @@ def proposals(drafts: Drafts, policy: Policy) -> list[Planable]:
         for place, planned in enumerate(plan.statements)
         if planned is not None
     }
-    found: list[Planable] = []
+    found: list[PlannedChange] = []
     for places in _together(plan, rates=True):
         named = tuple(notations[place] for place in places)
         found += [FewerDigits(places, digits, named) for digits in range(MOST_DIGITS, 0, -1)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.table import Table
+from cellbounds.disclosure.exploring.designs import merged_name
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Release, Statement
@@ -147,16 +148,6 @@ def _is_whole(statement: Statement) -> bool:
     return statement.published and statement.tabulated is None and bool(statement.variables)
 
 
-def merged_name(domain: Domain, variable: str) -> str:
-    """A name for a variable with merged levels that nothing else has."""
-    taken = {*domain.names, *domain.groupings}
-    name, number = f"{variable} (merged)", 1
-    while name in taken:
-        number += 1
-        name = f"{variable} (merged {number})"
-    return name
-
-
 def _grouping(domain: Domain, variable: str, groups: Sequence[Sequence[int]]) -> Grouping:
     """The derived variable whose levels are groups of a variable's levels."""
     labels = domain.levels(variable)
@@ -181,15 +172,14 @@ def _carried(
     domain: Domain,
 ) -> BoolArray:
     """Which figures are hidden where variables were dropped or merged: those with a hidden part."""
-    bases = [levels_behind(domain, name) for name in before]
     left = hidden
     axis = 0
-    for base, levels in bases:
-        match = next((name for name in after if levels_behind(domain, name)[0] == base), None)
+    for base, levels in (levels_behind(domain, name) for name in before):
+        match = next((name for name in after if domain.base(name) == base), None)
         if match is None:
             left = np.asarray(left.any(axis=axis))
             continue
-        groups = levels_behind(domain, match)[1]
+        _, groups = levels_behind(domain, match)
         parts = [[i for i, one in enumerate(levels) if one & group] for group in groups]
         left = np.stack([left.take(one, axis=axis).any(axis=axis) for one in parts], axis=axis)
         axis += 1

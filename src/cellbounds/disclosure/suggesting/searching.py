@@ -13,12 +13,13 @@ from pathlib import Path
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, judge, policy_of
-from cellbounds.disclosure.suggesting.changes import Change, Planable, proposals
+from cellbounds.disclosure.suggesting.changes import Change, PlannedChange, proposals
 from cellbounds.disclosure.suggesting.planning import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppressing import Suppressed, suppress
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.workers import Until, checked_executor, shared
+from cellbounds.model.effort import Effort
+from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Prior, Release, Tabulated
 from cellbounds.utility.retained import Kept, kept, levels_behind
 
@@ -99,36 +100,19 @@ class BudgetedJudge:
     over: tuple[str, ...] | None
     knows: tuple[Prior, ...]
     independent: bool
-    executor: Executor | None
-    progress: Callable[[int, int], None] | None
     original: Release
-    seconds: float | None
-    begun: float
+    effort: Effort
     tried: int = 0
     known: int = 0
 
     @property
-    def left(self) -> float | None:
-        """Seconds that are left; None without a budget."""
-        if self.seconds is None:
-            return None
-        return max(0.0, self.seconds - (time.monotonic() - self.begun))
-
-    @property
     def spent(self) -> bool:
         """Whether time or the number of tries has run out."""
-        return self.left == 0 or self.tried >= MOST_TRIED
+        return self.effort.left == 0 or self.tried >= MOST_TRIED
 
     def elsewhere(self, until: Until) -> BudgetedJudge:
         """The same for another process, which begins to count anew."""
-        return replace(
-            self,
-            executor=None,
-            progress=None,
-            seconds=until.left,
-            begun=time.monotonic(),
-            tried=0,
-        )
+        return replace(self, effort=Effort(until.deadline), tried=0)
 
     def count(self, more: int) -> bool:
         """Count releases that were judged elsewhere; False if these would be too many."""
@@ -166,8 +150,7 @@ class BudgetedJudge:
         return tuple(found)
 
     def _say(self) -> None:
-        if self.progress is not None:
-            self.progress(self.tried, max(self.known, self.tried))
+        self.effort.say(self.tried, max(self.known, self.tried))
 
     def _verdict(self, release: Release, scope: Scope) -> Verdict | None:
         """The verdict over a margin; None if no rule can be asked about it."""
@@ -177,7 +160,7 @@ class BudgetedJudge:
             policy = self.policy.within(dict(zip(behind, scope, strict=True)))
         if policy is None:
             return None
-        left = self.left
+        left = self.effort.left
         return judge(
             release,
             self.table,
@@ -186,7 +169,7 @@ class BudgetedJudge:
             knows=self.knows,
             independent=self.independent,
             seconds=None if left is None else max(LEAST, SHARE * left),
-            executor=self.executor if release.domain.size >= LARGE else None,
+            executor=self.effort.executor if release.domain.size >= LARGE else None,
         )
 
 
@@ -255,30 +238,27 @@ def suggest(
     ['publish [education|county] with 1 decimal instead of 2']
     """
     begun = time.monotonic()
-    _check(release, table, most, changes, seconds)
+    _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
-    court = BudgetedJudge(
+    budgeted = BudgetedJudge(
         original=release,
         table=table,
         policy=chosen,
         over=asked,
         knows=tuple(knows),
         independent=independent,
-        executor=checked_executor(executor),
-        progress=progress,
-        seconds=seconds,
-        begun=begun,
+        effort=Effort.of(seconds, executor, None, progress),
     )
-    verdicts = court.first()
+    verdicts = budgeted.first()
     found: list[_Found] = []
     searched = Searched(0, changes, 0, 0, 0)
     if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
-        search = _Search(Drafts(release, table), court, most)
+        search = _Search(Drafts(release, table), budgeted, most)
         search.run(changes)
         found = search.found[:most]
         searched = Searched(
-            len(search.singles), changes, court.tried, search.undecided, search.left
+            len(search.singles), changes, budgeted.tried, search.undecided, search.left
         )
     return Suggestions(
         release,
@@ -291,7 +271,7 @@ def suggest(
     )
 
 
-def _check(release: object, table: object, most: object, changes: object, seconds: object) -> None:
+def _check(release: object, table: object, most: object, changes: object) -> None:
     if not isinstance(release, Release):
         raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
     if not isinstance(table, Table):
@@ -299,8 +279,6 @@ def _check(release: object, table: object, most: object, changes: object, second
     for what, number in (("most", most), ("changes", changes)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise InvalidInput(f"{what}={number!r}; give a whole number, 1 or more")
-    if seconds is not None and (not isinstance(seconds, int | float) or not seconds > 0):
-        raise InvalidInput(f"seconds={seconds!r}; give a number above 0, or None for no limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,18 +313,18 @@ class _Tried:
     judged: int
 
 
-def _try_out(court: BudgetedJudge, candidate: _Candidate) -> _Tried:
+def _try_out(budgeted: BudgetedJudge, candidate: _Candidate) -> _Tried:
     """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
-    before = court.tried
+    before = budgeted.tried
     if not candidate.scope:
-        return _Tried(court(candidate.release), None, court.tried - before)
-    hidden = suppress(candidate.release, candidate.standing, court, blind=court.independent)
-    return _Tried(None, hidden, court.tried - before)
+        return _Tried(budgeted(candidate.release), None, budgeted.tried - before)
+    hidden = suppress(candidate.release, candidate.standing, budgeted, blind=budgeted.independent)
+    return _Tried(None, hidden, budgeted.tried - before)
 
 
-def _tried_elsewhere(court: BudgetedJudge, candidate: _Candidate, until: Until) -> _Tried:
+def _tried_elsewhere(budgeted: BudgetedJudge, candidate: _Candidate, until: Until) -> _Tried:
     """Run by a worker, which counts for itself."""
-    return _try_out(court.elsewhere(until), candidate)
+    return _try_out(budgeted.elsewhere(until), candidate)
 
 
 @dataclass(slots=True)
@@ -354,9 +332,9 @@ class _Search:
     """Sets of changes by size, the most useful first."""
 
     drafts: Drafts
-    court: BudgetedJudge
+    judge: BudgetedJudge
     most: int
-    singles: list[Planable] = field(init=False)
+    singles: list[PlannedChange] = field(init=False)
     use: list[str] = field(init=False)
     found: list[_Found] = field(default_factory=list)
     undecided: int = 0
@@ -367,7 +345,7 @@ class _Search:
     _digests: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.singles = proposals(self.drafts, self.court.policy)
+        self.singles = proposals(self.drafts, self.judge.policy)
         planned = self.drafts.first.statements
         self.use = list(dict.fromkeys(_bare(one.notation) for one in planned if one is not None))
 
@@ -382,10 +360,10 @@ class _Search:
             ready = sorted(
                 [*plain, *hiding], key=lambda one: (-one.kept.share, one.changes, one.scope)
             )
-            self.court.known = self.court.tried + len(ready)
+            self.judge.known = self.judge.tried + len(ready)
             with closing(self._ahead(ready)) as ahead:
                 for place, (candidate, tried) in enumerate(ahead):
-                    if self.court.spent:
+                    if self.judge.spent:
                         self.left += len(ready) - place
                         return
                     if not self._dominated(candidate):
@@ -418,7 +396,7 @@ class _Search:
         return any(inside <= set(changes) for inside in self._safe)
 
     def _plain(self, changed: tuple[int, ...], plan: Plan) -> Iterator[_Candidate]:
-        if self.court.left == 0:
+        if self.judge.effort.left == 0:
             self.left += 1
             return
         made = self.drafts.made(plan)
@@ -428,7 +406,7 @@ class _Search:
 
     def _hiding(self, changed: tuple[int, ...], plan: Plan) -> Iterator[_Candidate]:
         """The same set with figures suppressed in one statement, or in all."""
-        if self.court.left == 0:
+        if self.judge.effort.left == 0:
             self.left += 1
             return
         made = self.drafts.made(plan)
@@ -470,27 +448,27 @@ class _Search:
         """
         for start in range(0, len(ready), AT_ONCE):
             part = ready[start : start + AT_ONCE]
-            if self.court.executor is None:
+            if self.judge.effort.executor is None:
                 yield from ((candidate, None) for candidate in part)
                 continue
             wanted = [not self._dominated(one) for one in part]
-            until = Until.of(self.court.left)
-            court = self.court.elsewhere(until)
-            pieces = [(court, one, until) for one in itertools.compress(part, wanted)]
-            results = shared(self.court.executor, _tried_elsewhere, pieces)
+            until = Until.of(self.judge.effort.left)
+            budgeted = self.judge.elsewhere(until)
+            pieces = [(budgeted, one, until) for one in itertools.compress(part, wanted)]
+            results = shared(self.judge.effort.executor, _tried_elsewhere, pieces)
             for candidate, sent in zip(part, wanted, strict=True):
                 # Who is dominated at first is so ever after.
                 yield candidate, next(results)[1] if sent else None
 
     def _try(self, candidate: _Candidate, tried: _Tried | None) -> None:
-        if tried is None or not self.court.count(tried.judged):
-            tried = _try_out(self.court, candidate)
+        if tried is None or not self.judge.count(tried.judged):
+            tried = _try_out(self.judge, candidate)
         chosen: list[Change] = [self.singles[number] for number in candidate.changes]
         release, share = candidate.release, candidate.kept
         if candidate.scope:
             hidden = tried.hidden
             if hidden is None:
-                self.left += self.court.spent
+                self.left += self.judge.spent
                 return
             release, verdicts = hidden.release, hidden.verdicts
             share = self._kept(release)

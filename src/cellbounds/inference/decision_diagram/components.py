@@ -24,7 +24,7 @@ from cellbounds.inference.protocol import Refusal
 from cellbounds.model.constraints import NO_UPPER, compile_release
 from cellbounds.model.problem import Problem, make_problem, reduced
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.solvers.general.unbounded_cells import exact_bound
+from cellbounds.solvers.general.exact_linear import exact_bound
 from cellbounds.statements import Release
 
 __all__ = ["Part", "Parts", "parts_of", "with_upper_limits"]

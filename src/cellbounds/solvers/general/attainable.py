@@ -13,9 +13,8 @@ from cellbounds.model.constraints import NO_UPPER
 from cellbounds.model.effort import Effort
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.solvers.general.rounds import Item, in_waves
 from cellbounds.solvers.general.search import Search
-from cellbounds.solvers.general.strategy import settle_one
+from cellbounds.solvers.general.strategy import Item, in_rounds, settle_one
 
 __all__ = ["Run", "SumValues", "table_with", "values_of", "values_of_each"]
 
@@ -94,7 +93,7 @@ def values_of(search: Search, place: int, effort: Effort) -> SumValues:
     if search.endless[place]:
         return _without_end(search, place)
     ends = search.settled(place, 0) and search.settled(place, 1)
-    if ends and search.nested.unbroken(search.asked.members(place)):
+    if ends and search.solvers.nested.unbroken(search.asked.members(place)):
         return _unbroken(search, place)
     if effort.spent:
         return _as_it_stands(search, place)
@@ -124,11 +123,11 @@ def _unbroken(search: Search, place: int) -> SumValues:
 
 def table_with(search: Search, place: int, value: int, seconds: float | None) -> IntArray | None:
     """A table in which one sum has a value that it is known to take."""
-    if not search.sendable:
+    if not search.solvers.sendable:
         return None
     cells, constant = search.objective(place)
     ones, rest = np.ones(len(cells), dtype=np.int64), value - constant
-    found = search.integers.with_sum(cells, ones, rest, rest, None, seconds).cells
+    found = search.solvers.integers.with_sum(cells, ones, rest, rest, None, seconds).cells
     return None if found is None else search.expand(found)
 
 
@@ -141,7 +140,7 @@ def values_of_each(
     """
     items = [(place, 0) for place in places]
     width = 1 if search.program_is_dear else WIDTH
-    for part, found in in_waves(
+    for part, found in in_rounds(
         search, items, _values_in_part, effort, width=width, wanted=lambda _: True
     ):
         for (place, _), values in zip(part, found, strict=True):
@@ -283,9 +282,9 @@ class _Gaps:
     def _ask(self, gap: _Gap) -> tuple[bool, IntArray | None]:
         """A table with a value in a gap; whether it is settled that there is none."""
         search, effort = self._search, self._effort
-        if effort.spent or not search.sendable:
+        if effort.spent or not search.solvers.sendable:
             return False, None
-        found = search.integers.with_sum(
+        found = search.solvers.integers.with_sum(
             self._cells,
             np.ones(len(self._cells), dtype=np.int64),
             gap.low - self._constant,

@@ -1,11 +1,20 @@
 """Linear programs in exact fractions: a solver proposes, and whole numbers decide.
 
-Most optima are found at a table and multipliers of small denominators. Rounded to these, the table
-is checked against every limit and the multipliers are evaluated (duals.py); if both give the same
+*Dual bounds.* For any multipliers y of the rows, ``c x = y (A x) + (c - y A) x``; replacing every
+row and every cell by whichever of its limits makes the sum smallest gives a number that no table
+can go below. The multipliers come from a solver in floating point and are rounded to fractions
+first, so the number is right whatever the solver did; a poor vector only proves less.
+
+*Optima.* Most are found at a table and multipliers of small denominators. Rounded to these, the
+table is checked against every limit and the multipliers are evaluated; if both give the same
 number, it is the optimum, whatever the solver rounded. Otherwise there is the basis in which the
 simplex method ends: some cells and row sums are free to follow, all others stand at one of their
 limits. It is solved again in rationals, and is optimal if the cells keep their limits and the
 multipliers have their signs.
+
+*Cells without limit.* If a table with the value v is known, only tables with less (or more) are of
+interest. With that as one more row, most cells that nothing limits are limited after all, which
+exact programs find out; then an integer program without arbitrary caps can decide.
 """
 
 from __future__ import annotations
@@ -24,9 +33,72 @@ from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.linear_programs import LinearProgram, Proposal
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-from cellbounds.solvers.general.duals import Duals
 
-__all__ = ["ExactProgram"]
+__all__ = [
+    "Duals",
+    "ExactProgram",
+    "closed_beyond",
+    "exact_bound",
+    "exactly_feasible",
+    "grows_without_end",
+]
+
+DENOMINATORS = (1, 2, 12, 1 << 20)
+"""Denominators tried in turn; vertices of table problems have small ones."""
+
+
+class Duals:
+    """Evaluates dual vectors for one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._order, self._begins, self._found = problem.by_cell()
+        self._rows = problem.rows[self._order]
+        self._factors = problem.coefficients[self._order]
+
+    def least(self, weights: IntArray, duals: IntArray, hoped: int) -> int | None:
+        """A number that ``weights @ cells`` is never below; stops trying once it is `hoped`.
+
+        None if the vector proves nothing (a cell without upper limit).
+        """
+        best: int | None = None
+        for denominator in DENOMINATORS:
+            multipliers = np.rint(duals * denominator)
+            if not np.isfinite(multipliers).all() or np.abs(multipliers).max(initial=0) > 2**40:
+                break
+            total = self.evaluated(weights, multipliers.astype(np.int64), denominator)
+            if total is not None and (best is None or -(-total // denominator) > best):
+                best = -(-total // denominator)
+                if best >= hoped:
+                    break
+        return best
+
+    def evaluated(self, weights: IntArray, multipliers: IntArray, denominator: int) -> int | None:
+        """What multipliers over a denominator prove of the sum, times the denominator."""
+        problem = self._problem
+        limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
+        useless = (limits == NO_LOWER) | (limits == NO_UPPER)
+        multipliers = np.where(useless, 0, multipliers)
+        limits = np.where(useless, 0, limits)
+        rest = denominator * weights
+        if len(self._factors):
+            terms = self._factors * multipliers[self._rows]
+            if float(np.abs(terms).max()) * max(1, len(terms)) >= SAFE:
+                return None
+            rest[self._found] -= np.add.reduceat(terms, self._begins)
+        ends = np.where(rest > 0, problem.lower, problem.upper)
+        endless = (rest < 0) & (ends == NO_UPPER)
+        if endless.any():
+            return None
+        size = float(np.abs(multipliers.astype(float)) @ np.abs(limits.astype(float)))
+        size += float(np.abs(rest.astype(float)) @ ends.astype(float))
+        if size >= SAFE:
+            total = sum(int(a) * int(b) for a, b in zip(multipliers, limits, strict=True))
+            total += sum(int(a) * int(b) for a, b in zip(rest, ends, strict=True))
+        else:
+            total = int(multipliers @ limits) + int(rest @ ends)
+        return total
+
 
 MOST_BASIC = 1500
 """Basic cells that are solved in rationals; beyond, it takes minutes."""
@@ -174,7 +246,7 @@ class ExactProgram:
 
     def _verified(self, weights: IntArray) -> Fraction | None:
         """The value of the proposed basis if it is optimal in exact arithmetic."""
-        basis = self._basis()
+        problem, basis = self._problem, self._basis()
         columns, tight = np.flatnonzero(basis.cells), np.flatnonzero(~basis.rows)
         if len(columns) != len(tight):
             return None
@@ -183,26 +255,34 @@ class ExactProgram:
                 f"exact linear bounds of a release with {len(columns)} basic cells; at most "
                 f"{MOST_BASIC} are solved in fractions, ask for kind='sharp'"
             )
-        counts: list[Any] = [Fraction(int(value)) for value in basis.at]
-        others = ~basis.cells
+        rows, exact = self._dense[tight], weights.astype(object)
+        counts, slopes = basis.at.copy(), exact.copy()
         if len(columns):
-            square = self._dense[np.ix_(tight, columns)]
-            rest = basis.row_at[tight] - self._dense[np.ix_(tight, np.flatnonzero(others))].dot(
-                basis.at[others]
-            )
-            solved = _solve(square, rest)
-            multipliers = _solve(square.T, weights[columns])
+            counts[columns] = 0
+            square = rows[:, columns]
+            solved = _solve(square, basis.row_at[tight] - rows.dot(counts))
+            multipliers = _solve(square.T, exact[columns])
             if solved is None or multipliers is None:
                 return None
-            for place, value in zip(columns.tolist(), solved, strict=True):
-                counts[place] = value
-        else:
-            multipliers = []
-        if not self._primal(counts) or not self._dual(weights, basis, tight, multipliers):
+            counts[columns] = solved
+            prices = np.zeros(len(problem.row_lower), dtype=object)
+            prices[tight] = multipliers
+            terms = prices[problem.rows] * problem.coefficients
+            np.subtract.at(slopes, problem.cells, terms)
+            fixed = problem.row_lower == problem.row_upper
+            at_lower = basis.row_at == problem.row_lower
+            if not _signed(multipliers, at_lower[tight], fixed[tight]):
+                return None
+        others = ~basis.cells
+        fixed, at_lower = problem.lower == problem.upper, basis.at == problem.lower
+        if not _signed(slopes[others], at_lower[others], fixed[others]):
             return None
-        return sum(
-            (int(w) * counts[k] for k, w in enumerate(weights.tolist()) if w), start=Fraction(0)
-        )
+        sums = problem.sums(counts) if len(problem.cells) else np.zeros(0, dtype=object)
+        limits = (problem.lower, problem.upper), (problem.row_lower, problem.row_upper)
+        for values, (low, high) in zip((counts, sums), limits, strict=True):
+            if (values < low).any() or (values > high).any():
+                return None
+        return Fraction(exact.dot(counts))
 
     def _basis(self) -> _Basis:
         statuses = self._highspy.HighsBasisStatus
@@ -223,51 +303,10 @@ class ExactProgram:
             np.where(row_upper, problem.row_upper, problem.row_lower).astype(object),
         )
 
-    def _primal(self, counts: list[Fraction]) -> bool:
-        problem = self._problem
-        for value, low, high in zip(
-            counts, problem.lower.tolist(), problem.upper.tolist(), strict=True
-        ):
-            if value < low or value > high:
-                return False
-        for row in range(len(problem.row_lower)):
-            inside = slice(problem.starts[row], problem.starts[row + 1])
-            total = sum(
-                (
-                    int(factor) * counts[cell]
-                    for cell, factor in zip(
-                        problem.cells[inside].tolist(),
-                        problem.coefficients[inside].tolist(),
-                        strict=True,
-                    )
-                ),
-                start=Fraction(0),
-            )
-            if not int(problem.row_lower[row]) <= total <= int(problem.row_upper[row]):
-                return False
-        return True
 
-    def _dual(
-        self, weights: IntArray, basis: _Basis, tight: IntArray, multipliers: list[Fraction]
-    ) -> bool:
-        problem = self._problem
-        slopes = [Fraction(int(w)) for w in weights.tolist()]
-        for row, multiplier in zip(tight.tolist(), multipliers, strict=True):
-            low, high = int(problem.row_lower[row]), int(problem.row_upper[row])
-            at = int(basis.row_at[row])
-            if low != high and (multiplier < 0 if at == low else multiplier > 0):
-                return False
-            inside = slice(problem.starts[row], problem.starts[row + 1])
-            for cell, factor in zip(
-                problem.cells[inside].tolist(), problem.coefficients[inside].tolist(), strict=True
-            ):
-                slopes[cell] -= multiplier * factor
-        for cell in np.flatnonzero(~basis.cells).tolist():
-            low, high = int(problem.lower[cell]), int(problem.upper[cell])
-            at = int(basis.at[cell])
-            if low != high and (slopes[cell] < 0 if at == low else slopes[cell] > 0):
-                return False
-        return True
+def _signed(slopes: IntArray, at_lower: BoolArray, fixed: BoolArray) -> bool:
+    """Whether nothing is gained by leaving the limit that a cell or a row sum stands at."""
+    return bool((fixed | np.where(at_lower, slopes >= 0, slopes <= 0)).all())
 
 
 def _small_fractions(values: IntArray) -> tuple[IntArray, int] | None:
@@ -292,7 +331,7 @@ def _widest(limits: IntArray) -> int:
     return int(np.abs(real).max(initial=0))
 
 
-def _solve(square: IntArray, right: IntArray) -> list[Fraction] | None:
+def _solve(square: IntArray, right: IntArray) -> IntArray | None:
     """Solve in rationals; None if there is no single solution."""
     from flint import fmpz_mat
 
@@ -302,28 +341,24 @@ def _solve(square: IntArray, right: IntArray) -> list[Fraction] | None:
         solved = matrix.solve(column)
     except ZeroDivisionError:
         return None
-    return [Fraction(int(solved[k, 0].p), int(solved[k, 0].q)) for k in range(square.shape[0])]
+    values = np.empty(len(square), dtype=object)
+    values[:] = [Fraction(int(one.p), int(one.q)) for one in solved.entries()]
+    return values
 
 
 def _shortfall(problem: Problem) -> Fraction:
     """How much the rows miss their limits at least, in exact fractions."""
     count, size = len(problem.row_lower), len(problem.lower)
-    widths = np.diff(problem.starts)
-    starts = np.concatenate([[0], np.cumsum(widths + 2)])
-    cells = np.zeros(starts[-1], dtype=np.int64)
-    factors = np.zeros(starts[-1], dtype=np.int64)
-    own = np.ones(starts[-1], dtype=bool)
-    own[starts[1:] - 1] = own[starts[1:] - 2] = False
-    cells[own], factors[own] = problem.cells, problem.coefficients
-    cells[starts[1:] - 2], factors[starts[1:] - 2] = size + np.arange(count), 1
-    cells[starts[1:] - 1], factors[starts[1:] - 1] = size + count + np.arange(count), -1
+    # Two cells more in each row: what it has too little, and what it has too much.
+    ends = np.repeat(problem.starts[1:], 2)
+    slacks = size + np.stack([np.arange(count), count + np.arange(count)], axis=1).ravel()
     relaxed = replace(
         problem,
         lower=np.concatenate([problem.lower, np.zeros(2 * count, dtype=np.int64)]),
         upper=np.concatenate([problem.upper, np.full(2 * count, NO_UPPER)]),
-        starts=starts,
-        cells=cells,
-        coefficients=factors,
+        starts=problem.starts + 2 * np.arange(count + 1),
+        cells=np.insert(problem.cells, ends, slacks),
+        coefficients=np.insert(problem.coefficients, ends, np.tile([1, -1], count)),
         lists=(),
     )
     weights = np.concatenate([np.zeros(size), np.ones(2 * count)]).astype(np.int64)
@@ -343,3 +378,78 @@ def _cone(problem: Problem) -> Problem:
         row_upper=np.where(problem.row_upper == NO_UPPER, NO_UPPER, 0),
         lists=(),
     )
+
+
+MOST_CELLS = 400
+"""Exact programs, one for each cell, are worth it up to here."""
+
+
+def exact_bound(problem: Problem, weights: IntArray) -> int | None:
+    """The least whole number that ``weights @ cells`` can be in the relaxation."""
+    if len(problem.lower) > MOST_CELLS:
+        return None
+    try:
+        least = ExactProgram(problem).least(weights)
+    except TooMuchWork:
+        return None
+    return None if least is None else math.ceil(least)
+
+
+def exactly_feasible(problem: Problem) -> bool:
+    """Whether real numbers fit; yes if the problem is too large to be sure."""
+    if len(problem.lower) > MOST_CELLS:
+        return True
+    try:
+        return ExactProgram(problem).feasible
+    except TooMuchWork:
+        return True
+
+
+def closed_beyond(problem: Problem, cells: IntArray, value: int, side: int) -> Problem | None:
+    """The tables whose sum over `cells` is below (side 0) or above (side 1) a value.
+
+    None if some cell still has no limit.
+
+    Raises
+    ------
+    InconsistentRelease
+        If there are none, not even of real numbers.
+    """
+    if len(problem.lower) > MOST_CELLS:
+        return None
+    beyond = replace(
+        problem,
+        starts=np.append(problem.starts, len(problem.cells) + len(cells)),
+        cells=np.concatenate([problem.cells, cells]),
+        coefficients=np.concatenate([problem.coefficients, np.ones(len(cells), dtype=np.int64)]),
+        row_lower=np.append(problem.row_lower, NO_LOWER if side == 0 else value + 1),
+        row_upper=np.append(problem.row_upper, value - 1 if side == 0 else NO_UPPER),
+        origin=np.append(problem.origin, -1),
+    )
+    program = ExactProgram(beyond)
+    upper = problem.upper.copy()
+    for cell in np.flatnonzero(problem.upper == NO_UPPER):
+        weights = np.zeros(len(upper), dtype=np.int64)
+        weights[cell] = -1
+        try:
+            least = program.least(weights)
+        except TooMuchWork:
+            return None
+        if least is None:
+            return None
+        upper[cell] = math.floor(-least)
+    return replace(beyond, upper=upper)
+
+
+def grows_without_end(problem: Problem, cells: IntArray) -> bool:
+    """Whether the sum of some cells has no upper bound, given that a table exists.
+
+    A rational direction has a multiple in whole numbers, and a table plus any number of those is
+    a table; so the whole numbers have no bound exactly if the relaxation has none. Sums that must
+    be in a list of values are bounded by rows as well.
+    """
+    if any(problem.grows_alone(cell) for cell in cells.tolist()):
+        return True  # the commonest direction, without a program
+    weights = np.zeros(len(problem.lower), dtype=np.int64)
+    weights[cells] = -1
+    return ExactProgram(problem).least(weights) is None

@@ -3,34 +3,90 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.model.constraints import NO_UPPER, compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
-from cellbounds.model.problem import (
-    TOO_WIDE,
-    WIDEST,
-    Problem,
-    make_problem,
-    reduced,
-)
-from cellbounds.model.targets import Targets, asked_about
+from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, reduced
+from cellbounds.model.targets import asked_about
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.general.backends import Solvers
-from cellbounds.solvers.general.cp_sat import IntegerProgram
-from cellbounds.solvers.general.duals import Duals
-from cellbounds.solvers.general.hypercube_moves import Guide, Walker, moves_of
+from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
+from cellbounds.solvers.general.exact_linear import Duals, exact_bound, exactly_feasible
+from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.solvers.general.pool import Excerpt, Pool
-from cellbounds.solvers.general.unbounded_cells import exact_bound, exactly_feasible
 from cellbounds.statements import Release
 
-__all__ = ["Proof", "Search", "Standing"]
+__all__ = ["CAP", "Proof", "Search", "Solvers", "Standing"]
+
+CAP = 10**6
+"""Cells that nothing limits are searched so far up; beyond, only proofs count."""
+
+
+class Solvers:
+    """What answers single questions about one problem, made when first needed.
+
+    Everything here answers the same question in the same way, whatever it was asked before, and may
+    therefore be shared by searches that must not know of each other. `small` is the reduced one.
+    """
+
+    def __init__(self, full: Problem, small: Problem) -> None:
+        self.full, self.small = full, small
+        self._interior: LinearProgram | None = None
+
+    def program(self) -> LinearProgram:
+        """The linear relaxation: always the same one if it does not remember its last answer.
+
+        Interior points begin anew for each question; the simplex method begins where the last
+        question ended, so that whoever wants the same answers again needs a new program.
+        """
+        if self._interior is not None:
+            return self._interior
+        program = LinearProgram(self.small)
+        if program.interior:
+            self._interior = program
+        return program
+
+    @cached_property
+    def duals(self) -> Duals:
+        """Evaluation of dual vectors."""
+        return Duals(self.small)
+
+    @cached_property
+    def nested(self) -> Nested:
+        """Which sums take every value between two that they take."""
+        return Nested(self.full)
+
+    @cached_property
+    def components(self) -> IntArray:
+        """The smallest cell that each cell is connected with."""
+        return self.small.components()
+
+    @cached_property
+    def sendable(self) -> bool:
+        """Whether the integer solver can take the problem."""
+        return fits_solver(self.cut_off)
+
+    @cached_property
+    def integers(self) -> IntegerProgram:
+        """The integer program."""
+        return IntegerProgram(self.cut_off)
+
+    @cached_property
+    def cut_off(self) -> Problem:
+        """The problem with cells that nothing limits cut off, CAP above what they hold at least."""
+        endless = self.small.upper == NO_UPPER
+        if not endless.any():
+            return self.small
+        capped = np.where(endless, self.small.lower + CAP, self.small.upper)
+        return replace(self.small, upper=capped)
+
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -41,14 +97,6 @@ class Proof:
 
     PROPAGATION, DUAL, SOLVER = 0, 1, 2
     NAMES = ("propagation", "dual", "solver")
-
-
-class Keeping(Protocol):
-    """Writes down what a search has found."""
-
-    def write(self, search: Search, *, now: bool) -> None:
-        """Write what is new, at once or if the last time was long ago."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,12 +111,13 @@ class Standing:
     most: IntArray
 
 
-@dataclass(slots=True, eq=False)
 class Search:
     """The state of work on one question about one release.
 
     Attributes
     ----------
+    full, small, numbers
+        The problem, the same reduced, and the cells of it that are left.
     low, high
         What is proven of each sum asked for; NO_UPPER where nothing is.
     endless
@@ -77,37 +126,25 @@ class Search:
         What is attained.
     history
         The steps taken: name, seconds since the step before, bounds left open.
+    write
+        Writes down what was found, at once (True) or if the last time was long ago.
     """
 
-    release: Release
-    over: tuple[str, ...]
-    cells: tuple[tuple[int, ...], ...] | None = None
-    full: Problem = field(init=False)
-    small: Problem = field(init=False)
-    numbers: IntArray = field(init=False)
-    asked: Targets = field(init=False)
-    pool: Pool = field(init=False)
-    walker: Walker = field(init=False)
-    low: IntArray = field(init=False)
-    high: IntArray = field(init=False)
-    endless: BoolArray = field(init=False)
-    proofs: IntArray = field(init=False)
-    history: list[tuple[str, float, int]] = field(init=False, default_factory=list)
-    kept: Keeping | None = field(init=False, default=None)
-    _solvers: Solvers = field(init=False)
-    _program: LinearProgram | None = field(init=False, default=None)
-    _rounds: int = field(init=False, default=0)
-    _numbered: int = field(init=False, default=0)
-    _clock: float = field(init=False, default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        domain = self.release.domain
-        self.full = make_problem(compile_release(self.release), domain.size)
+    def __init__(
+        self,
+        release: Release,
+        over: tuple[str, ...],
+        cells: tuple[tuple[int, ...], ...] | None = None,
+    ) -> None:
+        domain = release.domain
+        self.release = release
+        self.recipe = release, over, cells
+        self.full = make_problem(compile_release(release), domain.size)
         self.small, self.numbers = reduced(self.full)
-        self._solvers = Solvers(self.full, self.small, self.numbers)
-        self.asked = asked_about(domain, self.over, self.cells)
+        self.solvers = Solvers(self.full, self.small)
+        self.asked = asked_about(domain, over, cells)
         self.pool = Pool(self.full, self.asked)
-        self.walker = Walker(self.full, self.asked, domain.shape, moves_of(self.release))
+        self.walker = Walker(self.full, self.asked, domain.shape, moves_of(release))
         if float(self.full.lower.sum(dtype=float)) >= WIDEST:
             raise TooMuchWork(TOO_WIDE)
         self.low = self.asked.sums(self.full.lower).copy()
@@ -117,13 +154,13 @@ class Search:
         self.high = np.where(open_top, NO_UPPER, self.asked.sums(ends))
         self.endless = np.zeros(self.asked.size, dtype=bool)
         self.proofs = np.zeros((2, self.asked.size), dtype=np.int8)
+        self.history: list[tuple[str, float, int]] = []
+        self.write: Callable[[bool], None] | None = None
+        self._program: LinearProgram | None = None
+        self._rounds = self._numbered = 0
+        self._clock = time.monotonic()
 
     # Copies: for parts of the work that are done apart.
-
-    @property
-    def recipe(self) -> tuple[Release, tuple[str, ...], tuple[tuple[int, ...], ...] | None]:
-        """What the same search can be made from elsewhere."""
-        return self.release, self.over, self.cells
 
     def standing(self) -> Standing:
         """What is proven and attained now."""
@@ -144,7 +181,7 @@ class Search:
         other.endless, other.proofs = standing.endless.copy(), standing.proofs.copy()
         other.pool = self.pool.cut_down(standing.least, standing.most, excerpt)
         other.walker = self.walker.branch(number)
-        other.kept, other.history = None, []
+        other.write, other.history = None, []
         other._program, other._rounds = None, number
         return other
 
@@ -155,8 +192,8 @@ class Search:
 
     def keep(self, *, now: bool = False) -> None:
         """Have what was found written down where that is wanted; `now`, or if it is time."""
-        if self.kept is not None:
-            self.kept.write(self, now=now)
+        if self.write is not None:
+            self.write(now)
 
     def note(self, step: str) -> None:
         """Write a step into the history."""
@@ -238,9 +275,9 @@ class Search:
             raise InconsistentRelease("not even real numbers fit all the published figures")
         if seconds is not None:
             seconds = max(0.01, seconds - (time.monotonic() - began))
-        if not self.sendable:
+        if not self.solvers.sendable:
             return False
-        found = self.integers.any_table(seconds)
+        found = self.solvers.integers.any_table(seconds)
         if found.cells is not None:
             self.pool.add(self.expand(found.cells))
         elif found.final and not (self.capped and self._limited_part_fits(seconds)):
@@ -249,7 +286,7 @@ class Search:
 
     def _limited_part_fits(self, seconds: float | None) -> bool:
         """Whether nothing speaks against a table of the cells that all have to do with limits."""
-        labels = self._solvers.components
+        labels = self.solvers.components
         endless = np.isin(labels, labels[self.small.upper == NO_UPPER])
         if endless.all():
             return True
@@ -283,7 +320,7 @@ class Search:
         weights = np.zeros(len(self.numbers), dtype=np.int64)
         weights[cells] = sign
         hoped = int(np.ceil(proposal.value - 1e-6))
-        proven = self.duals.least(weights, proposal.duals, hoped)
+        proven = self.solvers.duals.least(weights, proposal.duals, hoped)
         if proven is None and self.capped:
             proven = exact_bound(self.small, weights)
         if proven is not None:
@@ -333,7 +370,7 @@ class Search:
     @property
     def reach(self) -> int:
         """More than any sum that the integer solver looks at."""
-        return int(self._solvers.for_integers().upper.sum()) + int(self.full.lower.sum())
+        return int(self.solvers.cut_off.upper.sum()) + int(self.full.lower.sum())
 
     def objective(self, place: int) -> tuple[IntArray, int]:
         """The cells left behind one sum, and what its fixed cells add."""
@@ -343,23 +380,11 @@ class Search:
         return np.searchsorted(self.numbers, members[free]), constant
 
     @property
-    def nested(self) -> Nested:
-        """Which sums take every value between two that they take."""
-        return self._solvers.nested
-
-    # Solvers, made when first needed.
-
-    @property
     def program(self) -> LinearProgram:
         """The linear relaxation."""
         if self._program is None:
-            self._program = self._solvers.program()
+            self._program = self.solvers.program()
         return self._program
-
-    @property
-    def duals(self) -> Duals:
-        """Evaluation of dual vectors."""
-        return self._solvers.duals
 
     @property
     def program_is_dear(self) -> bool:
@@ -379,22 +404,12 @@ class Search:
         """
         if not self.capped:
             return False
-        cut = self._solvers.for_integers().upper
+        cut = self.solvers.cut_off.upper
         within = len(self.pool) and bool((self.pool.at(0)[self.numbers] <= cut).all())
         return not within or bool((self.small.upper[self.near(place)] == NO_UPPER).any())
 
     def near(self, place: int) -> BoolArray:
         """Which of the cells left have to do with one sum."""
-        labels = self._solvers.components
+        labels = self.solvers.components
         cells, _ = self.objective(place)
         return np.isin(labels, labels[cells])
-
-    @property
-    def sendable(self) -> bool:
-        """Whether the integer solver can take the problem."""
-        return self._solvers.sendable
-
-    @property
-    def integers(self) -> IntegerProgram:
-        """The integer program."""
-        return self._solvers.integers

@@ -1,21 +1,289 @@
-"""The order of the steps: which bounds are tried by what, alone or by several workers."""
+"""The order of the steps: which bounds are tried by what, alone or by several workers.
+
+Work is shared out in rounds. The tasks of one round all begin from the same state, and what they
+find is brought home in their order; the next round begins from what the last one left. How the work
+is cut depends on the work alone. So the outcome is the same without helpers, with some, and with
+others: which of them was faster makes no difference.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import pickle
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
+from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import NO_UPPER
 from cellbounds.model.effort import Effort
-from cellbounds.solvers.general.hypercube_moves import Guide
-from cellbounds.solvers.general.proving import by_crossing, by_integers
-from cellbounds.solvers.general.rays import grows_without_end
-from cellbounds.solvers.general.rounds import Item, in_waves
-from cellbounds.solvers.general.search import Search
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.workers import Until, shared
+from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
+from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
+from cellbounds.solvers.general.hypercubes import Guide
+from cellbounds.solvers.general.pool import Excerpt
+from cellbounds.solvers.general.search import Proof, Search, Standing
 
-__all__ = ["begun", "passes", "settle_all", "settle_one"]
+__all__ = [
+    "Gains",
+    "Item",
+    "SearchHandle",
+    "begun",
+    "by_crossing",
+    "by_integers",
+    "in_rounds",
+    "passes",
+    "run_task",
+    "settle_all",
+    "settle_one",
+]
+
+
+def by_integers(search: Search, place: int, side: int, seconds: float | None) -> None:
+    """Settle a bound by an integer program."""
+    if not search.solvers.sendable:
+        return
+    cells, constant = search.objective(place)
+    sign = 1 if side == 0 else -1
+    weights = np.full(len(cells), sign)
+    hint = search.pool.nearest(place, side)[search.numbers] if len(search.pool) else None
+    if len(search.pool) and search.capped_for(place):
+        reached = int((search.pool.least if side == 0 else search.pool.most)[place])
+        if _by_closing(search, place, side, reached, seconds):
+            return
+    elif _at_the_bound(search, place, side, None if seconds is None else seconds / 2):
+        return
+    found: Found = search.solvers.integers.minimize(cells, weights, hint, seconds)
+    if found.cells is not None:
+        search.pool.add(search.expand(found.cells))
+    elif found.final and not search.capped:
+        raise InconsistentRelease("no table of counts fits all the published figures")
+    if found.bound is not None and not search.capped_for(place):
+        search.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
+
+
+def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) -> bool:
+    """Look for a table exactly where the proof ends; says whether that settled the bound.
+
+    Mostly there is one, and finding it takes half the time of an optimum.
+    """
+    goal = int((search.low if side == 0 else search.high)[place])
+    if goal == NO_UPPER:
+        return False
+    cells, constant = search.objective(place)
+    ones = np.ones(len(cells), dtype=np.int64)
+    at = goal - constant
+    found = search.solvers.integers.with_sum(cells, ones, at, at, None, seconds, quick=True)
+    if found.cells is None and not found.final:
+        found = search.solvers.integers.with_sum(cells, ones, at, at, None, seconds)
+    if found.cells is not None:
+        search.pool.add(search.expand(found.cells))
+    elif found.final and not search.capped_for(place):
+        search.prove(place, side, goal + (1 if side == 0 else -1), Proof.SOLVER)
+    return search.settled(place, side)
+
+
+def _by_closing(search: Search, place: int, side: int, value: int, seconds: float | None) -> bool:
+    """Go beyond a value though some cells have no limit; says whether that was decided."""
+    cells, constant = search.objective(place)
+    near = search.near(place)
+    part = search.small if near.all() else search.small.restricted(near)
+    cells = np.searchsorted(np.flatnonzero(near), cells)
+    try:
+        beyond = closed_beyond(part, cells, value - constant, side)
+    except InconsistentRelease:
+        search.prove(place, side, value, Proof.DUAL)
+        return True
+    if beyond is None or not fits_solver(beyond):
+        return False
+    sign = 1 if side == 0 else -1
+    solver = IntegerProgram(beyond)
+    found = solver.minimize(cells, np.full(len(cells), sign), None, seconds)
+    if found.cells is not None:
+        if not len(search.pool) and not near.all():
+            return False  # a part of a table, and nothing to put the rest from
+        # What has nothing to do with the sum may stay as in any table.
+        counts = search.pool.at(0) if len(search.pool) else search.full.lower.copy()
+        counts[search.numbers[near]] = found.cells
+        search.pool.add(counts)
+        if found.bound is not None:
+            search.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
+    elif found.final:
+        search.prove(place, side, value, Proof.SOLVER)
+    return found.final
+
+
+def by_crossing(search: Search, place: int, side: int, value: int, seconds: float | None) -> None:
+    """Find a table beyond a value, or prove that there is none."""
+    if not search.solvers.sendable:
+        return
+    if search.capped_for(place) and _by_closing(search, place, side, value, seconds):
+        return
+    cells, constant = search.objective(place)
+    low, high = (0, value - 1) if side == 0 else (value + 1, search.reach)
+    if low > high:
+        # Nothing that the solver looks at goes so far, and what has no limit was not closed.
+        if not search.capped_for(place):
+            search.prove(place, side, value, Proof.SOLVER)
+        return
+    ones = np.ones(len(cells), dtype=np.int64)
+    found = search.solvers.integers.with_sum(
+        cells, ones, low - constant, high - constant, None, seconds
+    )
+    if found.cells is not None:
+        search.pool.add(search.expand(found.cells))
+    elif found.final and not search.capped_for(place):
+        search.prove(place, side, value, Proof.SOLVER)
+
+
+LEAST_ROUND, SHARE = 16, 16
+"""Items of a round: at least so many, or one of so many of those that are left. What one task finds
+helps the others only a round later, so that large rounds waste work, and small ones workers."""
+
+Item = tuple[int, int]
+"""The place of a sum, and what is to be done about it (of bounds: the side)."""
+
+Result = TypeVar("Result")
+Work = Callable[[Search, Sequence[Item], Effort], Result]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gains:
+    """What a task brings home: proven bounds, how they were proven, and new tables."""
+
+    places: IntArray
+    low: IntArray
+    high: IntArray
+    proofs: IntArray
+    tables: list[IntArray]
+
+    def bring_home(self, search: Search) -> None:
+        """Take over what was found; tables are checked again."""
+        for table in self.tables:
+            search.pool.add(table)
+        for k, place in enumerate(self.places.tolist()):
+            search.prove(place, 0, int(self.low[k]), int(self.proofs[0, k]))
+            search.prove(place, 1, int(self.high[k]), int(self.proofs[1, k]))
+
+
+class SearchHandle:
+    """A search for tasks: itself for its owner, and what it is made from for everybody else.
+
+    Solvers do not go between threads, so another thread makes a search of its own. Making one costs
+    as much as many tasks do: each thread keeps its last. Nothing is pickled unless it is sent.
+    """
+
+    _last = threading.local()
+
+    def __init__(self, search: Search) -> None:
+        self._search: Search | None = search
+        self._owner = threading.get_ident()
+        self._recipe = b""
+
+    def __getstate__(self) -> bytes:
+        """What the same search can be made from elsewhere, pickled once."""
+        if self._search is not None and not self._recipe:
+            self._recipe = pickle.dumps(self._search.recipe)
+        return self._recipe
+
+    def __setstate__(self, recipe: bytes) -> None:
+        self._search, self._owner, self._recipe = None, 0, recipe
+
+    def search(self) -> Search:
+        """The search of this thread."""
+        if self._search is not None and self._owner == threading.get_ident():
+            return self._search
+        recipe, last = self.__getstate__(), self._last
+        if getattr(last, "recipe", None) != recipe:
+            last.search, last.recipe = Search(*pickle.loads(recipe)), recipe
+        made: Search = last.search
+        return made
+
+
+def in_rounds(
+    search: Search,
+    items: Sequence[Item],
+    work: Work[Result],
+    effort: Effort,
+    *,
+    width: int,
+    wanted: Callable[[Item], bool],
+) -> Iterator[tuple[Sequence[Item], Result]]:
+    """Do some work for each item, and bring home what was proven, found and made of it.
+
+    Parameters
+    ----------
+    search
+        The state of the whole, which changes as tasks come home.
+    items
+        What is to be done, the most urgent first.
+    work
+        A function of a module: does it for some items, and gives what belongs to them.
+    effort
+        Budget, helpers, listener.
+    width
+        Items of one task.
+    wanted
+        Whether an item still needs work when its turn comes.
+    """
+    handle, left = SearchHandle(search), list(items)
+    while left and not effort.spent:
+        size = max(LEAST_ROUND, -(-len(left) // SHARE))
+        chosen, left = _first(left, size, wanted)
+        tasks = [chosen[k : k + width] for k in range(0, len(chosen), width)]
+        until, standing = Until.of(effort.left), search.standing()
+        arguments = [
+            (handle, standing, search.pool.excerpt(p for p, _ in task), search.next_number(),
+             work, task, until)
+            for task in tasks
+        ]  # fmt: skip
+        done = len(items) - len(left) - len(chosen)
+        for k, (gains, result) in shared(effort.executor, run_task, arguments):
+            gains.bring_home(search)
+            search.keep()
+            done += len(tasks[k])
+            effort.say(done, len(items))
+            yield tasks[k], result
+
+
+def _first(
+    items: list[Item], size: int, wanted: Callable[[Item], bool]
+) -> tuple[list[Item], list[Item]]:
+    """The first items that need work, and those that come after them."""
+    chosen: list[Item] = []
+    for seen, item in enumerate(items):
+        if len(chosen) == size:
+            return chosen, items[seen:]
+        if wanted(item):
+            chosen.append(item)
+    return chosen, []
+
+
+def run_task(
+    handle: SearchHandle,
+    standing: Standing,
+    excerpt: Excerpt,
+    number: int,
+    work: Work[Result],
+    items: Sequence[Item],
+    until: Until,
+) -> tuple[Gains, Result]:
+    """One task, run by a helper or here."""
+    search = handle.search().apart(standing, excerpt, number)
+    known = len(search.pool)
+    owner = multiprocessing.parent_process()
+    alive = owner is None or owner.is_alive()
+    result = work(search, items, Effort(until.deadline if alive else 0.0))
+    places = np.unique([place for place, _ in items])
+    tables = [search.pool.at(place) for place in range(known, len(search.pool))]
+    gains = Gains(places, search.low[places], search.high[places], search.proofs[:, places], tables)
+    return gains, result
+
 
 QUICK_WALK = 2_000
 """Proposals of a first walk, before anything is proven."""
@@ -198,10 +466,9 @@ def _shared(search: Search, number: int, effort: Effort, width: int) -> None:
     """One step for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
     work = partial(_step_of, number, len(bounds))
-    waves = in_waves(
-        search, bounds, work, effort, width=width, wanted=lambda one: not search.settled(*one)
-    )
-    for _ in waves:
+    for _ in in_rounds(
+        search, bounds, work, effort, width=width, wanted=lambda item: not search.settled(*item)
+    ):
         pass
 
 

@@ -1,10 +1,4 @@
-"""Walks over integer tables by hypercube moves, compiled.
-
-A move takes a set of axes that no statement covers as a whole, two levels on each of them, and one
-setting of the others; it adds 1 on the even corners and takes 1 from the odd ones. Every statement
-misses one of the axes, so along that axis what is added is taken away again: no published sum
-changes. Walks therefore stay among the consistent tables as long as the cells stay in bounds.
-"""
+"""Walks over integer tables by hypercube moves, compiled: import it only where they are needed."""
 
 from __future__ import annotations
 
@@ -13,26 +7,54 @@ from typing import Any
 import numpy as np
 
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled
-from cellbounds.solvers.general.hypercube_moves import Ground
+from cellbounds.runtime.compilation import compiled, random_below
+from cellbounds.solvers.general.hypercubes import Hypercubes
 
-__all__ = ["longest_move", "walk", "walk_each"]
+__all__ = ["SIGNS", "longest_move", "walk", "walk_each", "wander"]
+
+SIGNS = np.array([1 - 2 * (corner.bit_count() & 1) for corner in range(64)], dtype=np.int64)
+"""What a move adds to each corner: corner k differs from the first one on the axes of k's bits."""
+
+LAST_AXIS = np.array([(corner & -corner).bit_length() - 1 for corner in range(64)], dtype=np.int64)
+"""The lowest bit of each corner's number: without it, it is the number of a corner before it.
+
+Corner 0 is the cell that a cube is drawn through; -1 finds the last step, which is always 0.
+"""
 
 
 @compiled
-def _below(state: IntArray, limit: Any) -> Any:
-    """A random number below `limit` (xorshift64*; numba's own generator is three times slower)."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return np.int64((x * np.uint64(2685821657736338717)) >> np.uint64(33)) % limit
+def _corner(k: Any, step: IntArray, corner: IntArray) -> Any:
+    """Fill in the next corner of a cube from one that is known, without a branch for the first."""
+    cell = corner[k & (k - 1)] + step[LAST_AXIS[k]]
+    corner[k] = cell
+    return cell
+
+
+@compiled
+def _random_cube(
+    cubes: Hypercubes, base: Any, step: IntArray, corner: IntArray, state: IntArray
+) -> Any:
+    """A random cube through a cell: a step along each of its axes; how many corners it has.
+
+    Corners are filled in as they are looked at: most cubes are given up at one of the first.
+    """
+    pick = random_below(state, len(cubes.axes))
+    size = cubes.sizes[pick]
+    for d in range(size):
+        axis = cubes.axes[pick, d]
+        here = (base // cubes.strides[axis]) % cubes.shape[axis]
+        # Any level but this one.
+        other = random_below(state, cubes.shape[axis] - 1)
+        if other >= here:
+            other += 1
+        step[d] = (other - here) * cubes.strides[axis]
+    corner[0] = base
+    return 1 << size
 
 
 @compiled
 def walk(
-    ground: Ground,
+    cubes: Hypercubes,
     counts: IntArray,
     sums: IntArray,
     members: IntArray,
@@ -59,60 +81,44 @@ def walk(
     out of reach once met) the table is kept in `snapshots`. Returns the proposals left and the
     snapshots kept; a full buffer ends the walk early.
     """
-    lower, upper, asked = ground.lower, ground.upper, ground.asked
-    shape, strides, axes, sizes = ground.shape, ground.strides, ground.axes, ground.sizes
+    lower, upper, sum_of = cubes.lower, cubes.upper, cubes.target
     corner = np.zeros(64, dtype=np.int64)
-    changes = np.zeros(64, dtype=np.int64)
-    step = np.zeros(len(shape), dtype=np.int64)
+    step = np.zeros(len(cubes.shape) + 1, dtype=np.int64)
     guided = temperature > 0
-    kept = 0
+    met = 0
     left = proposals
-    while left > 0 and kept < len(snapshots) and sums[target] * sign < goal * sign:
+    while left > 0 and met < len(snapshots) and sums[target] * sign < goal * sign:
         left -= 1
-        pick = _below(state, len(axes))
-        size = sizes[pick]
         direction = 1
-        if _below(state, 100) < through:
-            base = members[_below(state, len(members))]
+        if random_below(state, 100) < through:
+            base = members[random_below(state, len(members))]
             direction = sign
         else:
-            base = _below(state, len(counts))
-            if guided:
-                if counts[base] > guide[base]:
-                    direction = -1
-            elif _below(state, 2):
+            base = random_below(state, len(counts))
+            # Towards the guide, or either way.
+            if (guided and counts[base] > guide[base]) or (not guided and random_below(state, 2)):
                 direction = -1
-        for d in range(size):
-            axis = axes[pick, d]
-            here = (base // strides[axis]) % shape[axis]
-            other = _below(state, shape[axis] - 1)
-            if other >= here:
-                other += 1
-            step[d] = (other - here) * strides[axis]
+        many = _random_cube(cubes, base, step, corner, state)
+        # How often the move can be made, what one does to the target, and to the distance from
+        # the guide: a parabola in the number of moves.
         room: Any = np.int64(1) << 62
         gained = 0
         slope = 0.0
         bend = 0.0
-        for k in range(1 << size):
-            cell = base
-            change = direction
-            for d in range(size):
-                if (k >> d) & 1:
-                    cell += step[d]
-                    change = -change
+        for k in range(many):
+            cell = _corner(k, step, corner)
+            change = direction * SIGNS[k]
             if change > 0:
                 room = min(room, upper[cell] - counts[cell])
             else:
                 room = min(room, counts[cell] - lower[cell])
             if room == 0:
-                break
+                break  # most proposals end here
             if guided:
                 slope += 2 * weights[cell] * (counts[cell] - guide[cell]) * change
                 bend += weights[cell]
-            if asked[cell] == target:
+            if sum_of[cell] == target:
                 gained += change
-            corner[k] = cell
-            changes[k] = change
         if room == 0 or gained * sign < 0:
             continue
         often: Any = room
@@ -121,36 +127,38 @@ def walk(
             often = np.int64(round(-slope / (2 * bend))) if bend > 0 else room
             if often < 1:
                 if gained == 0 and (
-                    slope + bend > temperature * (1 + _below(state, 1000)) / 1000.0
+                    slope + bend > temperature * (1 + random_below(state, 1000)) / 1000.0
                 ):
                     continue
                 often = 1
             often = min(often, room)
         elif gained == 0:
-            often = 1 + _below(state, room)
+            often = 1 + random_below(state, room)
         if gained != 0:
+            # Not beyond the goal: what is proven cannot be passed.
             often = min(often, max(1, (goal - sums[target]) // gained))
-        for k in range(1 << size):
-            counts[corner[k]] += changes[k] * often
-            sums[asked[corner[k]]] += changes[k] * often
-        met = False
-        for k in range(1 << size):
-            one = asked[corner[k]]
-            if sums[one] <= least_goal[one]:
-                least_goal[one] = -1
-                met = True
-            if sums[one] >= most_goal[one]:
-                most_goal[one] = np.int64(1) << 62
-                met = True
-        if met:
-            snapshots[kept] = counts
-            kept += 1
-    return left, kept
+        for k in range(many):
+            change = direction * SIGNS[k] * often
+            counts[corner[k]] += change
+            sums[sum_of[corner[k]]] += change
+        reached = False
+        for k in range(many):
+            other = sum_of[corner[k]]
+            if sums[other] <= least_goal[other]:
+                least_goal[other] = -1
+                reached = True
+            if sums[other] >= most_goal[other]:
+                most_goal[other] = np.int64(1) << 62
+                reached = True
+        if reached:
+            snapshots[met] = counts
+            met += 1
+    return left, met
 
 
 @compiled
 def walk_each(
-    ground: Ground,
+    cubes: Hypercubes,
     counts: IntArray,
     sums: IntArray,
     starts: IntArray,
@@ -171,73 +179,112 @@ def walk_each(
     Sums whose goal has been met are passed over. Returns how many targets were dealt with and
     how many snapshots were kept; a full buffer ends it early.
     """
-    kept = 0
+    met = 0
     for k in range(len(targets)):
         target = targets[k]
         if (sides[k] == 0 and least_goal[target] < 0) or (
             sides[k] == 1 and most_goal[target] == np.int64(1) << 62
         ):
             continue
-        if kept == len(snapshots):
-            return k, kept
+        if met == len(snapshots):
+            return k, met
         _, more = walk(
-            ground, counts, sums, cells[starts[target] : starts[target + 1]], target,
+            cubes, counts, sums, cells[starts[target] : starts[target + 1]], target,
             2 * sides[k] - 1, goals[k], least_goal, most_goal, unguided, unguided, 0.0, proposals,
-            through, state, snapshots[kept:],
+            through, state, snapshots[met:],
         )  # fmt: skip
-        kept += more
-    return len(targets), kept
+        met += more
+    return len(targets), met
 
 
 @compiled
-def longest_move(ground: Ground, counts: IntArray, target: int, base: int, best: IntArray) -> Any:
+def longest_move(
+    cubes: Hypercubes, counts: IntArray, target: int, base: int, best: IntArray
+) -> tuple[int, int]:
     """The move through `base` that raises the sum `target` by one and can be made most often.
 
-    Fills `best` with the corners (even ones first are raised, by parity of their number) and
-    returns how often the move can be made; 0 if there is none.
+    Fills `best` with the corners; returns how many there are, and how often the move can be made
+    (0 if there is none).
     """
-    lower, upper, asked = ground.lower, ground.upper, ground.asked
-    shape, strides, axes, sizes = ground.shape, ground.strides, ground.axes, ground.sizes
+    lower, upper, sum_of = cubes.lower, cubes.upper, cubes.target
     corner = np.zeros(64, dtype=np.int64)
-    other = np.zeros(len(shape), dtype=np.int64)
+    step = np.zeros(len(cubes.shape) + 1, dtype=np.int64)
     longest: Any = 0
-    for pick in range(len(axes)):
-        size = sizes[pick]
+    corners = 0
+    for pick in range(len(cubes.axes)):
+        size = cubes.sizes[pick]
         choices = 1
         for d in range(size):
-            choices *= shape[axes[pick, d]] - 1
+            choices *= cubes.shape[cubes.axes[pick, d]] - 1
         for choice in range(choices):
+            # A choice is a number whose digits are the other levels, one for each axis.
             rest = choice
             for d in range(size):
-                axis = axes[pick, d]
-                levels = shape[axis]
-                here = (base // strides[axis]) % levels
+                axis = cubes.axes[pick, d]
+                levels = cubes.shape[axis]
+                here = (base // cubes.strides[axis]) % levels
                 level = rest % (levels - 1)
                 rest //= levels - 1
                 if level >= here:
                     level += 1
-                other[d] = (level - here) * strides[axis]
+                step[d] = (level - here) * cubes.strides[axis]
+            corner[0] = base
+            many = 1 << size
             room: Any = np.int64(1) << 62
             gained = 0
-            for k in range(1 << size):
-                cell = base
-                parity = 0
-                for d in range(size):
-                    if (k >> d) & 1:
-                        cell += other[d]
-                        parity ^= 1
-                if parity == 0:
+            for k in range(many):
+                cell = _corner(k, step, corner)
+                if SIGNS[k] > 0:
                     room = min(room, upper[cell] - counts[cell])
                 else:
                     room = min(room, counts[cell] - lower[cell])
                 if room <= longest:
                     break
-                if asked[cell] == target:
-                    gained += 1 if parity == 0 else -1
-                corner[k] = cell
+                if sum_of[cell] == target:
+                    gained += SIGNS[k]
             if room > longest and gained == 1:
                 longest = room
-                best[0] = 1 << size
-                for k in range(1 << size):
-                    best[k + 1] = corner[k]
-    return longest
+                corners = many
+                best[:many] = corner[:many]
+    return corners, longest
+
+
+@compiled
+def wander(
+    cubes: Hypercubes,
+    counts: IntArray,
+    least: IntArray,
+    most: IntArray,
+    aims: IntArray,
+    proposals: int,
+    state: IntArray,
+) -> None:
+    """Take random steps along random cubes, half of them through one of the cells `aims`.
+
+    `least` and `most` take in every count that a cell has on the whole line of a move, whichever
+    step is taken on it. `counts`, `least` and `most` change in place.
+    """
+    corner = np.zeros(64, dtype=np.int64)
+    step = np.zeros(len(cubes.shape) + 1, dtype=np.int64)
+    for _ in range(proposals):
+        base = random_below(state, len(counts))
+        if len(aims) > 0 and random_below(state, 2) == 0:
+            base = aims[random_below(state, len(aims))]
+        many = _random_cube(cubes, base, step, corner, state)
+        up: Any = np.int64(1) << 61
+        down: Any = up
+        for k in range(many):
+            cell = _corner(k, step, corner)
+            above, below = cubes.upper[cell] - counts[cell], counts[cell] - cubes.lower[cell]
+            if SIGNS[k] < 0:
+                above, below = below, above
+            up, down = min(up, above), min(down, below)
+        if up + down == 0:
+            continue
+        taken = random_below(state, up + down + 1) - down
+        for k in range(many):
+            cell = corner[k]
+            grow, shrink = (up, down) if SIGNS[k] > 0 else (down, up)
+            least[cell] = min(least[cell], counts[cell] - shrink)
+            most[cell] = max(most[cell], counts[cell] + grow)
+            counts[cell] += SIGNS[k] * taken

@@ -1,10 +1,18 @@
-"""Which hypercube moves keep every statement, and walks with them."""
+"""Which hypercube moves keep every statement, and walks with them.
+
+A move takes a set of axes that no statement covers as a whole, two levels on each of them, and one
+setting of the others; it adds to the even corners of this cube and takes as much from the odd ones.
+Every statement misses one of the axes, so along that axis what is added is taken away again: no
+published sum changes. Walks therefore stay among the consistent tables as long as the cells stay in
+bounds.
+"""
 
 from __future__ import annotations
 
 import itertools
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +23,7 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.pool import Pool
 from cellbounds.statements import Release
 
-__all__ = ["Ground", "Guide", "Walker", "moves_of"]
+__all__ = ["Guide", "Hypercubes", "Walker", "hypercubes", "moves_of"]
 
 MOST_AXES = 6
 """Larger hypercubes have more than 64 corners, and hardly ever all of them are free."""
@@ -38,26 +46,54 @@ def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
     A prior about single cells bounds them and covers nothing.
     """
     domain = release.domain
-    everything = frozenset(domain.names)
-    faces = []
+    faces = [frozenset[int]()]
     for statement in release.statements:
-        if not statement.variables:
-            continue
-        about = statement.base_variables(domain)
         limits = statement.bounds_counts and not statement.published
-        if limits and not statement.lists_values and frozenset(statement.variables) == everything:
-            continue
-        faces.append(frozenset(domain.axes(sorted(about))))
-    faces.append(frozenset())
+        single = frozenset(statement.variables) == frozenset(domain.names)
+        if statement.variables and not (limits and single and not statement.lists_values):
+            faces.append(frozenset(domain.axes(sorted(statement.base_variables(domain)))))
     wide = [axis for axis, levels in enumerate(domain.shape) if levels > 1]
-    found: list[frozenset[int]] = []
+    smallest: list[frozenset[int]] = []
     for size in range(1, min(MOST_AXES, len(wide)) + 1):
-        for axes in itertools.combinations(wide, size):
-            chosen = frozenset(axes)
-            if any(chosen <= face for face in faces) or any(one <= chosen for one in found):
-                continue
-            found.append(chosen)
-    return tuple(tuple(sorted(one)) for one in found)
+        for axes in map(frozenset, itertools.combinations(wide, size)):
+            covered = any(axes <= face for face in faces)
+            if not covered and not any(smaller <= axes for smaller in smallest):
+                smallest.append(axes)
+    return tuple(tuple(sorted(axes)) for axes in smallest)
+
+
+class Hypercubes(NamedTuple):
+    """The moves over the tables of one problem, in a form that can be compiled.
+
+    Cells lie between `lower` and `upper` and belong to the sums `target`. A move takes one line of
+    `axes`, of which the first `sizes` count.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    shape: IntArray
+    strides: IntArray
+    axes: IntArray
+    sizes: IntArray
+    target: IntArray
+
+
+def hypercubes(
+    shape: tuple[int, ...],
+    moves: tuple[tuple[int, ...], ...],
+    *,
+    lower: IntArray,
+    upper: IntArray,
+    target: IntArray,
+) -> Hypercubes:
+    """Lay moves out for compiled code."""
+    lengths = np.array(shape, dtype=np.int64)
+    strides = np.append(np.cumprod(lengths[:0:-1])[::-1], 1).astype(np.int64)
+    axes = np.zeros((len(moves), MOST_AXES), dtype=np.int64)
+    for row, chosen in enumerate(moves):
+        axes[row, : len(chosen)] = chosen
+    sizes = np.array([len(chosen) for chosen in moves], dtype=np.int64)
+    return Hypercubes(lower, upper, lengths, strides, axes, sizes, target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,43 +104,23 @@ class Guide:
     temperature: float
 
 
-class Ground(NamedTuple):
-    """What every walk over the tables of one problem needs, in a form that can be compiled.
-
-    Cells lie between `lower` and `upper` and belong to the sums `asked`. A move takes one line of
-    `axes`, of which the first `sizes` count.
-    """
-
-    lower: IntArray
-    upper: IntArray
-    shape: IntArray
-    strides: IntArray
-    axes: IntArray
-    sizes: IntArray
-    asked: IntArray
-
-
-@dataclass(slots=True, eq=False)
 class Walker:
     """Walks from table to table of one problem, feeding a pool."""
 
-    problem: Problem
-    asked: Targets
-    shape: tuple[int, ...]
-    moves: tuple[tuple[int, ...], ...]
-    seed: int = 1
-    _state: IntArray = field(init=False)
-    _ground: Ground | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self._state = np.array([self.seed * 0x9E3779B97F4A7C15 % 2**64 or 1], dtype=np.uint64)
+    def __init__(
+        self,
+        problem: Problem,
+        asked: Targets,
+        shape: tuple[int, ...],
+        moves: tuple[tuple[int, ...], ...],
+    ) -> None:
+        self.problem, self.asked, self.shape, self.moves = problem, asked, shape, moves
+        self._state = _random_state(0)
 
     def branch(self, number: int) -> Walker:
         """The same walker with other random numbers, which depend on `number` alone."""
         other = copy(self)
-        mixed = (number + 1) * 0x9E3779B97F4A7C15 % 2**64
-        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-        other._state = np.array([(mixed ^ (mixed >> 31)) or 1], dtype=np.uint64)
+        other._state = _random_state(number)
         return other
 
     @property
@@ -112,37 +128,28 @@ class Walker:
         """Whether there are moves, and sums that they can be counted for."""
         return bool(self.moves) and self.asked.of is not None
 
-    @property
-    def ground(self) -> Ground:
-        """What the compiled walks need, made when first asked for."""
-        if self._ground is None:
-            assert self.asked.of is not None
-            shape = np.array(self.shape, dtype=np.int64)
-            strides = np.ones(len(shape), dtype=np.int64)
-            strides[:-1] = np.cumprod(shape[:0:-1])[::-1]
-            axes = np.zeros((len(self.moves), MOST_AXES), dtype=np.int64)
-            for row, chosen in enumerate(self.moves):
-                axes[row, : len(chosen)] = chosen
-            sizes = np.array([len(chosen) for chosen in self.moves], dtype=np.int64)
-            lower, upper = self.problem.lower, self.problem.upper
-            self._ground = Ground(lower, upper, shape, strides, axes, sizes, self.asked.of)
-        return self._ground
+    @cached_property
+    def cubes(self) -> Hypercubes:
+        """What the compiled walks need."""
+        assert self.asked.of is not None
+        problem = self.problem
+        return hypercubes(
+            self.shape, self.moves, lower=problem.lower, upper=problem.upper, target=self.asked.of
+        )
 
     def longest_run(self, counts: IntArray, place: int) -> tuple[IntArray, int] | None:
         """A direction that raises one sum by one a step, and how many steps it can be followed."""
-        from cellbounds.solvers.general.walk_kernel import longest_move
+        from cellbounds.solvers.general.walk_kernel import SIGNS, longest_move
 
-        best = np.zeros(65, dtype=np.int64)
-        found: tuple[IntArray, int] | None = None
+        corners = np.zeros(len(SIGNS), dtype=np.int64)
+        longest: tuple[IntArray, int] | None = None
         for base in self.asked.members(place)[:RUN_STARTS].tolist():
-            steps = longest_move(self.ground, counts, place, base, best)
-            if steps and (found is None or steps > found[1]):
+            many, steps = longest_move(self.cubes, counts, place, base, corners)
+            if steps and (longest is None or steps > longest[1]):
                 direction = np.zeros(len(counts), dtype=np.int64)
-                corners = best[1 : 1 + best[0]]
-                parity = np.array([bin(k).count("1") % 2 for k in range(len(corners))])
-                direction[corners] = 1 - 2 * parity
-                found = direction, int(steps)
-        return found
+                direction[corners[:many]] = SIGNS[:many]
+                longest = direction, int(steps)
+        return longest
 
     def push(
         self,
@@ -166,14 +173,14 @@ class Walker:
         near, weights, temperature = _guidance(guide, len(counts), members)
         left = proposals
         while left > 0:
-            left, kept = walk(
-                self.ground, counts, sums, members, place, 1 if side else -1,
+            left, met = walk(
+                self.cubes, counts, sums, members, place, 1 if side else -1,
                 int(goals[side][place]), least, most, near, weights, temperature, left,
                 AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
-            for table in snapshots[:kept]:
+            for table in snapshots[:met]:
                 pool.add(table)
-            if kept < len(snapshots):
+            if met < len(snapshots):
                 break
         pool.add(counts)
 
@@ -197,11 +204,11 @@ class Walker:
         aims = np.where(sides == 0, goals[0][targets], goals[1][targets])
         behind = self.asked.behind
         while len(targets):
-            done, kept = walk_each(
-                self.ground, counts, sums, behind.starts, behind.cells, targets, sides, aims,
+            done, met = walk_each(
+                self.cubes, counts, sums, behind.starts, behind.cells, targets, sides, aims,
                 least, most, unguided, proposals, AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
-            for table in snapshots[:kept]:
+            for table in snapshots[:met]:
                 pool.add(table)
             targets, sides, aims = targets[done:], sides[done:], aims[done:]
         pool.add(counts)
@@ -217,6 +224,16 @@ class Walker:
             np.where(pool.most < goals[1], goals[1], OUT_OF_REACH),
             np.empty((room, len(counts)), dtype=np.int64),
         )
+
+
+def _random_state(number: int) -> IntArray:
+    """Where the random numbers of a walker begin.
+
+    Mixed: states that are a step of the generator apart would give the same numbers.
+    """
+    mixed = (number + 1) * 0x9E3779B97F4A7C15 % 2**64
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    return np.array([mixed ^ (mixed >> 31)], dtype=np.uint64)
 
 
 def _guidance(

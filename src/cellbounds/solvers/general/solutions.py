@@ -1,7 +1,14 @@
-"""Any release: sharp bounds as far as the effort goes, and exact linear ones."""
+"""Any release: sharp bounds as far as the effort goes, exact linear ones, and checkpoints of both.
+
+Bounds are kept in a checkpoint with what proved them, and are taken for proven when they are read.
+Tables are checked in exact arithmetic, as tables of any origin are.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -11,23 +18,147 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.table import Table
-from cellbounds.errors import TooMuchWork
+from cellbounds.errors import CellboundsError, TooMuchWork
 from cellbounds.model.constraints import NO_UPPER, System, compile_release
 from cellbounds.model.problem import make_problem, reduced
 from cellbounds.model.structure import Facts
-from cellbounds.model.targets import asked_about
+from cellbounds.model.targets import Targets, asked_about
 from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution, Solution
 from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.checkpoints import Checkpoint, damaged
 from cellbounds.solvers.general.attainable import SumValues, table_with, values_of, values_of_each
-from cellbounds.solvers.general.checkpointing import Kept, KeptFractions
 from cellbounds.solvers.general.exact_linear import ExactProgram
 from cellbounds.solvers.general.search import Proof, Search
 from cellbounds.solvers.general.strategy import begun, passes, settle_all, settle_one
 from cellbounds.statements import Release
 
-__all__ = ["GeneralLinear", "GeneralSharp"]
+__all__ = ["GeneralLinear", "GeneralSharp", "part_of"]
+
+EVERY = 1.0
+"""Seconds between two lines, unless there is a reason to write at once."""
+
+
+def part_of(release: Release, asked: Targets, kind: str) -> str:
+    """A name for one question about one release, which parts of a larger one have too."""
+    known = hashlib.sha256(json.dumps([kind, release.digest]).encode())
+    for one in (asked.behind.starts, asked.behind.cells):
+        known.update(np.ascontiguousarray(one, dtype=np.int64).tobytes())
+    return known.hexdigest()[:24]
+
+
+class SearchCheckpoint:
+    """The lines of a checkpoint that are about one search."""
+
+    def __init__(self, checkpoint: Checkpoint, search: Search) -> None:
+        """Read what there is into the search.
+
+        Raises
+        ------
+        InvalidInput
+            If the file holds something that cannot be about this search.
+        """
+        self._checkpoint, self._search = checkpoint, search
+        self._part = part_of(search.release, search.asked, "sharp")
+        self._new: list[tuple[int, ValueSet]] = []
+        self.values: dict[int, ValueSet] = {}
+        for entry in checkpoint.entries(self._part):
+            try:
+                self._take(search, entry)
+            except (CellboundsError, KeyError, IndexError, TypeError, ValueError, OverflowError):
+                raise damaged(checkpoint.path, "a line") from None
+        self._note()
+
+    def _note(self) -> None:
+        """Remember what is written, so that only what is new will be."""
+        search = self._search
+        self._tables, self._last = len(search.pool), time.monotonic()
+        self._low, self._high = search.low.copy(), search.high.copy()
+        self._endless = search.endless.copy()
+
+    def _take(self, search: Search, entry: dict[str, Any]) -> None:
+        """Take over one line: tables first, since bounds are compared with them."""
+        size = search.asked.size
+        for where, counts in entry["tables"]:
+            table = np.zeros(len(search.full.lower), dtype=np.int64)
+            at = slice(None) if where is None else np.array(where, dtype=np.int64)
+            table[at] = np.array(counts, dtype=np.int64)
+            search.start_from(table)
+        for place, side, value, proof in entry["bounds"]:
+            if not (0 <= place < size and side in (0, 1) and 0 <= proof < len(Proof.NAMES)):
+                raise IndexError
+            search.prove(place, side, value, proof)
+        search.endless[np.array(entry["endless"], dtype=np.int64)] = True
+        for place, progressions in entry["values"]:
+            if not 0 <= place < size:
+                raise IndexError
+            self.values[place] = ValueSet([tuple(one) for one in progressions])
+
+    def found(self, place: int, values: ValueSet) -> None:
+        """Keep the values of one sum, if nothing about them is open."""
+        if values.settled and place not in self.values:
+            self.values[place] = values
+            self._new.append((place, values))
+
+    def write(self, now: bool) -> None:
+        """Write what is new, at once or if the last time was long ago."""
+        if not now and time.monotonic() - self._last < EVERY:
+            return
+        search, pool = self._search, self._search.pool
+        bounds = [
+            [int(place), side, int(proven[place]), int(search.proofs[side, place])]
+            for side, proven, known in ((0, search.low, self._low), (1, search.high, self._high))
+            for place in np.flatnonzero(proven != known)
+        ]
+        entry = {
+            "tables": [_plain(pool.packed(k)) for k in range(self._tables, len(pool))],
+            "bounds": bounds,
+            "endless": np.flatnonzero(search.endless & ~self._endless).tolist(),
+            "values": [[place, values.to_list()] for place, values in self._new],
+        }
+        if any(entry.values()):
+            self._checkpoint.add(self._part, entry)
+        self._new = []
+        self._note()
+
+
+class FractionCheckpoint:
+    """The lines of a checkpoint that are about exact linear bounds."""
+
+    def __init__(self, checkpoint: Checkpoint, release: Release, asked: Targets) -> None:
+        """Read what there is: the ends of each sum, None for one without end."""
+        self._checkpoint = checkpoint
+        self._part = part_of(release, asked, "linear")
+        self._last = time.monotonic()
+        self._new: list[list[Any]] = []
+        self.found: dict[int, tuple[Fraction, Fraction | None]] = {}
+        for entry in checkpoint.entries(self._part):
+            try:
+                for place, low, high in entry["ends"]:
+                    end = None if high is None else Fraction(high)
+                    self.found[place] = Fraction(low), end
+            except (KeyError, TypeError, ValueError, ZeroDivisionError):
+                raise damaged(checkpoint.path, "a line") from None
+
+    def add(self, place: int, ends: tuple[Fraction, Fraction | None]) -> None:
+        """Keep the ends of one sum."""
+        self.found[place] = ends
+        low, high = ends
+        self._new.append([place, str(low), None if high is None else str(high)])
+        self.write(now=False)
+
+    def write(self, *, now: bool) -> None:
+        """Write what is new, at once or if the last time was long ago."""
+        if self._new and (now or time.monotonic() - self._last >= EVERY):
+            self._checkpoint.add(self._part, {"ends": self._new})
+            self._new, self._last = [], time.monotonic()
+
+
+def _plain(packed: tuple[IntArray | None, IntArray]) -> list[Any]:
+    where, counts = packed
+    return [None if where is None else where.tolist(), counts.tolist()]
+
 
 MOST_CELLS = 5_000_000
 """Cells of the largest domain that is laid out in full."""
@@ -71,10 +202,10 @@ class GeneralSolution(Solution):
         # For checking witnesses, of which a certificate has thousands.
         self._system: System | None = None
         state = query.effort.state
-        self._kept = None if state is None else Kept(state, self._search)
-        if self._kept is not None:
-            self._search.kept = self._kept
-            self._values = {k: SumValues(one, ()) for k, one in self._kept.values.items()}
+        self._checkpoint = None if state is None else SearchCheckpoint(state, self._search)
+        if self._checkpoint is not None:
+            self._search.write = self._checkpoint.write
+            self._values = {k: SumValues(one, ()) for k, one in self._checkpoint.values.items()}
 
     @property
     def search(self) -> Search:
@@ -166,8 +297,8 @@ class GeneralSolution(Solution):
 
     def _found(self, place: int, values: SumValues) -> None:
         self._values[place] = values
-        if self._kept is not None:
-            self._kept.found(place, values.values)
+        if self._checkpoint is not None:
+            self._checkpoint.found(place, values.values)
 
     def _sum_values(self, place: int) -> SumValues:
         if place not in self._values:
@@ -243,7 +374,9 @@ class GeneralLinearSolution(RelaxedSolution):
         self._labels = labels
         self._settled = np.zeros(self.places.size, dtype=bool)
         state = query.effort.state
-        self._kept = None if state is None else KeptFractions(state, release, self._asked)
+        self._checkpoint = (
+            None if state is None else FractionCheckpoint(state, release, self._asked)
+        )
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds as fractions: optima, or what propagation proves."""
@@ -251,8 +384,8 @@ class GeneralLinearSolution(RelaxedSolution):
             try:
                 self._bounds = self._optima()
             finally:
-                if self._kept is not None:
-                    self._kept.write(now=True)
+                if self._checkpoint is not None:
+                    self._checkpoint.write(now=True)
         return self._bounds
 
     def attained(self) -> Arrays | None:
@@ -286,8 +419,8 @@ class GeneralLinearSolution(RelaxedSolution):
 
     def _ends(self, place: int) -> tuple[Fraction, Fraction | None] | None:
         """The least and the most of one sum (None: no end); None if the effort was spent."""
-        if self._kept is not None and place in self._kept.found:
-            return self._kept.found[place]
+        if self._checkpoint is not None and place in self._checkpoint.found:
+            return self._checkpoint.found[place]
         if self._effort.spent:
             return None
         try:
@@ -295,8 +428,8 @@ class GeneralLinearSolution(RelaxedSolution):
         except TooMuchWork:
             return None
         ends = Fraction(0) if low is None else low, None if high is None else -high
-        if self._kept is not None:
-            self._kept.add(place, ends)
+        if self._checkpoint is not None:
+            self._checkpoint.add(place, ends)
         return ends
 
     def _least(self, place: int, sign: int) -> Fraction | None:
