@@ -91,8 +91,8 @@ class LedgerFrontier:
 
     def __str__(self) -> str:
         title = f"what may follow, one at a time, under the policy {self.policy.name}"
-        said = f"{title}\n{aligned(['verdict', 'statement'], self._rows())}"
-        return said if self.sets is None else f"{said}\n\n{self.sets}"
+        text = f"{title}\n{aligned(['verdict', 'statement'], self._rows())}"
+        return text if self.sets is None else f"{text}\n\n{self.sets}"
 
     def _repr_html_(self) -> str:
         title = f"What may follow, one at a time, under the policy {self.policy.name}"
@@ -135,28 +135,30 @@ def frontier_of(
         )
     listed = list(dict.fromkeys(statements))
     past = [PublishedRelease.recorded(entry) for entry in state.released]
-    made = [publish(tables[-1], text, total=total) for text in listed]
-    monotone = _monotone(state, [joined(state, past), *made])
+    releases = [publish(tables[-1], text, total=total) for text in listed]
+    monotone = _monotone(state, [joined(state, past), *releases])
     told = _told(listed) if monotone else [[] for _ in listed]
     judges = CumulativeJudge(state, stacked(state, tables), effort, past, PART)
-    found: dict[int, Outcome] = {}
+    outcomes: dict[int, Outcome] = {}
     judgements = 0
     for place in range(len(listed)):
-        if place in found:
+        if place in outcomes:
             continue
-        release = joined(state, [*past, PublishedRelease.of(made[place], state.versions)])
+        release = joined(state, [*past, PublishedRelease.of(releases[place], state.versions)])
         unsafe = judges.unsafe(release, targets_of(state))
         judgements += 1
-        found[place] = Outcome.of(unsafe)
+        outcomes[place] = Outcome.of(unsafe)
         if unsafe:
-            found |= {other: Outcome.UNSAFE for other in range(len(listed)) if place in told[other]}
+            outcomes |= {
+                other: Outcome.UNSAFE for other in range(len(listed)) if place in told[other]
+            }
         elif unsafe is False:
-            found |= dict.fromkeys(told[place], Outcome.SAFE)
+            outcomes |= dict.fromkeys(told[place], Outcome.SAFE)
     by = {
-        outcome: tuple(text for place, text in enumerate(listed) if found[place] is outcome)
+        outcome: tuple(text for place, text in enumerate(listed) if outcomes[place] is outcome)
         for outcome in Outcome
     }
-    safe = [place for place in range(len(listed)) if found[place] is Outcome.SAFE]
+    safe = [place for place in range(len(listed)) if outcomes[place] is Outcome.SAFE]
     behind = {other for place in safe for other in _told(listed)[place]}
     return LedgerFrontier(
         policy=state.policy,
@@ -170,7 +172,7 @@ def frontier_of(
 
 
 def with_sets(
-    found: LedgerFrontier,
+    frontier: LedgerFrontier,
     state: LedgerState,
     tables: Sequence[Table],
     total: bool,
@@ -188,12 +190,12 @@ def with_sets(
             "sets are searched for an intruder who knows what is out; this ledger says that he "
             "knows more: ask for sets one at a time"
         )
-    if not found.maximal:
-        return found
+    if not frontier.maximal:
+        return frontier
     sets = safe_margins(
         tables[-1],
         given=joined(state, past),
-        statements=found.maximal,
+        statements=frontier.maximal,
         policy=state.policy,
         total=total,
         independent=state.independent,
@@ -201,7 +203,7 @@ def with_sets(
         executor=effort.executor,
         progress=effort.progress,
     )
-    return replace(found, sets=sets)
+    return replace(frontier, sets=sets)
 
 
 def _told(statements: Sequence[str]) -> list[list[int]]:

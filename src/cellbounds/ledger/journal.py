@@ -204,9 +204,9 @@ def plain_layout(table: Table) -> dict[str, Any]:
     return {"domain": plain_domain(bare), "structural": places}
 
 
-def _read_layout(said: dict[str, Any]) -> tuple[Domain, BoolArray]:
-    domain = read_plain_domain(said["domain"])
-    return domain, structural_zeros(said["structural"], domain)
+def _read_layout(content: dict[str, Any]) -> tuple[Domain, BoolArray]:
+    domain = read_plain_domain(content["domain"])
+    return domain, structural_zeros(content["structural"], domain)
 
 
 WAIT = 60.0
@@ -340,8 +340,8 @@ class JournalPage:
     def record(self, draft: Draft, who: str, why: str) -> Entry:
         """Add what was judged, unless the same was recorded since the ledger last changed."""
         for entry in reversed(self._entries):
-            said = entry.kind, entry.who, entry.why, entry.content
-            if said == (draft.kind, who, why, json.loads(body_of(draft.content))):
+            recorded = entry.kind, entry.who, entry.why, entry.content
+            if recorded == (draft.kind, who, why, json.loads(body_of(draft.content))):
                 return replace(entry, repeated=True)
             if entry.kind not in PASSING:
                 break

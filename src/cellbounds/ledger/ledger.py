@@ -387,9 +387,9 @@ class Ledger:
         None if it is not at hand and the ledger judges without the counts.
         """
         state = self.state()
-        found = supplied(state, table, self.book.store.kept)
+        tables = supplied(state, table, self.book.store.kept)
         about = state.about(version)
-        return None if found is None else found[about - 1]
+        return None if tables is None else tables[about - 1]
 
     def together(self, *, until: int | None = None) -> Release:
         """Everything that is out as one release, or that was out after the entry `until`."""
@@ -425,12 +425,12 @@ class Ledger:
             As for :meth:`ask`.
         """
         state = self.state()
-        found = supplied(replace(state, independent=False), table, self.book.store.kept)
-        assert found is not None  # without `independent` a missing table is an error
+        tables = supplied(replace(state, independent=False), table, self.book.store.kept)
+        assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
         effort = Budget(seconds, executor, progress)
-        alone = frontier_of(state, found, list(listed), total, effort)
-        return with_sets(alone, state, found, total, effort) if sets else alone
+        alone = frontier_of(state, tables, list(listed), total, effort)
+        return with_sets(alone, state, tables, total, effort) if sets else alone
 
     def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
         """Check every link of the chain, and the head against a copy that was kept elsewhere.
@@ -445,10 +445,10 @@ class Ledger:
             were then; the ledger may have grown since.
         """
         store = self.book.store
-        rows, found = store.rows()
+        rows, last = store.rows()
         return check(
             rows,
-            found,
+            last,
             self.book.place.name,
             noted=head,
             count=entries,
