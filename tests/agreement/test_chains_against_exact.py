@@ -14,7 +14,7 @@ from cellbounds import Conditional, Domain, Linear, Margin, Prior, Release, Tabl
 from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.chain_sampling import diagnose
 from cellbounds.inference.chains.conditional_moves import conditional_moves
-from cellbounds.inference.chains.lattice_moves import binary, lattice_moves, markov_basis
+from cellbounds.inference.chains.lattice_moves import lattice_moves, markov_basis, markov_program
 from cellbounds.inference.chains.metropolis import choose_moves, run_chain
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
 from cellbounds.inference.combined_sets import combine, summed_sets
@@ -23,7 +23,7 @@ from listing import listed
 from mixtures import cases, margin_cases
 from strategies import LARGEST, releases
 
-needs_4ti2 = pytest.mark.skipif(binary() is None, reason="4ti2 is not installed")
+needs_4ti2 = pytest.mark.skipif(markov_program() is None, reason="4ti2 is not installed")
 
 CLOSE = 5
 """Monte Carlo errors that a mean may be off."""

@@ -57,7 +57,7 @@ def check(case):
     assert [one.tolist() for one in tables] == [one.tolist() for one in fibre.listed()]
     if not len(expected):
         with pytest.raises(cb.InconsistentRelease):
-            fibre.weighed(Uniform().weights(release.domain))
+            fibre.weighted(Uniform().weights(release.domain))
     elif len(expected) <= MANY:
         for prior in priors(release.domain):
             check_sums(fibre, tables, prior.weights(release.domain))
@@ -80,9 +80,9 @@ def check_sums(fibre, tables, weights):
     total = sum(masses)
     if not total:
         with pytest.raises(cb.InvalidInput):
-            fibre.weighed(weights)
+            fibre.weighted(weights)
         return
-    weighed = fibre.weighed(weights)
+    weighed = fibre.weighted(weights)
     assert 0 <= weighed.error < 1e-11
     assert weighed.log_mass == pytest.approx(float(np.log(float(total))), abs=1e-9)
     assert weighed.mode().tolist() == tables[masses.index(max(masses))].tolist()

@@ -9,7 +9,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.data.formats import parquet
-from cellbounds.data.microdata import csv_files, engine, quick_csv, quick_parquet, reading
+from cellbounds.data.microdata import csv_files, duckdb_engine, parquet_files, sources
 
 
 class Ways:
@@ -26,22 +26,22 @@ class Ways:
     def in_batches(self, source, *, rows=3, **options):
         with self.monkeypatch.context() as patch:
             large_everywhere(patch)
-            patch.setattr(quick_csv, "is_installed", lambda: False)
-            patch.setattr(quick_parquet, "is_installed", lambda: False)
+            patch.setattr(csv_files, "is_installed", lambda: False)
+            patch.setattr(parquet_files, "is_installed", lambda: False)
             patch.setattr(csv_files, "_BATCH", rows)
             return outcome(source, options)
 
     def by_duckdb(self, source, *, prefix=2, **options):
         with self.monkeypatch.context() as patch:
             large_everywhere(patch)
-            patch.setattr(quick_csv, "_PREFIX", prefix)
+            patch.setattr(csv_files, "_PREFIX", prefix)
             patch.setattr(csv_files, "_BATCH", prefix)
             patch.setattr(parquet, "_BATCH", prefix)
-            for module, name in ((quick_csv, "quick_csv"), (quick_parquet, "quick_parquet")):
+            for module, name in ((csv_files, "quick_csv"), (parquet_files, "quick_parquet")):
                 patch.setattr(module, name, self._spied(getattr(module, name)))
             as_texts = outcome(source, options)
             seen = self.settled, self.asked
-            patch.setattr(quick_parquet, "_FEW_CELLS", 0)
+            patch.setattr(parquet_files, "_FEW_CELLS", 0)
             as_numbers = outcome(source, options)
             self.settled, self.asked = seen
             assert as_texts == as_numbers
@@ -70,8 +70,8 @@ class Ways:
 
 
 def large_everywhere(patch):
-    patch.setattr(reading, "LARGE_TEXT", -1)
-    patch.setattr(reading, "LARGE_PARQUET", -1)
+    patch.setattr(sources, "LARGE_TEXT", -1)
+    patch.setattr(sources, "LARGE_PARQUET", -1)
 
 
 def outcome(source, options):
@@ -104,7 +104,7 @@ def ways(monkeypatch):
 def spilling(monkeypatch):
     """The folders for temporary files that were made, with whether they were found again."""
     made = []
-    found = engine.private_folder
+    found = duckdb_engine.private_folder
 
     @contextmanager
     def remembered():
@@ -112,5 +112,5 @@ def spilling(monkeypatch):
             made.append(folder)
             yield folder
 
-    monkeypatch.setattr(engine, "private_folder", remembered)
+    monkeypatch.setattr(duckdb_engine, "private_folder", remembered)
     return made

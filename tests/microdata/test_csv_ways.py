@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.data.microdata import quick_csv
+from cellbounds.data.microdata import csv_files
 
 FEW = settings(
     max_examples=30,
@@ -179,7 +179,7 @@ def test_a_long_label_is_refused_by_all(ways, tmp_path):
 
 
 def test_without_duckdb_files_are_still_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(quick_csv, "is_installed", lambda: False)
-    monkeypatch.setattr("cellbounds.data.microdata.reading.LARGE_TEXT", 10)
+    monkeypatch.setattr(csv_files, "is_installed", lambda: False)
+    monkeypatch.setattr("cellbounds.data.microdata.sources.LARGE_TEXT", 10)
     path = written(tmp_path / "t.csv", [("a", "count"), ("x", "3"), ("y", "4")])
     assert cb.read_table(path).counts.tolist() == [3, 4]

@@ -160,7 +160,7 @@ def test_categories_keep_their_order_and_unused_levels(ways, tmp_path):
 
 
 def test_a_lone_label_of_many_is_no_reason_to_number_them(ways, tmp_path, monkeypatch):
-    monkeypatch.setattr("cellbounds.data.microdata.quick_parquet._ENUMERATED", 3)
+    monkeypatch.setattr("cellbounds.data.microdata.parquet_files._ENUMERATED", 3)
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [*"wxyz", "", None, "w"], "b": [1, 2, 3, 4, 5, 5, 1]}), path)
     table = ways.agree(path, count=None, missing="level")
@@ -201,7 +201,7 @@ def test_small_and_large_files_by_their_values(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": ["x"] * 10, "b": ["y"] * 10}), path)
     for most, large in ((20, False), (19, True)):
         with monkeypatch.context() as patch:
-            patch.setattr("cellbounds.data.microdata.reading.LARGE_PARQUET", most)
+            patch.setattr("cellbounds.data.microdata.sources.LARGE_PARQUET", most)
             patch.setattr("cellbounds.data.microdata.parquet_files.ParquetFiles.tally", None)
             if not large:
                 assert cb.read_table(path, count=None).total == 10

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.data.microdata import reading, tally
+from cellbounds.data.microdata import sources, tally
 from cellbounds.data.microdata.tally import distinct_rows
 
 RECORDS = {"sex": ["m", None, "f", "m"], "vote": ["yes", "no", None, "yes"], "w": [1, 2, 4, 8]}
@@ -222,7 +222,7 @@ def test_a_column_of_identifiers_is_refused(tmp_path, monkeypatch, way):
     pq.write_table(pa.table({"id": list(range(40)), "sex": ["m", "f"] * 20}), path)
     monkeypatch.setattr(tally, "MOST_LEVELS", 39)
     if way == "in parts":
-        monkeypatch.setattr(reading, "LARGE_PARQUET", 1)
+        monkeypatch.setattr(sources, "LARGE_PARQUET", 1)
     with pytest.raises(cb.InvalidInput, match=r"'id' has more than 39 labels.*variables="):
         cb.read_table(path, count=None)
     assert cb.read_table(path, count=None, variables=["sex"]).counts.tolist() == [20, 20]

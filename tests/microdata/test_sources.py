@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cellbounds as cb
-from cellbounds.data.microdata.engine import connected
+from cellbounds.data.microdata.duckdb_engine import connected
 
 PART = pa.table({"sex": ["m", "f"], "vote": ["yes", "no"]})
 
@@ -211,7 +211,7 @@ def test_work_of_duckdb_can_be_interrupted(spilling):
 def test_control_c_reaches_duckdb(seconds):
     script = f"""if True:
         import os, signal, threading
-        from cellbounds.data.microdata.engine import batches_of, connected
+        from cellbounds.data.microdata.duckdb_engine import batches_of, connected
         try:
             with connected(None) as connection:
                 threading.Timer({seconds}, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -24,7 +24,6 @@ from cellbounds import (
     UnsupportedRelease,
     publish,
 )
-from cellbounds.inference.chains import lattice_moves as lattice_module
 from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.chain_sampling import batch_errors, diagnose
 from cellbounds.inference.chains.conditional_moves import conditional_moves
@@ -264,36 +263,36 @@ def test_a_missing_program_is_named_with_what_to_install(monkeypatch):
 needs_a_shell = pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
 
 
-def fake_program(monkeypatch, tmp_path, script: str) -> None:
+def fake_program(tmp_path, script: str) -> str:
     program = tmp_path / "4ti2-markov"
     program.write_text(f"#!/bin/sh\n{script}\n", "ascii")
     program.chmod(0o755)
-    monkeypatch.setattr(lattice_module, "binary", lambda: str(program))
+    return str(program)
 
 
 @needs_a_shell
-def test_a_program_that_takes_too_long_is_ended(monkeypatch, tmp_path):
-    fake_program(monkeypatch, tmp_path, "exec sleep 30")
+def test_a_program_that_takes_too_long_is_ended(tmp_path):
+    program = fake_program(tmp_path, "exec sleep 30")
     with pytest.raises(TooMuchWork, match=r"within 0.1 seconds"):
-        markov_basis(grid_release(), seconds=0.1)
+        markov_basis(grid_release(), seconds=0.1, program=program)
 
 
 @needs_a_shell
-def test_a_program_that_fails_is_reported(monkeypatch, tmp_path):
-    fake_program(monkeypatch, tmp_path, "echo no such option >&2; exit 3")
+def test_a_program_that_fails_is_reported(tmp_path):
+    program = fake_program(tmp_path, "echo no such option >&2; exit 3")
     with pytest.raises(UnsupportedRelease, match="code 3: no such option"):
-        markov_basis(grid_release())
+        markov_basis(grid_release(), program=program)
 
 
 @needs_a_shell
-def test_what_the_program_is_given_and_what_is_read(monkeypatch, tmp_path):
+def test_what_the_program_is_given_and_what_is_read(tmp_path):
     """One equation, a limit below, a limit above: two slack variables, dropped again."""
     saved = tmp_path / "given"
     answer = "2 6\\n 1 -1 0 0 1 -1\\n 0 0 1 -1 0 0\\n"
     script = f"cp release.mat {saved}; printf '{answer}' > release.mar"
-    fake_program(monkeypatch, tmp_path, script)
+    program = fake_program(tmp_path, script)
     limits = Linear(["row", "col"], {(1, 1): 1, (1, 2): -1}, lower=-3, upper=3)
-    moves = markov_basis(Release(SQUARE, [Total(9), limits]))
+    moves = markov_basis(Release(SQUARE, [Total(9), limits]), program=program)
     assert saved.read_text("ascii").split("\n")[:4] == [
         "3 6",
         "1 1 1 1 0 0",

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.decision_diagram.components import parts_of
+from cellbounds.inference.decision_diagram.components import components_of
 from cellbounds.inference.decision_diagram.linear_constraints import (
     MOST_ENTRIES,
-    Sum,
+    LinearSum,
     implied,
     merged,
     needed,
@@ -25,19 +25,19 @@ TWO = ("0", "1")
 
 def plain(cells, lower, upper=None, **known):
     ones = np.ones(len(cells), dtype=np.int64)
-    return Sum(np.array(cells), ones, lower, lower if upper is None else upper, **known)
+    return LinearSum(np.array(cells), ones, lower, lower if upper is None else upper, **known)
 
 
 def weighted(cells, factors, value):
-    return Sum(np.array(cells), np.array(factors), value, value)
+    return LinearSum(np.array(cells), np.array(factors), value, value)
 
 
 def test_two_cliques_fall_apart_though_n_is_published():
     release = cb.publish(CENSUS, "[race,income]", "[race,gender]")
-    parts = parts_of(release)
+    parts = components_of(release)
     race = np.unravel_index(np.arange(18), CENSUS.domain.shape)[1]
-    assert [set(race[part.cells].tolist()) for part in parts.parts] == [{0}, {1}, {2}]
-    free = np.concatenate([part.cells for part in parts.parts])
+    assert [set(race[part.cells].tolist()) for part in parts.components] == [{0}, {1}, {2}]
+    free = np.concatenate([part.cells for part in parts.components])
     assert len(np.unique(free)) == len(free)
     assert not parts.fixed[free].any()
 
@@ -45,17 +45,17 @@ def test_two_cliques_fall_apart_though_n_is_published():
 def test_fixed_cells_are_left_out():
     domain = cb.Domain({"r": TWO, "c": ("0", "1", "2")})
     release = cb.Release(domain, [cb.Margin(["r"], [0, 3]), cb.Margin(["c"], [1, 1, 1])])
-    parts = parts_of(release)
+    parts = components_of(release)
     assert parts.fixed.tolist() == [0, 0, 0, 1, 1, 1]
-    assert parts.parts == ()
+    assert parts.components == ()
 
 
 def test_a_cell_alone_between_bounds_is_a_part():
     domain = cb.Domain({"x": ("0", "1", "2")})
     release = cb.Release(domain, [cb.Prior(["x"], lower={"0": 2}, upper={"0": 5, "1": 3, "2": 0})])
-    parts = parts_of(release)
-    assert [part.cells.tolist() for part in parts.parts] == [[0], [1]]
-    assert [len(part.problem.row_lower) for part in parts.parts] == [0, 0]
+    parts = components_of(release)
+    assert [part.cells.tolist() for part in parts.components] == [[0], [1]]
+    assert [len(part.problem.row_lower) for part in parts.components] == [0, 0]
 
 
 def test_value_lists_connect_their_cells():
@@ -63,9 +63,9 @@ def test_value_lists_connect_their_cells():
     release = cb.Release(
         domain, [cb.Prior(["a", "b"], upper=3), cb.Prior(["a"], values={"0": [0, 2, 5]})]
     )
-    parts = parts_of(release)
-    assert [part.cells.tolist() for part in parts.parts] == [[0, 1], [2], [3]]
-    assert parts.parts[0].problem.lists[0][1] == {0, 2, 5}
+    parts = components_of(release)
+    assert [part.cells.tolist() for part in parts.components] == [[0, 1], [2], [3]]
+    assert parts.components[0].problem.lists[0][1] == {0, 2, 5}
 
 
 def test_lists_without_gaps_are_limits():
@@ -73,23 +73,23 @@ def test_lists_without_gaps_are_limits():
     release = cb.Release(
         domain, [cb.Prior(["a", "b"], upper=3), cb.Prior(["a"], values={"0": [1, 2, 3, 4, 5]})]
     )
-    first = parts_of(release).parts[0].problem
+    first = components_of(release).components[0].problem
     assert first.lists == ()
     assert (first.row_lower.tolist(), first.row_upper.tolist()) == ([1], [5])
 
 
 def test_cells_without_limit_are_refused():
-    refused = parts_of(cb.Release(cb.Domain({"a": TWO}), [cb.Total(lower=3)]))
+    refused = components_of(cb.Release(cb.Domain({"a": TWO}), [cb.Total(lower=3)]))
     assert isinstance(refused, Refusal)
     assert "no end of tables" in refused.reason
 
 
 @pytest.mark.parametrize("said", [("[race,income]", "[gender]"), ("[race]", "[gender]")])
 def test_the_total_follows_from_a_margin(said):
-    with_total = parts_of(cb.publish(CENSUS, *said))
-    without = parts_of(cb.publish(CENSUS, *said, total=False))
+    with_total = components_of(cb.publish(CENSUS, *said))
+    without = components_of(cb.publish(CENSUS, *said, total=False))
     found, expected = (
-        [(one.cells.tolist(), one.problem.row_lower.tolist()) for one in parts.parts]
+        [(one.cells.tolist(), one.problem.row_lower.tolist()) for one in parts.components]
         for parts in (with_total, without)
     )
     assert [cells for cells, _ in found] == [cells for cells, _ in expected]
@@ -103,7 +103,7 @@ def test_a_margin_of_a_margin_follows_in_large_systems():
     said = cb.publish(table, "[a,b]", "[a]", "[b]")
     assert len(said.statements) == 4
     assert domain.size * (3600 + 121) > MOST_ENTRIES
-    parts = parts_of(said).parts
+    parts = components_of(said).components
     assert {len(part.cells) for part in parts} == {2}
 
 
@@ -113,7 +113,7 @@ def test_sums_that_contradict_what_they_follow_from(wrong):
     said = [cb.Margin(["a", "b"], [["1-3", 4, 5], [3, "0-2", 2]]), cb.Margin(["b"], [5, 5, 7])]
     extra = cb.Total(18) if wrong == "N" else cb.Margin(["a"], [9, 9])
     with pytest.raises(cb.InconsistentRelease):
-        parts_of(cb.Release(domain, [*said, extra]))
+        components_of(cb.Release(domain, [*said, extra]))
 
 
 def test_short_sums_stay_and_long_ones_follow():
@@ -169,7 +169,7 @@ def test_sums_over_the_same_cells_become_one():
     found = merged(
         [
             weighted([1, 0], [-4, 2], 8),
-            Sum(np.array([0, 1]), np.array([-1, 2]), -5, 0),
+            LinearSum(np.array([0, 1]), np.array([-1, 2]), -5, 0),
             plain([2, 3], 1, 9),
             plain([3, 2], 0, 4, values=frozenset({0, 3, 4})),
         ]

@@ -19,7 +19,7 @@ from cellbounds.inference.rows.row_vectors import _by_running_sums, _one_by_one,
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
-from cellbounds.runtime.scaled_floats import widened
+from cellbounds.runtime.scaled_floats import normalised
 
 
 def fibre_of(release: Release, effort: float = 1e9):
@@ -84,7 +84,7 @@ def test_document_002_two_way(eps, strict, count, mode, cell):
     release = table_of(RATES, Total(193), eps=eps, strict=strict)
     fibre = fibre_of(release)
     assert fibre.count() == count
-    weighed = fibre.weighed(GammaPoisson(193, "1/4").weights(release.domain))
+    weighed = fibre.weighted(GammaPoisson(193, "1/4").weights(release.domain))
     assert weighed.mode().tolist() == mode
     assert described(weighed.distribution(0)) == pytest.approx(cell, abs=1e-9)
 
@@ -107,7 +107,7 @@ def test_document_002_with_a_variable_omitted(eps, strict, count, cell):
     statement = Conditional(["r"], ["t"], rates=RATES, eps=eps, strict=strict)
     fibre = fibre_of(Release(domain, [Total(193), statement]))
     assert fibre.count() == count
-    weighed = fibre.weighed(GammaPoisson(193, "1/4").weights(domain))
+    weighed = fibre.weighted(GammaPoisson(193, "1/4").weights(domain))
     for part in (0, 1):
         assert described(weighed.distribution(part)) == pytest.approx(cell, abs=1e-9)
 
@@ -144,7 +144,7 @@ def test_nobody_at_all():
     fibre = fibre_of(release)
     assert fibre.count() == 1
     assert [table.tolist() for table in fibre.listed()] == [[0, 0, 0, 0]]
-    weighed = fibre.weighed(Poisson(2).weights(release.domain))
+    weighed = fibre.weighted(Poisson(2).weights(release.domain))
     assert weighed.log_mass == 0
     assert weighed.mode().tolist() == [0, 0, 0, 0]
     assert weighed.draw(2, np.random.default_rng(0)).tolist() == [[0] * 4] * 2
@@ -155,7 +155,7 @@ def test_one_column_holds_the_row_sums():
     release = table_of([["1"], ["1"]], Total(5))
     fibre = fibre_of(release)
     assert [table.tolist() for table in fibre.listed()] == [[1, 4], [2, 3], [3, 2], [4, 1]]
-    found = fibre.weighed(Multinomial().weights(release.domain)).distribution(0)
+    found = fibre.weighted(Multinomial().weights(release.domain)).distribution(0)
     assert found.probabilities == pytest.approx(np.array([5, 10, 10, 5]) / 30)
 
 
@@ -166,7 +166,7 @@ def test_a_row_of_suppressed_rates_holds_anything():
 
 def test_many_columns_are_counted_alike_in_all_ways():
     rates = [["0.02", "0.03", "0.05", "0.1", "0.1", "0.15", "0.25", "0.3"]]
-    line = fibre_of(table_of(rates, Total(upper=160), eps="0.04")).ground.lines[0]
+    line = fibre_of(table_of(rates, Total(upper=160), eps="0.04")).system.types[0]
     lower, upper = line.ranges(line.sums)
     rest = line.sums - lower.sum(axis=0)
     one_by_one = _one_by_one(upper - lower, rest, 1e9)
@@ -192,12 +192,12 @@ def test_of_equally_likely_tables_the_first_is_the_mode():
     release = table_of(RATES, Total(60), eps="0.2")
     fibre = fibre_of(release)
     first = next(fibre.listed())
-    assert fibre.weighed(Uniform().weights(release.domain)).mode().tolist() == first.tolist()
+    assert fibre.weighted(Uniform().weights(release.domain)).mode().tolist() == first.tolist()
 
 
 def test_draws_are_those_of_the_seed():
     release = table_of(RATES, Total(60), eps="0.1")
-    weighed = fibre_of(release).weighed(Poisson(3).weights(release.domain))
+    weighed = fibre_of(release).weighted(Poisson(3).weights(release.domain))
     drawn = [weighed.draw(50, np.random.default_rng(seed)) for seed in (1, 1, 2)]
     assert (drawn[0] == drawn[1]).all()
     assert (drawn[0] != drawn[2]).any()
@@ -209,7 +209,7 @@ def test_a_prior_without_weight_on_any_table():
     release = table_of(RATES, Total(60), eps="0.1")
     weights = Multinomial([["0", "1"], ["1", "1"]]).weights(release.domain)
     with pytest.raises(InvalidInput, match="no weight to any consistent table"):
-        fibre_of(release).weighed(weights)
+        fibre_of(release).weighted(weights)
 
 
 @pytest.mark.parametrize("doing", ["count", "weighed"])
@@ -220,12 +220,12 @@ def test_more_work_than_the_effort_is_refused(doing):
         if doing == "count":
             fibre.count()
         else:
-            fibre.weighed(Uniform().weights(release.domain))
+            fibre.weighted(Uniform().weights(release.domain))
 
 
 def test_drawing_keeps_to_the_effort():
     release = table_of(RATES, Total(3000), eps="0.1")
-    weighed = fibre_of(release, 1e7).weighed(GammaPoisson(2, 1).weights(release.domain))
+    weighed = fibre_of(release, 1e7).weighted(GammaPoisson(2, 1).weights(release.domain))
     with pytest.raises(TooMuchWork, match="drawing 1000000 tables"):
         weighed.draw(1_000_000, np.random.default_rng(0))
 
@@ -242,8 +242,8 @@ def test_both_ways_to_draw_from_products_agree_with_the_products(way):
 
     rng = np.random.default_rng(7)
     offsets = np.array([0, 1, 2, 3, 5, 8, 13])
-    weights = widened([3.0, 1.0, 0.0, 2.0, 5.0, 1.0, 9.0], 40)
-    after = widened(rng.random(12), -700)
+    weights = normalised([3.0, 1.0, 0.0, 2.0, 5.0, 1.0, 9.0], 40)
+    after = normalised(rng.random(12), -700)
     left, size = 9, 20_000
     whole = rng.integers(left, left + 1, size=size)
     if way == "rejection":
@@ -268,13 +268,12 @@ def test_both_ways_to_draw_from_products_agree_with_the_products(way):
 def test_long_level_products_by_balls_are_those_summed_term_by_term():
     from cellbounds.inference.rows import polynomials as products
     from cellbounds.inference.rows.sum_kernel import multiply
-    from cellbounds.runtime.scaled_floats import ScaledFloats, widened
 
     rng = np.random.default_rng(4)
     size = products.SHORT + 500
-    left, right = (widened(rng.random(size), rng.integers(-100, 100, size)) for _ in range(2))
+    left, right = (normalised(rng.random(size), rng.integers(-100, 100, size)) for _ in range(2))
     by_balls = products.product(left, right)
-    summed = ScaledFloats(*multiply(*left, *right, np.arange(size)))
+    summed = multiply(left, right, np.arange(size))
     assert (by_balls.exponent == summed.exponent).mean() > 0.999
     ratio = by_balls.mantissa / summed.mantissa
     assert np.allclose(np.ldexp(ratio, by_balls.exponent - summed.exponent), 1, rtol=1e-14)

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.importance import importance_sampling
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
 from cellbounds.inference.importance.importance_sampling import (
     estimate_count,
     importance_draws,
-    log_proposals,
     make_proposal,
 )
 from cellbounds.model.priors import GammaPoisson, Multinomial, Uniform
@@ -87,17 +85,16 @@ def test_ranges_wider_than_what_is_weighed_one_by_one():
     tables = np.column_stack([first, 5000 - first, 5500 - first, 500 + first])
     for belief in (Uniform(), Multinomial()):
         proposal = make_proposal(release, belief.weights(SQUARE), 1)
-        chances = np.exp(log_proposals(proposal, tables))
+        chances = np.exp(proposal.log_chances(tables))
         assert math.fsum(chances) == pytest.approx(1, abs=1e-9)
     drawn = importance_draws(release, uniform(release), draws=500, rng=seeded())
     assert within(drawn.estimate, 5001)
     assert {int(one) for one in drawn.counts[:, 0] + drawn.counts[:, 1]} == {5000}
 
 
-def test_the_same_seed_gives_the_same_draws_in_blocks_of_any_size(monkeypatch):
+def test_the_same_seed_gives_the_same_draws_in_blocks_of_any_size():
     once = importance_draws(MARGINS, uniform(MARGINS), draws=150, rng=seeded())
-    monkeypatch.setattr(importance_sampling, "LARGEST_BLOCK", 7)
-    again = importance_draws(MARGINS, uniform(MARGINS), draws=150, rng=seeded())
+    again = importance_draws(MARGINS, uniform(MARGINS), draws=150, rng=seeded(), largest_block=7)
     assert np.array_equal(once.counts, again.counts)
     assert np.array_equal(once.log_weights, again.log_weights)
     other = importance_draws(MARGINS, uniform(MARGINS), draws=150, rng=seeded(2))
@@ -164,9 +161,9 @@ def test_when_every_draw_dies_there_is_no_estimate():
     )
     drawn = importance_draws(ODD, uniform(ODD), draws=50, rng=seeded())
     assert len(drawn) == 0 and drawn.effective_size == 0
-    assert drawn.notes == ("none of 50 attempts found a table, so there is no estimate",)
+    assert drawn.estimate.note == "none of 50 attempts found a table, so there is no estimate"
     with pytest.raises(cb.Unsettled, match="none of 50 attempts found a table"):
-        drawn.mean(0)
+        drawn.shares  # noqa: B018  # looking it up is what is tested
 
 
 def test_tables_without_end_are_refused():
@@ -229,32 +226,28 @@ def test_what_weighted_draws_say():
     # Weights 1, 2, 2, 5 and 0: their mean is 2, their variance 3.5.
     assert DRAWN.estimate.relative_error == pytest.approx(math.sqrt(3.5 / 5) / 2)
     assert DRAWN.estimate.dead_ends == 1
-    mean, error = DRAWN.mean(0)
-    assert mean == pytest.approx(1.9)
-    off = np.array([-1.9, -0.9, -0.9, 1.1]) * [0.1, 0.2, 0.2, 0.5]
-    assert error == pytest.approx(math.sqrt((off**2).sum()))
-    assert DRAWN.notes == (
-        "unreliable: the draws are worth only 3 equally weighted ones; make more",
-        "1 of 5 attempts led to no table",
+    assert DRAWN.estimate.note == (
+        "unreliable: the draws are worth only 3 equally weighted ones; make more"
     )
 
 
-def test_the_distribution_of_weighted_draws():
-    found, errors = DRAWN.distribution(0)
-    assert found.values.tolist() == [0, 1, 3]
-    assert found.probabilities.tolist() == pytest.approx([0.1, 0.4, 0.5])
-    for value, error in zip(found.values, errors, strict=True):
-        assert error == pytest.approx(DRAWN.mean_of(DRAWN.counts[:, 0] == value)[1])
-
-
-def test_resampling_repeats_tables_by_their_weight():
-    again = DRAWN.resampled(1000, seeded())
-    values, times = np.unique(again[:, 0], return_counts=True)
-    assert values.tolist() == [0, 1, 3]
-    assert np.abs(times - [100, 400, 500]).max() <= 2
-    assert DRAWN.resampled(0, seeded()).shape == (0, 2)
-    with pytest.raises(cb.InvalidInput, match="size=-1"):
-        DRAWN.resampled(-1, seeded())
+def test_the_means_of_weighted_draws_have_the_error_of_a_ratio():
+    """To first order (delta method): the shares times what is off the weighted mean."""
+    weights = GammaPoisson([[1, 2], [3, 4]], "1/2")
+    drawn = cb.sample(MARGINS, 200, prior=weights, method="importance", rng=3)
+    counts, shares = drawn.counts.reshape(200, -1), drawn.weights
+    assert math.fsum(shares) == pytest.approx(1)
+    means = [math.fsum(shares * counts[:, cell]) for cell in range(4)]
+    assert drawn.mean.ravel().tolist() == pytest.approx(means)
+    errors = [
+        math.sqrt(math.fsum((shares * (counts[:, cell] - means[cell])) ** 2)) for cell in range(4)
+    ]
+    assert drawn.monte_carlo.error.ravel().tolist() == pytest.approx(errors)
+    found = drawn.cell(0)
+    for value, chance in zip(found.values, found.probabilities, strict=True):
+        assert chance == pytest.approx(math.fsum(shares[counts[:, 0] == value]))
+    again = drawn.resampled(2000, seeded()).reshape(2000, -1)
+    assert abs(again[:, 0].mean() - means[0]) < 5 * counts[:, 0].std() / math.sqrt(2000) + 0.1
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 import cellbounds as cb
 from cellbounds.disclosure.policies import Outcome, Policy, PosteriorChance
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
-from cellbounds.inference.chooser import Chosen, exact_sums
+from cellbounds.inference.chooser import ExactSums, exact_sums
+from cellbounds.inference.enumeration import ListedFibre
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
-from cellbounds.inference.solver_enumeration import ListedFibre
 from cellbounds.inference.unnamed_variables import best_split
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.report.filing import build_report
@@ -79,9 +79,9 @@ def test_the_uniform_posterior_of_large_counts_is_even(size):
 def test_wide_margins_are_refused(size, prior, said):
     release = cb.publish(wide(size), *said)
     found = exact_sums(release, prior.weights(release.domain), DEFAULT_EFFORT)
-    if isinstance(found, Chosen):  # sums over one variable are few, its parts are not
+    if isinstance(found, ExactSums):  # sums over one variable are few, its parts are not
         with pytest.raises(TooMuchWork, match="effort="):
-            found.sums.distribution(0)
+            found.weighted.distribution(0)
     else:
         assert found.steps is not None
         assert found.reason
@@ -105,8 +105,8 @@ def test_other_releases_answer_or_refuse(size, said):
     release = cb.publish(wide(size), *said)
     try:
         found = exact_sums(release, cb.Uniform().weights(release.domain), DEFAULT_EFFORT)
-        if isinstance(found, Chosen):
-            assert found.sums.distribution(0).probabilities.sum() == pytest.approx(1)
+        if isinstance(found, ExactSums):
+            assert found.weighted.distribution(0).probabilities.sum() == pytest.approx(1)
         else:
             assert found.reason
     except (TooMuchWork, UnsupportedRelease) as problem:
@@ -119,9 +119,9 @@ def test_a_total_alone(size, prior):
     domain = wide(size).domain
     release = cb.Release(domain, [cb.Total(size)])
     found = exact_sums(release, prior.weights(domain), DEFAULT_EFFORT)
-    if isinstance(found, Chosen):
+    if isinstance(found, ExactSums):
         with pytest.raises(TooMuchWork, match="effort="):
-            found.sums.distribution(0)
+            found.weighted.distribution(0)
         if not prior.weights(domain).uniform:
             with pytest.raises(TooMuchWork, match="effort="):
                 found.mode()
@@ -166,11 +166,10 @@ def test_weights_between_two_counts_are_those_from_zero_on(kind):
         assert full == pytest.approx(float(weights.exact(0, count)), rel=1e-15)
 
 
-def test_weights_in_many_pieces_go_on_where_the_last_piece_ended(monkeypatch):
+def test_weights_in_many_pieces_go_on_where_the_last_piece_ended():
     kind = KINDS[2]
     whole = Weights((kind,)).sequence_of(kind, 50)
-    monkeypatch.setattr("cellbounds.model.priors.CHUNK", 7)
-    for one, other in zip(whole, Weights((kind,)).sequence_of(kind, 50), strict=True):
+    for one, other in zip(whole, Weights((kind,), chunk=7).sequence_of(kind, 50), strict=True):
         assert one.tolist() == other.tolist()
 
 
@@ -183,9 +182,8 @@ def test_weights_that_cannot_be_held_are_refused(kind):
         weights.sequence(0, 1000, effort=10)
 
 
-def test_weights_are_forgotten_when_there_is_no_room_for_more(monkeypatch):
-    monkeypatch.setattr("cellbounds.model.priors.MOST_WEIGHTS", 100)
-    weights = Weights((KINDS[0],))
+def test_weights_are_forgotten_when_there_is_no_room_for_more():
+    weights = Weights((KINDS[0],), most=100)
     for most in range(60, 70):
         weights.sequence(0, most)
     assert sum(len(one.mantissa) for one in weights._made.values()) <= 100
@@ -195,7 +193,7 @@ def test_weights_are_forgotten_when_there_is_no_room_for_more(monkeypatch):
 def test_weights_of_listed_tables_of_large_counts(kind):
     weights = Weights((kind, kind))
     tables = np.array([[10**15, 2], [10**15 + 1, 1], [10**15 + 2, 0]])
-    found = ListedFibre(tables).weighed(weights)
+    found = ListedFibre(tables).weighted(weights)
     ratios = [
         weights.exact(0, large, 10**15) * weights.exact(1, small)
         for large, small in tables.tolist()
@@ -218,7 +216,7 @@ def test_matching_that_takes_too_long_is_refused():
     release = cb.publish(wide(10**4), "[a]", "[b]")
     weights = cb.Multinomial().weights(release.domain)
     names = [
-        found.name if isinstance(found, Chosen) else ""
+        found.name if isinstance(found, ExactSums) else ""
         for found in (exact_sums(release, weights, effort) for effort in (10**7, 10**3))
     ]
     assert names[0].startswith("matching")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.formats import read_csv_rows
-from cellbounds.data.microdata import Asked, Tally, asked_of, is_paths, source_of, with_levels
+from cellbounds.data.microdata.selection import MISSING, Selection, selection_of
+from cellbounds.data.microdata.sources import is_paths, source_of
+from cellbounds.data.microdata.tally import Tally, check_levels
 from cellbounds.data.table import DENSE_LIMIT, Table
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["read_csv_rows", "read_table"]
+__all__ = ["read_table"]
 
 
 def read_table(
@@ -120,7 +123,7 @@ def read_table(
     if domain is not None:
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
     found = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet, memory=memory)
-    asked = asked_of(
+    selection = selection_of(
         found.where,
         found.header,
         count=count,
@@ -130,8 +133,8 @@ def read_table(
         missing=missing,
         uncounted=isinstance(structural, str) and structural == "missing",
     )
-    table = _table(found.tally(asked, memory), asked, levels or {}, structural)
-    return table.margin(*asked.names) if asked.names != table.domain.names else table
+    table = _table(found.tally(selection, memory), selection, levels or {}, structural)
+    return table.margin(*selection.names) if selection.names != table.domain.names else table
 
 
 def _check_alone(**given: object) -> None:
@@ -175,7 +178,7 @@ def _from_array(
 
 def _table(
     tally: Tally,
-    asked: Asked,
+    selection: Selection,
     levels: Mapping[str, Sequence[Label]],
     structural: str | Iterable[Sequence[Label]] | None,
 ) -> Table:
@@ -184,7 +187,7 @@ def _table(
         raise InvalidInput(
             f"structural={structural!r}; give 'missing' or a list of cells (tuples of labels)"
         )
-    tally = with_levels(tally, asked, levels)
+    tally = _with_levels(tally, selection, levels)
     domain = Domain(tally.levels)
     if tally.lines is not None and tally.lines.max(initial=0) > 1:
         raise _listed_twice(tally, domain)
@@ -217,3 +220,78 @@ def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:
     counts = np.zeros(domain.shape, dtype=tally.amounts.dtype)
     counts[index] = tally.amounts
     return Table(domain, counts, structural=~listed)
+
+
+def _with_levels(tally: Tally, selection: Selection, given: Mapping[str, Sequence[Label]]) -> Tally:
+    """The same cells over the levels given, missing labels left out or a level of their own."""
+    for name in given:
+        if name not in tally.levels:
+            raise InvalidInput(
+                f"levels= names {name!r}, which is no variable that is read; the variables are "
+                f"{', '.join(map(repr, tally.levels))}"
+            )
+    if selection.missing == "drop":
+        tally = _without_missing(tally)
+    levels: dict[str, list[Any]] = {}
+    columns: list[IntArray] = []
+    for place, (name, found) in enumerate(tally.levels.items()):
+        check_levels(tally.where, name, len(found))
+        column = tally.places[:, place]
+        levels[name], moved = _chosen(tally, name, column, list(found), given.get(name))
+        columns.append(column if moved is None else moved[column])
+    return replace(tally, levels=levels, places=np.column_stack(columns))
+
+
+def _chosen(
+    tally: Tally, name: str, column: IntArray, found: list[Any], given: Sequence[Label] | None
+) -> tuple[list[Any], IntArray | None]:
+    """The levels of a variable, and where each position moves (the last: a missing label)."""
+    has_missing = bool(column.min(initial=0) < 0)
+    if has_missing and MISSING in found:
+        raise InvalidInput(
+            f"{tally.where}: {name!r} has missing values and a label {MISSING!r} of its own; give "
+            "missing values another label first"
+        )
+    if given is None:
+        if not has_missing:
+            return found, None
+        return [*found, MISSING], np.arange(len(found) + 1)
+    levels = _listed(name, given)
+    if has_missing and MISSING not in levels:
+        levels.append(MISSING)
+    places = {label: place for place, label in enumerate(levels)}
+    occurring = np.unique(column).tolist()
+    moved = np.zeros(len(found) + 1, dtype=np.int64)
+    moved[-1] = places.get(MISSING, 0)
+    for place in occurring:
+        if place < 0:
+            continue
+        if found[place] not in places:
+            kinds = {type(found[place]).__name__, *(type(label).__name__ for label in levels)}
+            hint = "" if len(kinds) == 1 else " (labels of CSV and Excel files are text)"
+            raise InvalidInput(
+                f"{tally.where}: the label {found[place]!r} of {name!r} is not among its levels= "
+                f"given{hint}; add it, or correct the data"
+            )
+        moved[place] = places[found[place]]
+    return levels, moved
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        raise InvalidInput(f"levels of {name!r} are given as {given!r}; give a list of them")
+    levels = list(given)
+    if not levels:
+        raise InvalidInput(f"levels of {name!r} are an empty list; give at least one")
+    return levels
+
+
+def _without_missing(tally: Tally) -> Tally:
+    """The records all of whose labels are there; labels of the others stay levels."""
+    kept = (tally.places >= 0).all(axis=1)
+    if not kept.any():
+        raise InvalidInput(
+            f"{tally.where}: missing='drop' leaves no record, as every one lacks a label; choose "
+            "fewer columns with variables=[...], or give missing='level'"
+        )
+    return replace(tally, places=tally.places[kept], amounts=tally.amounts[kept])

@@ -17,7 +17,7 @@ from cellbounds.inference.protocol import (
     MOST_RECORDS,
     Fibre,
     Refusal,
-    Weighed,
+    WeightedFibre,
     too_many_records,
 )
 from cellbounds.inference.unnamed_variables import (
@@ -31,15 +31,22 @@ from cellbounds.model.structure import Facts, gather
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release
 
-__all__ = ["Chosen", "checked_effort", "checked_generator", "exact_fibre", "exact_sums", "refused"]
+__all__ = [
+    "ExactSums",
+    "checked_effort",
+    "checked_generator",
+    "exact_fibre",
+    "exact_sums",
+    "refused",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class ExactSums:
     """Sums over all tables, the name of the method that made them, and the best table."""
 
     name: str
-    sums: Weighed | Hypergeometric
+    weighted: WeightedFibre | Hypergeometric
     mode: Callable[[], IntArray]
 
 
@@ -117,18 +124,18 @@ def _diagrams(facts: Facts, effort: float) -> Fibre | Refusal:
     return found
 
 
-def exact_sums(release: Release, weights: Weights, effort: float) -> Chosen | Refusal:
+def exact_sums(release: Release, weights: Weights, effort: float) -> ExactSums | Refusal:
     """Sums of the weights of all tables, if a method can make them within the effort."""
     facts = gather(release)
     matched = matched_tables(facts, weights, effort)
     if not isinstance(matched, Refusal):
-        return Chosen(matched.name, matched, partial(_compared, facts, weights, effort))
+        return ExactSums(matched.name, matched, partial(_compared, facts, weights, effort))
     fibre = _fibre(facts, effort)
     if isinstance(fibre, Refusal):
         return fibre
     try:
-        sums = fibre.weighed(weights)
-        return Chosen(fibre.name, sums, sums.mode)
+        sums = fibre.weighted(weights)
+        return ExactSums(fibre.name, sums, sums.mode)
     except TooMuchWork as problem:
         return Refusal(str(problem), effort)
 
@@ -141,7 +148,7 @@ def _compared(facts: Facts, weights: Weights, effort: float) -> IntArray:
             f"the most probable table has no closed form here, and there are too many to compare "
             f"({fibre.reason}); the cells' own modes are known"
         )
-    return fibre.weighed(weights).mode()
+    return fibre.weighted(weights).mode()
 
 
 def refused(refusal: Refusal) -> CellboundsError:

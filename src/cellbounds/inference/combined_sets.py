@@ -26,7 +26,7 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.inference.protocol import Fibre, Refusal
-from cellbounds.inference.unnamed_variables import drawn_parts, summed_over, summed_release
+from cellbounds.inference.unnamed_variables import split_tables, summed_over, summed_release
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import Belief, Kind, Weights, belief_of
 from cellbounds.model.problem import make_problem
@@ -65,15 +65,12 @@ class SummedSets:
         most = int(self.summed.max(initial=0))
         merged = Weights(self._kinds)
         logs = np.zeros(len(self.summed))
-        for place in range(self.summed.shape[1]):
-            mantissa, exponent = merged.sequence(place, most)
-            with np.errstate(divide="ignore"):  # a weight of zero has mass zero
-                each = np.log(mantissa) + exponent * math.log(2)
-            logs += each[self.summed[:, place]]
+        for place, counts in enumerate(self.summed.T):
+            logs += merged.sequence(place, most).log2()[counts]
         top = logs.max()
         if top == -np.inf:
             raise InvalidInput("the prior gives no weight to any of the sets; give another prior")
-        shares = np.exp(logs - top)
+        shares = np.exp2(logs - top)
         return np.asarray(shares / shares.sum())
 
     @property
@@ -86,11 +83,7 @@ class SummedSets:
 
     def split(self, summed: IntArray, rng: np.random.Generator) -> IntArray:
         """Split summed tables (one in each row) into tables, each at random."""
-        tables = np.zeros((len(summed), self.grid.size), dtype=np.int64)
-        for place, members in enumerate(self.grid.tolist()):
-            kinds = [self.weights.kinds[cell] for cell in members]
-            tables[:, members] = drawn_parts(kinds, summed[:, place], rng)
-        return tables
+        return split_tables(self.weights, self.grid, summed, rng)
 
 
 def summed_sets(
@@ -154,10 +147,10 @@ def _listed(summed: IntArray | Fibre, width: int) -> IntArray:
     if isinstance(summed, np.ndarray):
         tables = summed.astype(np.int64)
     else:
-        found = list(itertools.islice(summed.listed(), MOST_SETS + 1))
-        if len(found) > MOST_SETS:
+        listed = list(itertools.islice(summed.listed(), MOST_SETS + 1))
+        if len(listed) > MOST_SETS:
             raise TooMuchWork(f"more than {MOST_SETS} summed tables fit; run a chain instead")
-        tables = np.array(found, dtype=np.int64)
+        tables = np.array(listed, dtype=np.int64)
     if tables.ndim != 2 or tables.shape[1] != width or not len(tables):
         raise InvalidInput(
             f"summed tables of shape {tables.shape}; give at least one, with {width} cells each"

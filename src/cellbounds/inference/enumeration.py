@@ -1,11 +1,30 @@
-"""Choices one after another, all of them in order, each made only when it is asked for."""
+"""Choices one after another, all of them in order, each made only when it is asked for.
+
+Tables that are few enough to be held in a list: everything is a sum over it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["Options", "adding_to", "odometer"]
+import numpy as np
+
+from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.model.priors import Weights
+from cellbounds.results.distribution import Distribution
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import (
+    UNIT,
+    FloatArray,
+    ScaledFloats,
+    log_of,
+    normalised,
+    probabilities,
+)
+
+__all__ = ["ListedFibre", "Options", "WeightedList", "adding_to", "odometer"]
 
 Choice = TypeVar("Choice")
 
@@ -88,3 +107,73 @@ def _sums_after(options: Sequence[Options], total: int) -> list[range | frozense
             made &= (1 << (total + 1)) - 1
             after.append(frozenset(n for n in range(made.bit_length()) if made >> n & 1))
     return after[::-1]
+
+
+class ListedFibre:
+    """The tables themselves, in lexicographic order."""
+
+    name = "all tables, found one by one"
+
+    def __init__(self, tables: IntArray) -> None:
+        self._tables = tables
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._tables)
+
+    def listed(self) -> Iterator[IntArray]:
+        """All of them."""
+        return iter(self._tables)
+
+    def weighted(self, weights: Weights) -> WeightedList:
+        """Sum their weights (see `Fibre`).
+
+        Few tables may hold counts of any size: only the weights of those that occur are made, as
+        multiples of the weight of the smallest.
+        """
+        tables = self._tables
+        if not len(tables):
+            raise InconsistentRelease("no table of counts fits all the published figures")
+        masses, logs = normalised(np.ones(len(tables))), []
+        for cell in range(tables.shape[1]):
+            counts, places = np.unique(tables[:, cell], return_inverse=True)
+            made = weights.scattered(weights.kinds[cell], counts.tolist())
+            logs.append(weights.log_weight(cell, int(counts[0])) if made.mantissa[0] else 0.0)
+            masses = masses.times(made.at(places))
+        error = 2 * (2 * tables.shape[1] + len(tables)) * UNIT
+        return WeightedList(tables, masses, math.fsum(logs), error)
+
+
+class WeightedList:
+    """Sums of the weights of listed tables: `masses`, multiples of one with a logarithm."""
+
+    def __init__(
+        self, tables: IntArray, masses: ScaledFloats, log_unit: float, error: float
+    ) -> None:
+        if not masses.mantissa.any():
+            raise InvalidInput(
+                "the prior gives no weight to any consistent table; give positive probabilities "
+                "or means to cells that must hold somebody"
+            )
+        self._tables = tables
+        self._chances: FloatArray = probabilities(masses)
+        self._best = int(np.argmax(self._chances))
+        mantissa, exponent = masses.mantissa[self._best], masses.exponent[self._best]
+        self.log_mass = log_unit + log_of(float(mantissa), int(exponent))
+        self.log_mass -= math.log(self._chances[self._best])
+        self.error = error
+
+    def distribution(self, cell: int) -> Distribution:
+        """The distribution of the count of one cell."""
+        weighing = self._chances > 0
+        values, places = np.unique(self._tables[weighing, cell], return_inverse=True)
+        chances = np.bincount(places, weights=self._chances[weighing])
+        return Distribution(values, chances.astype(np.float64))
+
+    def mode(self) -> IntArray:
+        """The first table of largest weight."""
+        return np.asarray(self._tables[self._best])
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent tables."""
+        return np.asarray(self._tables[rng.choice(len(self._tables), size=size, p=self._chances)])

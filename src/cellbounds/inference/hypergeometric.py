@@ -23,7 +23,7 @@ from cellbounds.model.structure.separators import Leaf, Tree
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray
-from cellbounds.statements import Margin, Release, Total
+from cellbounds.statements import Release
 
 __all__ = ["Hypergeometric", "matched_tables"]
 
@@ -47,18 +47,13 @@ def matched_tables(
     if not weights.kinds or weights.kinds[0][1] == 0:
         return Refusal("matching needs cells with a positive probability")
     exact = all(
-        statement.exact is not None
-        if isinstance(statement, Total)
-        else isinstance(statement, Margin)
-        and statement.exact
-        and not any(release.domain.grouping(name) for name in statement.variables)
-        for statement in release.statements
+        statement.fixed_counts(release.domain) is not None for statement in release.statements
     )
     tree = facts.tree
     if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
         return Refusal("matching needs exact margins that make a decomposable model of all cells")
     factor = weights.kinds[0][1]
-    steps = _laid_out(release, tree)
+    steps = _perfect_order(release, tree)
     work, longest = _cost(release.domain, steps)
     if longest > MOST_WEIGHTS or work > effort:
         return Refusal(
@@ -69,28 +64,51 @@ def matched_tables(
     return Hypergeometric(release.domain, steps, float(factor))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Marginal:
+    """Counts over some variables, in the order of the domain."""
+
+    names: tuple[str, ...]
+    counts: IntArray
+
+    def over(self, names: tuple[str, ...]) -> _Marginal:
+        """Summed to some of the variables."""
+        gone = tuple(axis for axis, name in enumerate(self.names) if name not in names)
+        left = [name for name in self.names if name in names]
+        counts = np.asarray(self.counts.sum(axis=gone, dtype=self.counts.dtype))
+        return _Marginal(names, counts.transpose([left.index(name) for name in names]))
+
+    def spread(self, domain: Domain) -> FloatArray:
+        """Beside all cells of a domain."""
+        levels = zip(domain.names, domain.shape, strict=True)
+        shape = [size if name in self.names else 1 for name, size in levels]
+        return self.counts.astype(np.float64).reshape(shape)
+
+    def at(self, levels: dict[str, int]) -> int:
+        """The count at one level of each variable."""
+        return int(self.counts[tuple(levels[name] for name in self.names)])
+
+    @property
+    def log_factorials(self) -> float:
+        """The sum of the logarithms of the factorials of all counts."""
+        return math.fsum(math.lgamma(int(count) + 1) for count in self.counts.flat)
+
+
+_Step = tuple[_Marginal, _Marginal]
+"""A clique, and what it shares with all cliques before it (its separator)."""
+
+
 def _cost(domain: Domain, steps: list[_Step]) -> tuple[float, float]:
     """What the distribution of the widest cell takes, and how many counts it goes through."""
-    first = _spread(domain, steps[0].clique)
-    low, high = first, first
+    low = high = steps[0][0].spread(domain)
     work, longest = np.zeros(domain.shape), 1.0
-    for step in steps[1:]:
-        count, records = _spread(domain, step.clique), _spread(domain, step.shared)
+    for clique, separator in steps[1:]:
+        count, records = clique.spread(domain), separator.spread(domain)
         held = high - low + 1
         low, high = np.maximum(0, low + count - records), np.minimum(high, count)
-        made = high - low + 1
-        work = work + held * made
-        longest = max(longest, float(made.max(initial=0)))
+        work = work + held * (high - low + 1)
+        longest = max(longest, float((high - low + 1).max(initial=0)))
     return float(work.max(initial=0)), longest
-
-
-def _spread(domain: Domain, clique: _Clique) -> FloatArray:
-    """Counts over some variables beside all cells of a domain."""
-    shape = [
-        size if name in clique.names else 1
-        for name, size in zip(domain.names, domain.shape, strict=True)
-    ]
-    return clique.counts.astype(np.float64).reshape(shape)
 
 
 def _known(tree: Tree) -> bool:
@@ -99,85 +117,57 @@ def _known(tree: Tree) -> bool:
     return _known(tree.left) and _known(tree.right)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Clique:
-    """Counts over some variables, in the order of the domain."""
-
-    names: tuple[str, ...]
-    counts: IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Step:
-    """A clique, and the counts of what it shares with all cliques before it."""
-
-    clique: _Clique
-    shared: _Clique
-
-
-def _laid_out(release: Release, tree: Tree) -> list[_Step]:
+def _perfect_order(release: Release, tree: Tree) -> list[_Step]:
     """The cliques in an order in which what each shares with those before lies in one of them."""
     left = _cliques(release, tree)
-    placed: list[_Clique] = []
+    placed: list[_Marginal] = []
     steps: list[_Step] = []
-    total = release.total.exact
     while left:
         # The clique that shares most with one that is placed: a maximal spanning tree of the
         # cliques, which is a junction tree.
-        clique = max(left, key=lambda one: _overlap(one, placed))
-        seen = {name for one in placed for name in one.names}
+        overlap = [
+            max((len(set(clique.names) & set(other.names)) for other in placed), default=0)
+            for clique in left
+        ]
+        clique = left.pop(overlap.index(max(overlap)))
+        seen = {name for other in placed for name in other.names}
         names = tuple(name for name in clique.names if name in seen)
-        behind = [one for one in placed if set(names) <= set(one.names)]
+        behind = [other for other in placed if set(names) <= set(other.names)]
         if placed and not behind:
             raise CellboundsError("a decomposable model has no order; please report this")
-        shared = _summed(clique, names)
-        for one in behind:
-            _agree(shared, one)
-        if total is not None:
-            _agree(_Clique((), whole_array([total], ())), clique)
-        steps.append(_Step(clique, shared))
+        separator = clique.over(names)
+        for other in behind:
+            _check_agreement(separator, other)
+        if release.total.exact is not None:
+            _check_agreement(_Marginal((), whole_array([release.total.exact], ())), clique)
+        steps.append((clique, separator))
         placed.append(clique)
-        left = [one for one in left if one is not clique]
     return steps
 
 
-def _overlap(clique: _Clique, placed: list[_Clique]) -> int:
-    return max((len(set(clique.names) & set(one.names)) for one in placed), default=0)
-
-
-def _cliques(release: Release, tree: Tree) -> list[_Clique]:
+def _cliques(release: Release, tree: Tree) -> list[_Marginal]:
     """The known margins that the model is made of; every other margin must agree with them."""
     if not isinstance(tree, Leaf):
         return [*_cliques(release, tree.left), *_cliques(release, tree.right)]
     assert tree.known is not None
-    clique = _clique(release, tree.known.place, tree.variables)
+    clique = _marginal(release, tree.known.place, tree.variables)
     for place in tree.statements:
-        said = release.statements[place]
-        assert isinstance(said, Margin)
-        _agree(_clique(release, place, frozenset(said.variables)), clique)
+        statement = release.statements[place]
+        _check_agreement(_marginal(release, place, frozenset(statement.variables)), clique)
     return [clique]
 
 
-def _clique(release: Release, place: int, variables: frozenset[str]) -> _Clique:
+def _marginal(release: Release, place: int, variables: frozenset[str]) -> _Marginal:
     """The counts over some variables of an exact margin, or of the total."""
-    said = release.statements[place]
+    statement = release.statements[place]
     names = tuple(name for name in release.domain.names if name in variables)
-    if isinstance(said, Total):
-        assert said.exact is not None
-        return _Clique((), whole_array([said.exact], ()))
-    assert isinstance(said, Margin)
-    return _summed(_Clique(said.variables, np.asarray(said.lower)), names)
+    counts = statement.fixed_counts(release.domain)
+    assert counts is not None  # of a statement that was found to be exact
+    return _Marginal(statement.variables, counts).over(names)
 
 
-def _summed(clique: _Clique, names: tuple[str, ...]) -> _Clique:
-    gone = tuple(axis for axis, name in enumerate(clique.names) if name not in names)
-    left = [name for name in clique.names if name in names]
-    counts = np.asarray(clique.counts.sum(axis=gone, dtype=clique.counts.dtype))
-    return _Clique(names, counts.transpose([left.index(name) for name in names]))
-
-
-def _agree(small: _Clique, large: _Clique) -> None:
-    if not np.array_equal(small.counts, _summed(large, small.names).counts):
+def _check_agreement(small: _Marginal, large: _Marginal) -> None:
+    if not np.array_equal(small.counts, large.over(small.names).counts):
         about = f"[{','.join(small.names)}]" if small.names else "N"
         raise InconsistentRelease(f"two statements disagree about {about}; correct one of them")
 
@@ -188,54 +178,52 @@ class Hypergeometric:
     name = "matching of records (hypergeometric law of a decomposable model)"
 
     def __init__(self, domain: Domain, steps: list[_Step], factor: float) -> None:
-        self._domain = domain
-        self._steps = steps
-        self._total = int(steps[0].clique.counts.sum())
+        self._domain, self._steps = domain, steps
+        first = steps[0][0]
+        self._total = int(first.counts.sum())
         self.log_mass = self._total * math.log(factor) + math.fsum(
-            _log_factorials(step.shared) - _log_factorials(step.clique) for step in steps[1:]
+            separator.log_factorials - clique.log_factorials for clique, separator in steps[1:]
         )
-        self.log_mass -= _log_factorials(steps[0].clique)
-        largest = max(int(step.clique.counts.max(initial=0)) for step in steps)
+        self.log_mass -= first.log_factorials
+        largest = max(int(clique.counts.max(initial=0)) for clique, _ in steps)
         # Each step sums products of two probabilities that were made by at most as many ratios of
         # four roundings as there are records.
         self.error = len(steps) * (4 * min(largest, 2**40) + 8) * UNIT
 
     def distribution(self, cell: int) -> Distribution:
-        """A cell is glued from the counts of its projections, one after another."""
+        """A cell is matched from the counts of its projections, one after another."""
         index = np.unravel_index(cell, self._domain.shape)
-        at = {name: int(place) for name, place in zip(self._domain.names, index, strict=True)}
-        low, chances = _at(self._steps[0].clique, at), np.ones(1)
-        for step in self._steps[1:]:
-            low, chances = _glued(low, chances, _at(step.clique, at), _at(step.shared, at))
+        levels = {name: int(at) for name, at in zip(self._domain.names, index, strict=True)}
+        low, chances = self._steps[0][0].at(levels), np.ones(1)
+        for clique, separator in self._steps[1:]:
+            low, chances = _matched_count(low, chances, clique.at(levels), separator.at(levels))
         return Distribution(low + np.arange(len(chances)), chances / chances.sum())
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Match records at random, clique by clique."""
         if self._total >= LARGEST:
             raise TooMuchWork(f"N is {LARGEST} or more; matching draws from fewer records")
-        first = self._steps[0].clique
+        first = self._steps[0][0]
         tables = np.broadcast_to(first.counts, (size, *first.counts.shape)).astype(np.int64)
         names = first.names
-        for step in self._steps[1:]:
-            tables, names = _matched_to(tables, names, step, rng)
+        for clique, separator in self._steps[1:]:
+            tables, names = _matched_to(tables, names, clique, separator.names, rng)
         order = [0, *(1 + names.index(name) for name in self._domain.names)]
         return np.transpose(tables, order).reshape(size, self._domain.size)
 
 
-def _at(clique: _Clique, at: dict[str, int]) -> int:
-    return int(clique.counts[tuple(at[name] for name in clique.names)])
-
-
-def _glued(low: int, chances: FloatArray, count: int, records: int) -> tuple[int, FloatArray]:
+def _matched_count(
+    low: int, chances: FloatArray, count: int, records: int
+) -> tuple[int, FloatArray]:
     """The chances after one more clique: how many of the records at hand meet one of `count`."""
     bottom = max(0, low + count - records)
     top = min(low + len(chances) - 1, count)
-    glued = np.zeros(top - bottom + 1)
+    matched = np.zeros(top - bottom + 1)
     for held, chance in enumerate(chances.tolist(), low):
         if chance:
             first, each = _hypergeometric(records, held, count)
-            glued[first - bottom : first - bottom + len(each)] += chance * each
-    return bottom, glued
+            matched[first - bottom : first - bottom + len(each)] += chance * each
+    return bottom, matched
 
 
 @lru_cache(maxsize=50_000)
@@ -257,28 +245,28 @@ def _hypergeometric(records: int, left: int, right: int) -> tuple[int, FloatArra
     return low, chances
 
 
-def _log_factorials(clique: _Clique) -> float:
-    return math.fsum(math.lgamma(int(count) + 1) for count in clique.counts.flat)
-
-
 def _matched_to(
-    tables: IntArray, names: tuple[str, ...], step: _Step, rng: np.random.Generator
+    tables: IntArray,
+    names: tuple[str, ...],
+    clique: _Marginal,
+    shared: tuple[str, ...],
+    rng: np.random.Generator,
 ) -> tuple[IntArray, tuple[str, ...]]:
     """Tables with one more clique matched to them, and the order of their axes."""
-    size, shared = len(tables), step.shared.names
+    size = len(tables)
     own = tuple(name for name in names if name not in shared)
-    new = tuple(name for name in step.clique.names if name not in shared)
-    rows = _turned(tables, names, (*shared, *own), len(shared))
-    whole = np.broadcast_to(step.clique.counts, (size, *step.clique.counts.shape))
-    columns = _turned(whole.astype(np.int64), step.clique.names, (*shared, *new), len(shared))
+    new = tuple(name for name in clique.names if name not in shared)
+    rows = _by_group(tables, names, (*shared, *own), len(shared))
+    whole = np.broadcast_to(clique.counts, (size, *clique.counts.shape)).astype(np.int64)
+    columns = _by_group(whole, clique.names, (*shared, *new), len(shared))
     levels = dict(zip(names, tables.shape[1:], strict=True))
-    levels |= dict(zip(step.clique.names, step.clique.counts.shape, strict=True))
+    levels |= dict(zip(clique.names, clique.counts.shape, strict=True))
     order = (*shared, *own, *new)
-    glued = _matched(rows, columns, rng)
-    return glued.reshape(size, *(levels[name] for name in order)), order
+    matched = _matched(rows, columns, rng)
+    return matched.reshape(size, *(levels[name] for name in order)), order
 
 
-def _turned(
+def _by_group(
     tables: IntArray, names: tuple[str, ...], order: tuple[str, ...], shared: int
 ) -> IntArray:
     """Tables as (draw and cell of what is shared, own cells)."""

@@ -13,7 +13,7 @@ import numpy as np
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.inference.chooser import (
-    Chosen,
+    ExactSums,
     checked_effort,
     checked_generator,
     exact_sums,
@@ -26,7 +26,7 @@ from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.posterior import Posterior
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.statements import Margin, Release
+from cellbounds.statements import Release
 
 if TYPE_CHECKING:
     from cellbounds.inference.chains.moves import Moves
@@ -97,49 +97,26 @@ def posterior(
     begun = time.perf_counter()
     belief = belief_of(prior)
     weights = _weights(release, belief)
-    found = exact_sums(release, weights, checked_effort(effort))
-    if isinstance(found, Chosen):
-        took = time.perf_counter() - begun
-        sums = found.sums
-        return Posterior(
-            release,
-            release.domain.names,
-            found.name,
-            Evidence.EXACT,
-            took,
-            None,
-            belief,
-            sums.error,
-            None,
-            sums.distribution,
-            found.mode,
-        )
-    if found.steps is None:
-        raise refused(found)
-    drawn = sample(
-        release,
-        draws,
-        prior=belief,
-        method="chain",
-        rng=rng,
-        seconds=seconds,
-        executor=executor,
-        progress=progress,
-    )
-    return Posterior(
-        release,
-        release.domain.names,
-        drawn.method,
-        Evidence.ESTIMATED,
-        time.perf_counter() - begun,
-        None,
-        belief,
-        None,
-        drawn.monte_carlo,
-        drawn.cell,
-        partial(_best_drawn, drawn, weights),
-        (f"not exact: {found.reason}", f"connected: {drawn.connected}", *drawn.notes),
-    )
+    sums = exact_sums(release, weights, checked_effort(effort))
+    if isinstance(sums, ExactSums):
+        about = _about(release, sums.name, Evidence.EXACT, begun)
+        weighted = sums.weighted
+        return Posterior(*about, belief, weighted.error, None, weighted.distribution, sums.mode)
+    if sums.steps is None:
+        raise refused(sums)
+    helpers: dict[str, Any] = {"seconds": seconds, "executor": executor, "progress": progress}
+    drawn = sample(release, draws, prior=belief, method="chain", rng=rng, **helpers)
+    about = _about(release, drawn.method, Evidence.ESTIMATED, begun)
+    best = partial(_best_drawn, drawn, weights)
+    notes = (f"not exact: {sums.reason}", f"connected: {drawn.connected}", *drawn.notes)
+    return Posterior(*about, belief, None, drawn.monte_carlo, drawn.cell, best, notes)
+
+
+def _about(
+    release: Release, method: str, evidence: Evidence, begun: float
+) -> tuple[Release, tuple[str, ...], str, Evidence, float, None]:
+    """What every answer says of itself: the question, the method, and the time it took."""
+    return release, release.domain.names, method, evidence, time.perf_counter() - begun, None
 
 
 def _best_drawn(drawn: Draws, weights: Weights) -> IntArray:
@@ -160,8 +137,7 @@ def _total_known(release: Release) -> bool:
     """Whether N follows: it is said, or an exact margin adds up to it."""
     domain = release.domain
     return release.total.exact is not None or any(
-        isinstance(one, Margin) and one.exact and not any(map(domain.grouping, one.variables))
-        for one in release.statements
+        one.fixed_counts(domain) is not None for one in release.statements
     )
 
 
@@ -233,14 +209,8 @@ def sample(
         raise InvalidInput(f"size={size!r}; give the number of tables to draw, 1 or more")
     if method not in METHODS:
         raise InvalidInput(f"method {method!r}; choose one of {', '.join(METHODS)}")
-    options = {
-        "chains": chains,
-        "moves": moves,
-        "proposal": proposal,
-        "burn_in": burn_in,
-        "thin": thin,
-        "latent": latent,
-    }
+    options = {"chains": chains, "moves": moves, "proposal": proposal}
+    options |= {"burn_in": burn_in, "thin": thin, "latent": latent}
     chain: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if chain and method in ("exact", "importance"):
         raise InvalidInput(f"{', '.join(chain)}: options of Markov chains; give method='chain'")
@@ -250,89 +220,59 @@ def sample(
     begun = time.perf_counter()
     limits = Effort.of(seconds, executor, None, progress)
     if method in ("auto", "exact") and not chain:
-        found = exact_sums(release, weights, checked_effort(effort))
-        if isinstance(found, Chosen):
-            return _exact(release, belief, found, int(size), generator, begun)
-        if method == "exact" or found.steps is None:
-            raise refused(found)
+        sums = exact_sums(release, weights, checked_effort(effort))
+        if isinstance(sums, ExactSums):
+            return _exact(release, belief, sums, int(size), generator, begun)
+        if method == "exact" or sums.steps is None:
+            raise refused(sums)
+    helpers: dict[str, Any] = {
+        "rng": generator,
+        "progress": progress,
+        "deadline": limits.deadline,
+        "executor": limits.executor,
+    }
     if method == "importance":
-        return _importance(release, belief, weights, int(size), generator, limits, begun)
+        return _importance(release, belief, weights, int(size), begun, **helpers)
     from cellbounds.inference.chains.chain_sampling import chain_draws
 
     if latent and not isinstance(belief, GammaPoisson):
         raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
-    return chain_draws(
-        release,
-        belief,
-        weights,
-        int(size),
-        generator,
-        begun,
-        start=start,
-        progress=progress,
-        deadline=limits.deadline,
-        executor=limits.executor,
-        **chain,
-    )
+    return chain_draws(release, belief, weights, int(size), begun, start=start, **helpers, **chain)
 
 
 def _exact(
     release: Release,
     belief: Belief,
-    found: Chosen,
+    sums: ExactSums,
     size: int,
     rng: np.random.Generator,
     begun: float,
 ) -> Draws:
-    counts = found.sums.draw(size, rng).reshape(size, *release.domain.shape)
-    spread = counts.std(axis=0, ddof=1) if size > 1 else np.full(release.domain.shape, np.nan)
-    effective = np.full(release.domain.shape, float(size))
+    shape = release.domain.shape
+    counts = sums.weighted.draw(size, rng).reshape(size, *shape)
+    spread = counts.std(axis=0, ddof=1) if size > 1 else np.full(shape, np.nan)
     return Draws(
-        release,
-        release.domain.names,
-        found.name,
-        Evidence.EXACT,
-        time.perf_counter() - begun,
-        None,
+        *_about(release, sums.name, Evidence.EXACT, begun),
         counts,
         belief,
         independent=True,
         weights=None,
-        monte_carlo=MonteCarlo(spread / np.sqrt(size), effective),
+        monte_carlo=MonteCarlo(spread / np.sqrt(size), np.full(shape, float(size))),
     )
 
 
 def _importance(
-    release: Release,
-    belief: Belief,
-    weights: Weights,
-    size: int,
-    rng: np.random.Generator,
-    limits: Effort,
-    begun: float,
+    release: Release, belief: Belief, weights: Weights, size: int, begun: float, **helpers: Any
 ) -> Draws:
     from cellbounds.inference.importance.importance_sampling import importance_draws
 
-    drawn = importance_draws(
-        release,
-        weights,
-        draws=size,
-        rng=rng,
-        progress=limits.progress,
-        deadline=limits.deadline,
-        executor=limits.executor,
-    )
-    shape = release.domain.shape
-    shares = drawn.shares
+    drawn = importance_draws(release, weights, draws=size, **helpers)
+    shape, shares = release.domain.shape, drawn.shares
+    # The error of a ratio of two estimates, to first order (delta method).
     means = shares @ drawn.counts
     error = np.sqrt(shares**2 @ (drawn.counts - means) ** 2)
     return Draws(
-        release,
-        release.domain.names,
-        "sequential importance sampling",
-        Evidence.ESTIMATED,
-        time.perf_counter() - begun,
-        None,
+        *_about(release, drawn.estimate.method, Evidence.ESTIMATED, begun),
         drawn.counts.reshape(-1, *shape),
         belief,
         independent=True,

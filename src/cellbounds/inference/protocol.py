@@ -21,7 +21,7 @@ __all__ = [
     "MOST_RECORDS",
     "Fibre",
     "Refusal",
-    "Weighed",
+    "WeightedFibre",
     "check_room",
     "check_work",
     "too_many_records",
@@ -48,7 +48,7 @@ def too_many_records(most: int) -> Refusal:
     return Refusal(f"N may be {most}; sums over tables go up to {MOST_RECORDS}")
 
 
-class Weighed(Protocol):
+class WeightedFibre(Protocol):
     """Sums of the weights of all tables of a fibre.
 
     Attributes
@@ -91,7 +91,7 @@ class Fibre(Protocol):
         """All of them (flat, int64), lazily and in a fixed order."""
         ...
 
-    def weighed(self, weights: Weights) -> Weighed:
+    def weighted(self, weights: Weights) -> WeightedFibre:
         """Sum their weights.
 
         Raises

@@ -1,13 +1,10 @@
-"""A count shared out among parts that nothing tells apart but their weights.
-
-Weights of one kind add up to a weight of the same kind (``Weights.merged``), so that given the sum
-every part has a closed form: binomial for Poisson and multinomial weights, beta-binomial for those
-with a shape (the uniform one included).
-
-Releases that sum over some variables: summed tables first, then the parts of each summed cell.
+"""Releases that sum over some variables: summed tables first, then the parts of each summed cell.
 
 No statement tells the parts of one summed cell apart, so they share out its count in every way,
-independently of everything else: C(y + k - 1, k - 1) ways for k parts and a count of y.
+independently of everything else: C(y + k - 1, k - 1) ways for k parts and a count of y. Weights of
+one kind add up to a weight of the same kind (``Weights.merged``), so that given the sum every part
+has a closed form: binomial for Poisson and multinomial weights, beta-binomial for those with a
+shape (the uniform one included).
 """
 
 from __future__ import annotations
@@ -16,24 +13,18 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
 from cellbounds.data.cell_groups import cells_behind
-from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.inference.enumeration import adding_to, odometer
-from cellbounds.inference.protocol import Fibre, Refusal, Weighed
+from cellbounds.errors import TooMuchWork
+from cellbounds.inference.enumeration import WeightedList, adding_to, odometer
+from cellbounds.inference.protocol import Fibre, Refusal, WeightedFibre
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import (
-    UNIT,
-    FloatArray,
-    ScaledFloats,
-    log_of,
-    probabilities,
-    widened,
-)
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray, probabilities
 from cellbounds.statements import Release, Total
 
 __all__ = [
@@ -42,19 +33,39 @@ __all__ = [
     "best_split",
     "drawn_parts",
     "part_chances",
+    "split_tables",
     "summed_over",
     "summed_release",
 ]
 
+MOST_LISTED = 200_000
+"""Summed tables that are listed one by one to count the ways to split them."""
+
+STEPS = 200
+"""Elementary steps that one weight of a part costs, made in many digits."""
+
+Direct = Callable[[], Fibre | Refusal]
+"""The same tables without summing first: for what sums do not tell."""
+
 
 def part_chances(weights: Weights, own: Kind, rest: Kind, count: int) -> FloatArray:
     """The chances of a part to hold 0, 1, ... of a count that it shares with the rest."""
-    mine, others = weights.sequence_of(own, count), weights.sequence_of(rest, count)
-    made = widened(mine.mantissa * others.mantissa[::-1], mine.exponent + others.exponent[::-1])
-    # Two exponents that stand for zero would add up to nonsense.
-    nothing = (mine.mantissa == 0) | (others.mantissa[::-1] == 0)
-    least = int(made.exponent[~nothing].min(initial=0))
-    return probabilities(ScaledFloats(made.mantissa, np.where(nothing, least, made.exponent)))
+    others = weights.sequence_of(rest, count).at(slice(None, None, -1))
+    return probabilities(weights.sequence_of(own, count).times(others))
+
+
+def split_tables(
+    weights: Weights, grid: IntArray, sums: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Split summed tables (one in each row) into tables, each at random.
+
+    `grid` are the cells behind each summed cell, one line a summed cell.
+    """
+    tables = np.zeros((len(sums), grid.size), dtype=np.int64)
+    for place, cells in enumerate(grid.tolist()):
+        kinds = [weights.kinds[cell] for cell in cells]
+        tables[:, cells] = drawn_parts(kinds, sums[:, place], rng)
+    return tables
 
 
 def drawn_parts(kinds: Sequence[Kind], counts: IntArray, rng: np.random.Generator) -> IntArray:
@@ -127,16 +138,6 @@ def _gain(kind: Kind, count: int) -> Fraction:
     return factor * (1 if shape is None else shape + count) / (count + 1)
 
 
-MOST_LISTED = 200_000
-"""Summed tables that are listed one by one to count the ways to split them."""
-
-STEPS = 200
-"""Elementary steps that one weight of a part costs, made in many digits."""
-
-Direct = Callable[[], Fibre | Refusal]
-"""The same tables without summing first: for what sums do not tell."""
-
-
 def summed_over(release: Release) -> tuple[str, ...] | None:
     """The variables that statements name, if there are others that none does."""
     domain = release.domain
@@ -170,57 +171,41 @@ class TotalFibre:
         """Every total."""
         return (np.array([value]) for value in self._values)
 
-    def weighed(self, weights: Weights) -> WeighedTotal:
+    def weighted(self, weights: Weights) -> WeightedList:
         """Sum their weights."""
         low, high = self._values[0], self._values[-1]
         masses = weights.between(weights.kinds[0], low, high, self._effort)
-        return WeighedTotal(np.arange(low, high + 1), masses, weights.log_weight(0, low))
-
-
-class WeighedTotal:
-    """Sums of the weights of all totals; `masses` are multiples of one with a logarithm."""
-
-    error = 4 * UNIT
-
-    def __init__(self, values: IntArray, masses: ScaledFloats, log_first: float) -> None:
-        if not masses.mantissa.any():
-            raise InvalidInput(
-                "the prior gives no weight to any consistent table; give positive probabilities "
-                "or means"
-            )
-        self._values, self._chances = values, probabilities(masses)
-        self._best = int(np.argmax(self._chances))
-        mantissa, exponent = masses.mantissa[self._best], masses.exponent[self._best]
-        self.log_mass = log_first + log_of(float(mantissa), int(exponent))
-        self.log_mass -= math.log(self._chances[self._best])
-
-    def distribution(self, cell: int) -> Distribution:
-        """The distribution of the total, which is the only cell."""
-        assert cell == 0
-        return Distribution(self._values, self._chances)
-
-    def mode(self) -> IntArray:
-        """The likeliest total."""
-        return np.asarray(self._values[self._best : self._best + 1])
-
-    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Independent totals."""
-        return np.asarray(rng.choice(self._values, size=(size, 1), p=self._chances))
+        totals = np.arange(low, high + 1)[:, None]
+        return WeightedList(totals, masses, weights.log_weight(0, low), 4 * UNIT)
 
 
 class SummedFibre:
     """The tables of a release: every summed table, split in every way.
 
-    Tables are listed by summed table, then by the parts of each summed cell.
+    Tables are listed by summed table, then by the parts of each summed cell. `direct` gives the
+    same tables without summing first.
     """
 
     def __init__(
         self, release: Release, names: tuple[str, ...], sums: Fibre, direct: Direct, effort: float
     ) -> None:
         behind = cells_behind(release.domain, names)
-        self._grid = behind.cells.reshape(behind.size, -1)
-        self._sums, self._direct, self._effort = sums, direct, effort
+        self.grid = behind.cells.reshape(behind.size, -1)
+        self.sums, self.effort, self._direct = sums, effort, direct
         self.name = f"{sums.name}, then parts of summed cells"
+
+    def directly(self, refusal: str) -> Fibre:
+        """The same tables without summing first.
+
+        Raises
+        ------
+        TooMuchWork
+            If that cannot be done either: the refusal, with the reason put in.
+        """
+        found = self._direct()
+        if isinstance(found, Refusal):
+            raise TooMuchWork(refusal.format(found.reason))
+        return found
 
     def count(self) -> int:
         """How many there are.
@@ -230,30 +215,17 @@ class SummedFibre:
         TooMuchWork
             If there are many summed tables, and the tables cannot be counted directly either.
         """
-        if self._sums.count() > MOST_LISTED:
-            found = self._direct()
-            if isinstance(found, Refusal):
-                raise TooMuchWork(
-                    f"{self._sums.count():,} summed tables are too many to split one by one, and "
-                    f"{found.reason}"
-                )
-            return found.count()
-        others = self._grid.shape[1] - 1
-        known: dict[int, int] = {}
-        total = 0
-        for table in self._sums.listed():
-            ways = 1
-            for count in table.tolist():
-                if count not in known:
-                    known[count] = math.comb(count + others, others)
-                ways *= known[count]
-            total += ways
-        return total
+        summed, others = self.sums.count(), self.grid.shape[1] - 1
+        if summed > MOST_LISTED:
+            why = f"{summed:,} summed tables are too many to split one by one, and {{}}"
+            return self.directly(why).count()
+        ways = cache(lambda count: math.comb(count + others, others))
+        return sum(math.prod(map(ways, table.tolist())) for table in self.sums.listed())
 
     def listed(self) -> Iterator[IntArray]:
         """All of them, lazily."""
-        parts = self._grid.shape[1]
-        for table in self._sums.listed():
+        parts = self.grid.shape[1]
+        for table in self.sums.listed():
 
             def opened(
                 chosen: Sequence[tuple[int, ...]], table: IntArray = table
@@ -262,43 +234,28 @@ class SummedFibre:
                 return map(tuple, adding_to([range(count + 1)] * parts, count))
 
             for split in odometer(len(table), opened):
-                counts = np.zeros(self._grid.size, dtype=np.int64)
-                counts[self._grid] = split
+                counts = np.zeros(self.grid.size, dtype=np.int64)
+                counts[self.grid] = split
                 yield counts
 
-    def weighed(self, weights: Weights) -> Weighed:
+    def weighted(self, weights: Weights) -> WeightedFibre:
         """Sum their weights (see `Fibre`)."""
-        kinds = [weights.merged(members) for members in self._grid.tolist()]
+        kinds = [weights.merged(members) for members in self.grid.tolist()]
         if None in kinds:
-            found = self._direct()
-            if isinstance(found, Refusal):
-                raise TooMuchWork(
-                    "the parts of a summed cell have different factors, so that their sum has no "
-                    f"closed form, and {found.reason}"
-                )
-            return found.weighed(weights)
+            return self.directly(
+                "the parts of a summed cell have different factors, so that their sum has no "
+                "closed form, and {}"
+            ).weighted(weights)
         merged = Weights(tuple(kind for kind in kinds if kind), weights.needs_total)
-        single = self._sums.count() == 1
-        return WeighedSums(
-            self._grid, weights, self._sums.weighed(merged), single, self._direct, self._effort
-        )
+        return WeightedSplits(self, weights, self.sums.weighted(merged))
 
 
-class WeighedSums:
+class WeightedSplits:
     """Sums of the weights of all tables, by summed table and then by parts."""
 
-    def __init__(
-        self,
-        grid: IntArray,
-        weights: Weights,
-        sums: Weighed,
-        single: bool,
-        direct: Direct,
-        effort: float,
-    ) -> None:
-        self._grid, self._weights, self._sums = grid, weights, sums
-        self._single, self._direct, self._effort = single, direct, effort
-        self._place = {int(cell): place for place, line in enumerate(grid) for cell in line}
+    def __init__(self, fibre: SummedFibre, weights: Weights, sums: WeightedFibre) -> None:
+        self._fibre, self._weights, self._sums = fibre, weights, sums
+        self._place = {int(cell): place for place, line in enumerate(fibre.grid) for cell in line}
         self.log_mass = sums.log_mass
         # A part adds the product of two weights, a sum of such and a mean over sums.
         self.error = sums.error + 40 * UNIT
@@ -307,16 +264,18 @@ class WeighedSums:
         """A part of a summed cell, over all counts of that."""
         place = self._place[cell]
         sums = self._sums.distribution(place)
-        others = [one for one in self._grid[place].tolist() if one != cell]
+        others = [other for other in self._fibre.grid[place].tolist() if other != cell]
         if not others:
             return sums
-        steps = STEPS * float(sums.values.sum(dtype=np.float64))
-        if steps > self._effort:
+        steps, effort = STEPS * float(sums.values.sum(dtype=np.float64)), self._fibre.effort
+        if steps > effort:
             raise TooMuchWork(
                 f"the distribution of a part of a summed cell takes {steps:.2g} steps, above the "
-                f"effort of {self._effort:.2g}; raise effort=, or draw a sample"
+                f"effort of {effort:.2g}; raise effort=, or draw a sample"
             )
-        own, rest = self._kind([cell]), self._kind(others)
+        own, rest = self._weights.merged([cell]), self._weights.merged(others)
+        assert own is not None
+        assert rest is not None
         chances = np.zeros(int(sums.values[-1]) + 1)
         for count, chance in zip(sums.values.tolist(), sums.probabilities.tolist(), strict=True):
             if chance:
@@ -324,38 +283,22 @@ class WeighedSums:
         possible = np.flatnonzero(chances)
         return Distribution(possible, chances[possible])
 
-    def _kind(self, cells: list[int]) -> Kind:
-        kind = self._weights.merged(cells)
-        assert kind is not None
-        return kind
-
     def mode(self) -> IntArray:
         """A table of largest weight."""
-        if not self._single:
-            # The likeliest summed table need not be that of the likeliest table.
-            return self._compared()
-        counts = np.zeros(self._grid.size, dtype=np.int64)
-        for count, cells in zip(self._sums.mode().tolist(), self._grid.tolist(), strict=True):
-            kinds = [self._weights.kinds[cell] for cell in cells]
-            split = best_split(kinds, count, self._effort / STEPS)
-            if split is None:
-                return self._compared()
-            counts[cells] = split
-        return counts
-
-    def _compared(self) -> IntArray:
-        found = self._direct()
-        if isinstance(found, Refusal):
-            raise TooMuchWork(
-                f"the most probable table is not known: {found.reason}; the cells' own modes are"
-            )
-        return found.weighed(self._weights).mode()
+        fibre, counts = self._fibre, np.zeros(self._fibre.grid.size, dtype=np.int64)
+        # The likeliest of several summed tables need not be that of the likeliest table.
+        if fibre.sums.count() == 1:
+            for count, cells in zip(self._sums.mode().tolist(), fibre.grid.tolist(), strict=True):
+                kinds = [self._weights.kinds[cell] for cell in cells]
+                split = best_split(kinds, count, fibre.effort / STEPS)
+                if split is None:
+                    break
+                counts[cells] = split
+            else:
+                return counts
+        why = "the most probable table is not known: {}; the cells' own modes are"
+        return fibre.directly(why).weighted(self._weights).mode()
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent tables: summed ones, then their parts."""
-        tables = np.zeros((size, self._grid.size), dtype=np.int64)
-        sums = self._sums.draw(size, rng)
-        for place, cells in enumerate(self._grid.tolist()):
-            kinds = [self._weights.kinds[cell] for cell in cells]
-            tables[:, cells] = drawn_parts(kinds, sums[:, place], rng)
-        return tables
+        return split_tables(self._weights, self._fibre.grid, self._sums.draw(size, rng), rng)

@@ -16,7 +16,7 @@ from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.judgement import PART, Budget, CumulativeJudge
 from cellbounds.ledger.versions import PublishedRelease, informing, joined, stacked, targets_of
 from cellbounds.statements import Conditional, Release, publish
-from cellbounds.statements.notation import Request, names_text, parse
+from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import aligned, html_table
 
 __all__ = ["LedgerFrontier", "candidates_of", "frontier_of", "with_sets"]
@@ -208,23 +208,19 @@ def with_sets(
 
 def _told(statements: Sequence[str]) -> list[list[int]]:
     """For each statement, the others that it tells: an exact margin tells all of its variables."""
-    spoken = [parse(statement) for statement in statements]
+    requests = [parse(statement) for statement in statements]
+    named = [{*request.responses, *(request.given or ())} for request in requests]
     return [
         [
             other
-            for other, less in enumerate(spoken)
-            if other != place and _exact_margin(one) and _names(less) <= _names(one)
+            for other, names in enumerate(named)
+            if other != place and is_exact and names <= named[place]
         ]
-        for place, one in enumerate(spoken)
+        for place, is_exact in enumerate(
+            request.is_margin and request.base is None and request.below is None
+            for request in requests
+        )
     ]
-
-
-def _exact_margin(one: Request) -> bool:
-    return one.is_margin and one.base is None and one.below is None
-
-
-def _names(one: Request) -> set[str]:
-    return {*one.responses, *(one.given or ())}
 
 
 def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:

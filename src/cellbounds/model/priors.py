@@ -12,7 +12,8 @@ count the second. The uniform prior is the first kind with a = f = 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -23,7 +24,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, wide_of, widened
+from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, normalised, rounded
 from cellbounds.statements.numbers import exact_number
 
 __all__ = [
@@ -59,11 +60,14 @@ Kind = tuple[Fraction | None, Fraction]
 class Weights:
     """The weights of all cells of a domain, in its order (flat).
 
-    `needs_total` says that they mean what they should only if N is known.
+    `needs_total` says that they mean what they should only if N is known. At most `most` weights
+    are kept, and `chunk` are made at a time.
     """
 
     kinds: tuple[Kind, ...]
     needs_total: bool = False
+    most: int = MOST_WEIGHTS
+    chunk: int = CHUNK
     _made: dict[tuple[Kind, int, int], ScaledFloats] = field(default_factory=dict, repr=False)
 
     @property
@@ -95,24 +99,18 @@ class Weights:
         if found is None:
             size = high - low + 1
             check_weights(size, weight_steps(kind, size), effort)
-            if size + sum(len(one.mantissa) for one in self._made.values()) > MOST_WEIGHTS:
+            if size + sum(len(made.mantissa) for made in self._made.values()) > self.most:
                 self._made.clear()
-            found = self._made[key] = _sequence(kind, low, high)
+            found = self._made[key] = _sequence(kind, low, high, self.chunk)
         return found
 
     def scattered(self, kind: Kind, counts: Sequence[int]) -> ScaledFloats:
         """The weights of some counts of any size, as multiples of the weight of the first."""
-        from flint import ctx
-
-        first = counts[0]
         if kind[1] == 0:
-            return widened(np.array([float(count == 0) for count in counts]))
-        before, ctx.prec = ctx.prec, PRECISION
-        try:
-            start = _logarithm(kind, first)
-            return wide_of([(_logarithm(kind, count) - start).exp() for count in counts])
-        finally:
-            ctx.prec = before
+            return normalised(np.array([float(count == 0) for count in counts]))
+        with _many_digits():
+            start = _logarithm(kind, counts[0])
+            return rounded([(_logarithm(kind, count) - start).exp() for count in counts])
 
     def exact(self, cell: int, count: int, low: int = 0) -> Fraction:
         """The weight of a count as a fraction of the weight of `low`, which is no larger."""
@@ -130,17 +128,12 @@ class Weights:
 
     def log_weight_of(self, kind: Kind, count: int) -> float:
         """The same for a kind of cell."""
-        from flint import ctx
-
         if count == 0:
             return 0.0
         if kind[1] == 0:
             return -math.inf
-        before, ctx.prec = ctx.prec, PRECISION
-        try:
+        with _many_digits():
             return float(_logarithm(kind, count))
-        finally:
-            ctx.prec = before
 
     def logs(self, tables: IntArray) -> FloatArray:
         """The logarithms of the weights of whole tables (tables, cells), up to rounding."""
@@ -193,42 +186,54 @@ def check_weights(size: int, steps: float, effort: float) -> None:
         )
 
 
-def _logarithm(kind: Kind, count: int) -> Any:
-    """The logarithm of a positive weight, in the digits that are set."""
-    from flint import arb, fmpq
-
-    shape, factor = kind
-    found = count * arb(fmpq(factor.numerator, factor.denominator)).log()
-    found -= arb(count + 1).lgamma()
-    if shape is None:
-        return found
-    start = arb(fmpq(shape.numerator, shape.denominator))
-    return found + (start + count).lgamma() - start.lgamma()
-
-
-def _sequence(kind: Kind, low: int, high: int) -> ScaledFloats:
-    shape, factor = kind
-    if shape == 1 and factor == 1:
-        return widened(np.ones(high - low + 1))
-    if factor == 0:
-        return widened(np.arange(low, high + 1) == 0)
-    from flint import arb, ctx, fmpq
+@contextmanager
+def _many_digits() -> Iterator[None]:
+    """Have flint compute in the precision of weights."""
+    from flint import ctx
 
     before, ctx.prec = ctx.prec, PRECISION
     try:
-        ratio = arb(fmpq(factor.numerator, factor.denominator))
-        grows = None if shape is None else arb(fmpq(shape.numerator, shape.denominator))
+        yield
+    finally:
+        ctx.prec = before
+
+
+def _ball(number: Fraction) -> Any:
+    from flint import arb, fmpq
+
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def _logarithm(kind: Kind, count: int) -> Any:
+    """The logarithm of a positive weight, in the digits that are set."""
+    from flint import arb
+
+    shape, factor = kind
+    log = count * _ball(factor).log() - arb(count + 1).lgamma()
+    if shape is None:
+        return log
+    return log + (_ball(shape) + count).lgamma() - _ball(shape).lgamma()
+
+
+def _sequence(kind: Kind, low: int, high: int, chunk: int) -> ScaledFloats:
+    shape, factor = kind
+    if shape == 1 and factor == 1:
+        return normalised(np.ones(high - low + 1))
+    if factor == 0:
+        return normalised(np.arange(low, high + 1) == 0)
+    from flint import arb
+
+    with _many_digits():
+        ratio, grows = _ball(factor), None if shape is None else _ball(shape)
         last, pieces = arb(1), []
-        for begin in range(low, high + 1, CHUNK):
+        for begin in range(low, high + 1, chunk):
             made = [last]
-            for n in range(begin, min(begin + CHUNK, high + 1)):
+            for n in range(begin, min(begin + chunk, high + 1)):
                 step = ratio if grows is None else ratio * (grows + n)
                 made.append(made[-1] * step / (n + 1))
             last = made.pop()
-            pieces.append(wide_of(made))
+            pieces.append(rounded(made))
         return ScaledFloats(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
-    finally:
-        ctx.prec = before
 
 
 @dataclass(frozen=True, slots=True)

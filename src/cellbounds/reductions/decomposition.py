@@ -33,7 +33,6 @@ from cellbounds.results.cell_index import Position
 from cellbounds.results.evidence import checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
-from cellbounds.runtime.arrays import whole_array
 from cellbounds.statements import Margin, Release, Statement, Total
 
 __all__ = ["Decomposition"]
@@ -160,16 +159,21 @@ class Decomposed:
         if not leaf.variables:
             return None
         statements: list[Statement] = [self.release.statements[k] for k in leaf.statements]
-        given = {frozenset(s.variables) for s in statements if isinstance(s, Margin) and s.exact}
+        given = {
+            frozenset(s.variables)
+            for s in statements
+            if s.variables and s.fixed_counts(self.release.domain) is not None
+        }
         statements += [
             self._statement(separator)
             for separator in leaf.borders
             if separator.variables not in given or not separator.variables
         ]
-        statements += [s for s in self.release.statements if isinstance(s, Total)]
+        if self.release.stated_total is not None:
+            statements.append(self.release.stated_total)
         totals = [s for s in statements if isinstance(s, Total)]
         if len(totals) > 1:
-            statements = [s for s in statements if not isinstance(s, Total)] + [_agreed(totals)]
+            statements = [s for s in statements if s.variables] + [_agreed(totals)]
         return Release(self.release.domain.part(leaf.variables), statements)
 
     def _statement(self, separator: Separator) -> Margin | Total:
@@ -179,10 +183,9 @@ class Decomposed:
     def _counts(self, separator: Separator) -> NamedArray:
         """The published counts over some variables, in the order of the domain."""
         statement = self.release.statements[separator.place]
-        if isinstance(statement, Total):
-            return NamedArray((), whole_array([statement.lower], ()))
-        assert isinstance(statement, Margin)
-        table = NamedArray(statement.variables, statement.counts)
+        counts = statement.fixed_counts(self.release.domain)
+        assert counts is not None  # a separator is a margin that is known
+        table = NamedArray(statement.variables, counts)
         return table.summed(self._ordered(separator.variables))
 
     def _ordered(self, names: frozenset[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from numba import njit
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.interrupts import uninterrupted
 
-__all__ = ["compiled", "random_below", "random_unit"]
+__all__ = ["compiled", "random_below", "random_state", "random_unit"]
 
 
 _COMPILED: list[Compiled] = []
@@ -63,6 +63,14 @@ def compiled(function: Any) -> Any:
 
 
 @compiled
+def _mixed(z: Any) -> Any:
+    """Splitmix64's mixing function: every bit of the result depends on every bit of the counter."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
 def _random_bits(state: IntArray) -> Any:
     """64 random bits (splitmix64: a counter and a mixing function).
 
@@ -70,10 +78,14 @@ def _random_bits(state: IntArray) -> Any:
     generator is three times slower.
     """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    return _mixed(state[0])
+
+
+@compiled
+def random_state(seed: Any, number: Any) -> Any:
+    """The state from which the draw with this number starts, never zero."""
+    counter = np.uint64(seed) + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    return _mixed(counter) | np.uint64(1)
 
 
 @compiled

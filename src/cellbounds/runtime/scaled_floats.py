@@ -8,24 +8,32 @@ relative error of at most 2**-53, and errors only add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["UNIT", "FloatArray", "ScaledFloats", "log_of", "probabilities", "wide_of", "widened"]
+__all__ = [
+    "NOTHING",
+    "UNIT",
+    "FloatArray",
+    "ScaledFloats",
+    "log_of",
+    "normalised",
+    "probabilities",
+    "rounded",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 UNIT = 2.0**-53
 """The relative error of one operation."""
 
-NOTHING = -(2**62)
-"""The exponent that goes with a mantissa of zero."""
-
+NOTHING = -(2**60)
+"""The exponent that goes with a mantissa of zero; several of them may be added."""
 
 SMALLEST = 1e-290
 """Doubles above this have their full precision."""
@@ -37,29 +45,52 @@ class ScaledFloats(NamedTuple):
     mantissa: FloatArray
     exponent: IntArray
 
+    def at(self, places: IntArray | slice) -> ScaledFloats:
+        """Some of the numbers."""
+        return ScaledFloats(self.mantissa[places], self.exponent[places])
 
-def widened(values: npt.ArrayLike, exponent: npt.ArrayLike = 0) -> ScaledFloats:
+    def where(self, mask: BoolArray) -> ScaledFloats:
+        """The numbers with zeros where the mask has them."""
+        return ScaledFloats(
+            np.where(mask, self.mantissa, 0.0), np.where(mask, self.exponent, NOTHING)
+        )
+
+    def times(self, other: ScaledFloats) -> ScaledFloats:
+        """Products, one by one."""
+        return normalised(self.mantissa * other.mantissa, self.exponent + other.exponent)
+
+    def over(self, other: ScaledFloats) -> ScaledFloats:
+        """Quotients, one by one; 0 / 0 is 0."""
+        safe = np.where(other.mantissa > 0, other.mantissa, 1.0)
+        exponent = np.where(other.mantissa > 0, other.exponent, 0)
+        return normalised(self.mantissa / safe, self.exponent - exponent)
+
+    def log2(self) -> FloatArray:
+        """Logarithms to base 2; minus infinity for zero."""
+        with np.errstate(divide="ignore"):
+            logs: FloatArray = np.log2(self.mantissa) + self.exponent
+        return logs
+
+
+def normalised(values: npt.ArrayLike, exponent: npt.ArrayLike = 0) -> ScaledFloats:
     """Numbers ``values * 2**exponent`` with their mantissas brought into range."""
     mantissa, shift = np.frexp(np.asarray(values, dtype=np.float64))
     moved = shift.astype(np.int64) + np.asarray(exponent, dtype=np.int64)
     return ScaledFloats(mantissa, np.where(mantissa == 0, NOTHING, moved))
 
 
-def wide_of(numbers: Iterable[Any]) -> ScaledFloats:
+def rounded(numbers: Iterable[Any]) -> ScaledFloats:
     """The midpoints of flint's real balls (``arb``), or exact Python integers."""
     numbers = list(numbers)
     if not any(isinstance(number, int) for number in numbers):
         # Most sequences stay within the range of doubles, and are converted at once.
         floats = np.array([float(number) for number in numbers])
         if np.isfinite(floats).all() and (floats > SMALLEST).all():
-            return widened(floats)
+            return normalised(floats)
     mantissas, exponents = [], []
     for number in numbers:
-        if isinstance(number, int):
-            whole, exponent = number, 0
-        else:
-            found = number.mid().man_exp()
-            whole, exponent = int(found[0]), int(found[1])
+        whole, exponent = (number, 0) if isinstance(number, int) else number.mid().man_exp()
+        whole, exponent = int(whole), int(exponent)
         # Cut to 64 bits first: a wider integer may not fit a double at all.
         surplus = max(whole.bit_length() - 64, 0)
         mantissa, shift = math.frexp(float(whole >> surplus))
@@ -80,12 +111,3 @@ def probabilities(masses: ScaledFloats) -> FloatArray:
     scaled = np.ldexp(mantissa, np.maximum(exponent - top, -1000))
     scaled[exponent - top < -1000] = 0.0
     return np.asarray(scaled / scaled.sum())
-
-
-def total_of(masses: Sequence[ScaledFloats]) -> ScaledFloats:
-    """The sum of all the numbers."""
-    mantissa = np.concatenate([np.atleast_1d(one.mantissa) for one in masses])
-    exponent = np.concatenate([np.atleast_1d(one.exponent) for one in masses])
-    top = int(exponent.max(initial=NOTHING))
-    scaled = np.ldexp(mantissa, np.maximum(exponent - top, -1000))
-    return widened(scaled.sum(), top)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cellbounds.errors import CellboundsError, InconsistentRelease
 from cellbounds.results.solution import Solution
-from cellbounds.statements import Margin, Release, Statement, Total
+from cellbounds.statements import Release, Statement
 from cellbounds.statements.notation import names_text
 
 __all__ = ["contradiction"]
@@ -91,29 +91,24 @@ def _disagreeing_pair(release: Release) -> str | None:
     """Two exact margins (or a margin and the total) that differ where both speak."""
     domain = release.domain
     margins = [
-        one
+        (one, counts)
         for one in release.statements
-        if isinstance(one, Margin)
-        and one.exact
-        and not any(domain.grouping(name) for name in one.variables)
+        if one.variables and (counts := one.fixed_counts(domain)) is not None
     ]
-    for left, right in itertools.combinations(margins, 2):
+    for (left, ours), (right, theirs) in itertools.combinations(margins, 2):
         shared = tuple(name for name in left.variables if name in right.variables)
-        if not np.array_equal(_summed(left, shared), _summed(right, shared)):
+        if not np.array_equal(_summed(left, ours, shared), _summed(right, theirs, shared)):
             what = f"counts for [{names_text(shared)}]" if shared else "totals"
             return f"{left.notation} and {right.notation} give different {what}"
-    said = next((one for one in release.statements if isinstance(one, Total)), None)
-    for margin in margins:
-        count = int(margin.counts.sum(dtype=object))
-        if said is not None and not (
-            said.lower <= count and (said.upper is None or count <= said.upper)
-        ):
-            return f"{margin.notation} and {said.notation} give different totals"
+    total = release.total
+    for margin, counts in margins:
+        if not total.allows(int(counts.sum(dtype=object))):
+            return f"{margin.notation} and {total.notation} give different totals"
     return None
 
 
-def _summed(margin: Margin, names: tuple[str, ...]) -> np.ndarray:
+def _summed(margin: Statement, counts: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
     gone = tuple(axis for axis, name in enumerate(margin.variables) if name not in names)
-    counts = margin.counts.sum(axis=gone) if gone else margin.counts
+    counts = counts.sum(axis=gone) if gone else counts
     left = [name for name in margin.variables if name in names]
     return np.transpose(counts, [left.index(name) for name in names])

@@ -322,7 +322,6 @@ class Conditional(Tabulated):
         cls, table: Table, request: Request, rng: np.random.Generator | None = None
     ) -> Self:
         """The rates of a table: exact, or rounded to decimals and perhaps with a tolerance."""
-        del rng  # no rule for rates is left to chance
         responses, given, eps = request.responses, request.given or (), request.eps
         shape = table.domain.project((*given, *responses)).shape
         check_rate_variables(table.domain, responses, given, "rates")
@@ -390,7 +389,6 @@ class Conditional(Tabulated):
 
     def meaning(self, domain: Domain) -> dict[str, Any]:
         """What the figures stand for, however they were written: both ends of each interval."""
-        del domain
         return {
             "rates": [list(self.responses), list(self.given)],
             "intervals": self.intervals.texts(),

@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, overload
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping, Label
-from cellbounds.data.reading import read_csv_rows
+from cellbounds.data.formats import read_csv_rows
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import write_whole
@@ -166,25 +166,18 @@ class ReleaseFile:
         check_cells(margin.size, f"{self}: the margin of {', '.join(map(repr, names))}")
         return margin
 
-    @overload
-    def column(
-        self, name: str, margin: Domain, kind: str, *, needed: Literal[True] = True
-    ) -> dict[tuple[Label, ...], str]: ...
-
-    @overload
-    def column(
-        self, name: str, margin: Domain, kind: str, *, needed: bool
-    ) -> dict[tuple[Label, ...], str] | None: ...
-
     def column(
         self, name: str, margin: Domain, kind: str, *, needed: bool = True
-    ) -> dict[tuple[Label, ...], str] | None:
-        """The figures of one column of a file beside, by the labels of their cells."""
+    ) -> dict[tuple[Label, ...], str]:
+        """The figures of one column of a file beside, by the labels of their cells.
+
+        Nothing if there is no such column and none is needed.
+        """
         path = self.beside(name)
         header, rows = read_csv_rows(path)
         column = figure_column(kind, margin)
         if column not in header and not needed:
-            return None
+            return {}
         for needs in [*margin.names, column]:
             if needs not in header:
                 raise InvalidInput(f"{path}: no column {needs!r} among {column_names(header)}")

@@ -141,7 +141,6 @@ class Linear(Statement):
 
     def description(self, domain: Domain) -> str:
         """What is summed, and its limits."""
-        del domain
         names = ", ".join(self.variables)
         return f"a sum of the counts over {names} with stated weights: {self.rule}"
 

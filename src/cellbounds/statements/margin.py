@@ -206,6 +206,15 @@ class Margin(BoundedCounts, Tabulated):
             return f"about {entry} (base {self.base}, {self.rounding})"
         return str(entry)
 
+    def shown_counts(self) -> npt.NDArray[np.object_]:
+        """Entries that are numbers, or ranges of one count, which show it."""
+        whole = np.where(self.lower == self.upper, self.lower, np.array(None, dtype=object))
+        shown = [
+            entry if isinstance(entry, int) else single if single is None else int(single)
+            for entry, single in zip(self.entries.flat, whole.flat, strict=True)
+        ]
+        return objects(shown, self.entries.shape)
+
     def figure_at(self, place: int) -> str | None:
         """One published entry as text, by its flat index; None if it was suppressed."""
         return None if self.entries.flat[place] is None else self.figure_text(place)
@@ -305,7 +314,6 @@ class Margin(BoundedCounts, Tabulated):
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
         """From the plain values of a ledger."""
-        del domain  # counts are nested already
         rule = {key: values[key] for key in ("base", "rounding") if key in values}
         return cls(values["variables"], values["counts"], **rule)
 

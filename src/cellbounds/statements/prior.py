@@ -79,7 +79,6 @@ class Prior(BoundedCounts):
 
     def description(self, domain: Domain) -> str:
         """What is known, and of which counts."""
-        del domain
         return f"what is known beforehand of the counts over {', '.join(self.variables)}"
 
     def known(self, domain: Domain) -> MarginBounds:
@@ -220,7 +219,7 @@ class Prior(BoundedCounts):
         known: dict[str, Any] = {}
         for part in _PARTS:
             laid = file.column(str(entry["bounds"]), margin, part, needed=False)
-            if laid is not None:
+            if laid:
                 known[part] = {
                     labels: text.split() if part == "values" else text
                     for labels, text in laid.items()

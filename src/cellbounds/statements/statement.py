@@ -131,12 +131,14 @@ class Statement(ABC):
 
     def meaning(self, domain: Domain) -> dict[str, Any]:
         """What it says, however it was written: the same for statements that say the same."""
-        del domain  # for kinds that lay their figures out
         return self.to_dict()
 
     def fixed_counts(self, domain: Domain) -> IntArray | None:
         """The counts over its variables if it gives every one of them and none is derived."""
-        del domain
+        return None
+
+    def shown_counts(self) -> npt.NDArray[np.object_] | None:
+        """The counts that it prints, rounded ones too, in its shape; None where it prints none."""
         return None
 
     def known(self, domain: Domain) -> MarginBounds:
@@ -147,7 +149,6 @@ class Statement(ABC):
 
     def to_plain(self, domain: Domain) -> dict[str, Any]:
         """The plain values that a ledger holds, under the kind."""
-        del domain
         return self.to_dict()
 
     @classmethod
@@ -171,7 +172,6 @@ class Statement(ABC):
     @classmethod
     def requested(cls, request: Request) -> bool:
         """Whether what the notation asks for is of this kind."""
-        del request
         return False
 
     @classmethod
@@ -179,7 +179,6 @@ class Statement(ABC):
         cls, table: Table, request: Request, rng: np.random.Generator | None = None
     ) -> Self:
         """What the owner of a table would publish when this kind is requested."""
-        del rng  # for what is rounded at random
         raise NotImplementedError(f"{cls.__name__} is not published from {table!r} by {request!r}")
 
 

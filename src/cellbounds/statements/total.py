@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.data.domain import Domain
@@ -73,7 +74,6 @@ class Total(Statement):
 
     def description(self, domain: Domain) -> str:
         """What N is."""
-        del domain
         if self.exact is not None:
             return "the number of people in the table"
         return "what is said of the number of people in the table"
@@ -87,20 +87,21 @@ class Total(Statement):
 
     def holds(self, domain: Domain, table: Table) -> bool:
         """Whether the counts of a table add up to it."""
-        del domain
         return self.allows(table.total)
 
     def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
         """The sum of all cells."""
-        del closed  # its ends are closed
         everything = CellGroups(np.array([0, domain.size]), np.arange(domain.size))
         most = -1 if self.upper is None else self.upper
         return bounded_sums(everything, whole_array([self.lower], (1,)), whole_array([most], (1,)))
 
     def fixed_counts(self, domain: Domain) -> IntArray | None:
         """N, if it is known."""
-        del domain
         return None if self.exact is None else whole_array([self.exact], ())
+
+    def shown_counts(self) -> npt.NDArray[np.object_] | None:
+        """N, if it is known."""
+        return None if self.exact is None else np.array(self.exact, dtype=object)
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values."""
@@ -109,12 +110,10 @@ class Total(Statement):
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
         """From the plain values of a ledger."""
-        del domain
         return cls(lower=values["lower"], upper=values["upper"])
 
     def to_entry(self, domain: Domain, figures: str) -> FileEntry:
         """``total = 50``, or its lower and upper limit."""
-        del domain, figures
         limits = {"lower": self.lower, "upper": self.upper}
         given = {key: limit for key, limit in limits.items() if limit is not None}
         return (given if self.exact is None else self.exact), (), None
@@ -137,7 +136,6 @@ class Total(Statement):
         cls, table: Table, request: Request, rng: np.random.Generator | None = None
     ) -> Self:
         """N itself."""
-        del request, rng
         return cls(table.total)
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from cellbounds.model.priors import Belief, Multinomial, Poisson, Uniform
 from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.solve import bounds
-from cellbounds.statements import Conditional, Margin, Release
+from cellbounds.statements import Margin, Release
 from cellbounds.synthetic.result import Synthetic
 from cellbounds.synthetic.rounded import TOTALS, Rounded, rounded_rates
 
@@ -209,7 +209,7 @@ def _only_table(draws: Draws, seconds: float | None) -> bool:
 
 def usual_prior(release: Release) -> Belief:
     """The prior for synthetic tables, unless another is asked for: see :func:`synthesize`."""
-    if any(isinstance(one, Conditional) for one in release.statements):
+    if any(one.responses for one in release.statements):
         return Uniform()
     if release.total.exact is not None:
         return Multinomial()

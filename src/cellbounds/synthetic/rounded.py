@@ -206,5 +206,5 @@ def _table_with(release: Release, total: Total) -> Table | None:
 
 def totals_like(release: Release, total: Total) -> Release:
     """The same release with another total."""
-    others = [one for one in release.statements if not isinstance(one, Total)]
+    others = [one for one in release.statements if one.variables]
     return Release(release.domain, [*others, total])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from cellbounds.data.formats.columns import Columns
+from cellbounds.data.formats.kinds import Columns
 from cellbounds.data.spreadsheets import column_letters, excel_restored
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library

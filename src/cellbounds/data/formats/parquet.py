@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cellbounds.data.formats.columns import Columns
+from cellbounds.data.formats.kinds import Columns
 from cellbounds.data.frames import frame_columns
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cellbounds.data.formats.columns import Columns
 from cellbounds.data.formats.delimited import rows_of
 from cellbounds.data.formats.excel import excel_columns
-from cellbounds.data.formats.kinds import Kind, check_name, kind_of
+from cellbounds.data.formats.kinds import Columns, Kind, check_name, kind_of
 from cellbounds.data.formats.parquet import parquet_columns
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import read_bytes

@@ -1,17 +1,26 @@
-"""How many there are in each cell that occurs."""
+"""How many there are in each cell that occurs.
+
+Counts and weights as exact numbers.
+
+A count is a whole number. So is a frequency weight; other weights are decimals, which are added
+up exactly. A number that a file holds in binary stands for the shortest decimal that gives it: the
+0.1 that somebody wrote, not the fraction next to it that a computer can hold.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from cellbounds.data.formats import Columns
-from cellbounds.data.microdata.amounts import amounts_of, half_up, is_missing
-from cellbounds.data.microdata.asking import Asked
+from cellbounds.data.microdata.selection import Selection
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
 
@@ -20,10 +29,108 @@ __all__ = [
     "check_levels",
     "distinct_rows",
     "gathered",
+    "half_up",
+    "is_missing",
     "no_label",
     "no_labels_at_all",
+    "refusal",
     "tally_of",
 ]
+
+WHOLE = r"\s*\+?([0-9]{1,1000})(?:\.0*)?\s*"
+DECIMAL = r"\s*\+?([0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})\s*"
+
+_WHOLE = re.compile(WHOLE)
+_DECIMAL = re.compile(DECIMAL)
+
+
+def amounts_of(columns: Columns, selection: Selection) -> list[int | Fraction | None]:
+    """The numbers of the column of counts or weights; None where a count is missing and may be."""
+    assert selection.amount is not None  # records without weights have no such column
+    name = selection.amount
+    found: list[int | Fraction | None] = []
+    for line, value in enumerate(columns.values[name]):
+        missing = is_missing(value) and not columns.note(name, line)
+        if missing and selection.uncounted:
+            found.append(None)
+            continue
+        number = _exact(value, fractions=selection.rounded)
+        if number is None or number < 0:
+            # The value itself may be confidential: name the line only.
+            place, note = columns.place(name, line), columns.note(name, line)
+            raise refusal(place, selection, note=note, missing=missing)
+        found.append(number)
+    return found
+
+
+def refusal(
+    place: str, selection: Selection, *, note: str = "", missing: bool = False
+) -> InvalidInput:
+    """Why the count or weight at a place cannot be used."""
+    if not selection.weighted:
+        or_else = " or, for structural zeros, give structural='missing' (--structural)"
+        return InvalidInput(
+            f"{place}: the count is not a whole number of 0 or more{note}; write plain digits "
+            f"(weighted or rounded figures are not counts){or_else if missing else ''}"
+        )
+    if selection.rounded:
+        return InvalidInput(
+            f"{place}: the weight is missing, negative or no finite number{note}; write plain "
+            "digits, and leave out records that stand for nobody"
+        )
+    return InvalidInput(
+        f"{place}: the weight is not a whole number of 0 or more{note}; a weight says how many "
+        "persons a record stands for, and bounds speak of whole persons. Give round_weight=True "
+        "(--round-weight) to add fractions up exactly and round each cell"
+    )
+
+
+def half_up(number: int | Fraction) -> int:
+    """The nearest whole number, the larger of two.
+
+    Examples
+    --------
+    >>> [half_up(Fraction(tenths, 10)) for tenths in (4, 5, 14, 15, 25)]
+    [0, 1, 1, 2, 3]
+    """
+    return math.floor(number + Fraction(1, 2))
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a value is no value: nothing, an empty text, not a number."""
+    # pandas has markers of its own; comparing them with anything gives no truth value.
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(label == "" or (isinstance(label, float | Decimal) and math.isnan(label)))
+
+
+def _exact(value: Any, *, fractions: bool) -> int | Fraction | None:
+    if isinstance(value, str):
+        match = _WHOLE.fullmatch(value)
+        if match:
+            return int(match[1])
+        match = _DECIMAL.fullmatch(value) if fractions else None
+        return Fraction(match[1]) if match else None
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            return None
+        exact = Fraction(Decimal(repr(float(value))))
+    elif isinstance(value, Decimal):
+        if not value.is_finite():
+            return None
+        exact = Fraction(value)
+    elif isinstance(value, Fraction):
+        exact = value
+    else:
+        return None
+    if exact.denominator == 1:
+        return int(exact)
+    return exact if fractions else None
+
 
 _BATCH = 2**19
 """Cells that wait to be added up: few enough not to be felt in memory."""
@@ -88,21 +195,21 @@ class _Cells:
         return len(self.sums)
 
 
-def tally_of(where: str, chunks: Iterable[Columns], asked: Asked) -> Tally:
+def tally_of(where: str, chunks: Iterable[Columns], selection: Selection) -> Tally:
     """Add up lines, chunk by chunk: what is kept in mind grows with the cells, not the lines."""
-    positions = {name: _Positions() for name in asked.used}
+    positions = {name: _Positions() for name in selection.used}
     done: list[_Cells] = []
     waiting: list[_Cells] = []
     for columns in chunks:
-        waiting.append(_added_up(*_lines(columns, positions, asked)))
+        waiting.append(_added_up(*_lines(columns, positions, selection)))
         if sum(map(len, waiting)) > max(_BATCH, *map(len, done), 0):
             done, waiting = [_together([*done, *waiting])], []
     cells = _together([*done, *waiting])
     sums = cells.sums
-    if asked.rounded:
+    if selection.rounded:
         sums = whole_array([half_up(number) for number in sums.tolist()], sums.shape)
     levels = {name: list(found) for name, found in positions.items()}
-    if asked.amount is None or asked.weighted:
+    if selection.amount is None or selection.weighted:
         return Tally(where, levels, cells.places, sums)
     return Tally(where, levels, cells.places, sums, cells.lines, cells.counted)
 
@@ -179,11 +286,11 @@ def distinct_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
 
 
 def _lines(
-    columns: Columns, positions: Mapping[str, _Positions], asked: Asked
+    columns: Columns, positions: Mapping[str, _Positions], selection: Selection
 ) -> tuple[list[IntArray], IntArray, IntArray, BoolArray]:
     """The places of each line, what it adds, that it is one line, and whether it has a count."""
-    numbers = amounts_of(columns, asked) if asked.amount is not None else None
-    places = [_places(columns, name, positions[name], asked) for name in asked.used]
+    numbers = amounts_of(columns, selection) if selection.amount is not None else None
+    places = [_places(columns, name, positions[name], selection) for name in selection.used]
     ones = np.ones(len(places[0]), dtype=np.int64)
     if numbers is None:
         return places, ones, ones, ones.astype(bool)
@@ -191,14 +298,14 @@ def _lines(
     return places, _packed([number or 0 for number in numbers]), ones, counted
 
 
-def _places(columns: Columns, name: str, positions: _Positions, asked: Asked) -> IntArray:
+def _places(columns: Columns, name: str, positions: _Positions, selection: Selection) -> IntArray:
     column = columns.values[name]
     try:
         list(map(positions.__getitem__, columns.categories.get(name, ())))
         found = np.fromiter(map(positions.__getitem__, column), np.int64, len(column))
     except TypeError:
         raise no_labels_at_all(columns.where, name) from None
-    if asked.missing == "error" and found.min(initial=0) < 0:
+    if selection.missing == "error" and found.min(initial=0) < 0:
         line = int(np.argmax(found < 0))
         place, note = columns.place(name, line), columns.note(name, line)
         raise no_label(place, name, note, merged=bool(columns.letters))

@@ -2,21 +2,207 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.storage.dense import DENSE_LIMIT, Dense, levels_behind
-from cellbounds.data.storage.packing import Cells
 from cellbounds.errors import TooMuchWork
-from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.arrays import SAFE, IntArray, summable
 
-__all__ = ["Sparse"]
+__all__ = ["Cells", "Sparse"]
+
+Places = npt.NDArray[np.int64]
+
+_MOST_AXES = 32
+"""Variables in one block: numpy's functions for positions take no more in all its versions."""
+
+_EXACT_FLOAT = 2**53
+_SCATTERED = 2**16
+"""So many numbers are added up in place, however few cells there are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Some cells of an array of this shape, in its order, each once and with a count above 0."""
+
+    shape: tuple[int, ...]
+    keys: tuple[Places, ...]
+    counts: IntArray
+
+    def __post_init__(self) -> None:
+        for array in (*self.keys, self.counts):
+            array.flags.writeable = False
+
+    def __reduce__(self) -> tuple[type[Cells], tuple[Any, ...]]:
+        # Arrays come back from a pickle as writeable; made anew they are not.
+        return Cells, (self.shape, self.keys, self.counts)
+
+    @classmethod
+    def gathered(
+        cls, shape: tuple[int, ...], columns: Sequence[IntArray], counts: IntArray
+    ) -> Cells:
+        """Cells listed in any order by one column of positions for each variable.
+
+        Those listed more than once add up; those that add up to 0 are left out.
+        """
+        keys = tuple(
+            _numbered(columns[first:last], shape[first:last]) for first, last in _blocks(shape)
+        )
+        return cls._added_up(shape, keys, summable(counts))
+
+    @classmethod
+    def _added_up(cls, shape: tuple[int, ...], keys: tuple[Places, ...], counts: IntArray) -> Cells:
+        size = _size(shape)
+        if len(keys) == 1 and size <= max(_SCATTERED, 4 * len(counts)):
+            whole = _scattered(keys[0], counts, size)
+            found = np.flatnonzero(whole)
+            return cls(shape, (found,), summable(whole[found]))
+        if not len(counts):
+            return cls(shape, keys, counts)
+        order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+        ordered = [key[order] for key in keys]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = np.any([key[1:] != key[:-1] for key in ordered], axis=0)
+        sums = np.add.reduceat(counts[order], np.flatnonzero(new))
+        kept = np.asarray(sums != 0, dtype=bool)
+        firsts = [key[new][kept] for key in ordered]
+        return cls(shape, tuple(firsts), summable(sums[kept]))
+
+    @classmethod
+    def listed(cls, shape: tuple[int, ...], columns: Sequence[IntArray]) -> Cells:
+        """Cells without counts of their own: each has a 1, however often it is listed."""
+        some = cls.gathered(shape, columns, np.ones(len(columns[0]), dtype=np.int64))
+        return cls(shape, some.keys, np.ones(len(some), dtype=np.int64))
+
+    @classmethod
+    def of_array(cls, whole: IntArray) -> Cells:
+        """The cells of an array that are not 0."""
+        found = np.nonzero(whole)
+        counts = whole[found]
+        if whole.dtype == bool:
+            counts = counts.astype(np.int64)
+        blocks = _blocks(whole.shape)
+        keys = tuple(
+            _numbered(found[first:last], whole.shape[first:last]) for first, last in blocks
+        )
+        return cls(whole.shape, keys, counts)
+
+    @property
+    def total(self) -> int:
+        """The sum of the counts."""
+        return int(self.counts.sum())
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def column(self, axis: int) -> Places:
+        """The position of each cell on one axis."""
+        for key, (first, last) in zip(self.keys, _blocks(self.shape), strict=True):
+            if first <= axis < last:
+                step = _size(self.shape[axis + 1 : last])
+                return (key // step) % self.shape[axis]
+        raise IndexError(axis)
+
+    def columns(self) -> list[Places]:
+        """The positions of each cell, one array for each axis."""
+        return [self.column(axis) for axis in range(len(self.shape))]
+
+    def numbers(self) -> list[int]:
+        """The place of each cell in the order of the array, of any magnitude."""
+        places: list[int] = self.keys[0].tolist()
+        for key, (first, last) in zip(self.keys[1:], _blocks(self.shape)[1:], strict=True):
+            size = _size(self.shape[first:last])
+            places = [place * size + more for place, more in zip(places, key.tolist(), strict=True)]
+        return places
+
+    def find(self, index: Sequence[int]) -> int:
+        """The place of a cell in this list, or -1."""
+        low, high = 0, len(self)
+        for key, (first, last) in zip(self.keys, _blocks(self.shape), strict=True):
+            wanted = 0
+            for place, size in zip(index[first:last], self.shape[first:last], strict=True):
+                wanted = wanted * size + int(place)
+            part = key[low:high]
+            low, high = (
+                low + int(np.searchsorted(part, wanted, side="left")),
+                low + int(np.searchsorted(part, wanted, side="right")),
+            )
+        return low if high > low else -1
+
+    def reshaped(self, shape: tuple[int, ...]) -> Cells:
+        """The same cells of an array of another shape with as many cells, in the same order."""
+        if len(_blocks(shape)) == len(self.keys) == 1:
+            return Cells(shape, self.keys, self.counts)
+        numbers = np.array(self.numbers(), dtype=object)
+        columns = []
+        for axis, size in enumerate(shape):
+            column = numbers // _size(shape[axis + 1 :]) % size
+            columns.append(column.astype(np.int64))
+        return Cells.gathered(shape, columns, self.counts)
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> Cells:
+        """Some of these cells."""
+        return Cells(self.shape, tuple(key[which] for key in self.keys), self.counts[which])
+
+    def to_array(self, dtype: npt.DTypeLike) -> IntArray:
+        """An array that is 0 everywhere else."""
+        whole = np.zeros(self.shape, dtype=dtype)
+        whole[tuple(self.columns())] = self.counts
+        return whole
+
+    def same(self, other: Cells) -> bool:
+        """Whether the cells and counts are the same."""
+        return (
+            self.shape == other.shape
+            and len(self) == len(other)
+            and all(map(np.array_equal, self.keys, other.keys))
+            and bool(np.array_equal(self.counts, other.counts))
+        )
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for levels in shape:
+        size *= levels
+    return size
+
+
+@functools.lru_cache(maxsize=256)
+def _blocks(shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """First and last axis (not included) of each block of variables."""
+    found = [0]
+    size = 1
+    for axis, levels in enumerate(shape):
+        if size * levels >= SAFE or axis - found[-1] >= _MOST_AXES:
+            found.append(axis)
+            size = 1
+        size *= levels
+    return tuple(zip(found, [*found[1:], len(shape)], strict=True))
+
+
+def _numbered(columns: Sequence[IntArray], shape: Sequence[int]) -> Places:
+    numbers = np.zeros(len(columns[0]), dtype=np.int64)
+    for column, size in zip(columns, shape, strict=True):
+        numbers *= size
+        numbers += column.astype(np.int64, copy=False)
+    return numbers
+
+
+def _scattered(places: Places, counts: IntArray, size: int) -> IntArray:
+    if counts.dtype != object and int(counts.sum()) < _EXACT_FLOAT:
+        # Weights are doubles, which hold each of these sums exactly.
+        return np.bincount(places, weights=counts, minlength=size).astype(np.int64)
+    whole = np.zeros(size, dtype=counts.dtype)
+    np.add.at(whole, places, counts)
+    return whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Label
 from cellbounds.data.storage.dense import Dense
-from cellbounds.data.storage.packing import Cells
-from cellbounds.data.storage.sparse import Sparse
+from cellbounds.data.storage.sparse import Cells, Sparse
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, summable
 

@@ -19,7 +19,7 @@ from cellbounds.errors import Unsettled, UnsupportedRelease
 from cellbounds.model.effort import Effort
 from cellbounds.results import Attainable
 from cellbounds.solvers.solve import bounds
-from cellbounds.statements import Margin, Prior, Release
+from cellbounds.statements import Prior, Release
 
 __all__ = ["first_share", "judge", "judged"]
 
@@ -154,7 +154,7 @@ def _showing(release: Release, finding: Finding) -> Iterator[str]:
     if not finding.variables:
         yield release.total.notation
     for statement in release.statements:
-        if isinstance(statement, Margin) and statement.variables == finding.variables:
+        if statement.variables == finding.variables and statement.shown_counts() is not None:
             yield statement.notation
 
 

@@ -14,7 +14,6 @@ from cellbounds.disclosure.policies.rule import Cells, Rule, check_bool, check_w
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.statements import Margin, Total
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
@@ -72,16 +71,18 @@ class MinimumCount(Rule):
         release = attacker.case.release
         whole = attacker.case.whole.with_domain(release.domain)
         for statement in release.statements:
-            if isinstance(statement, Total) and statement.exact is not None:
-                yield self._finding(statement.exact, statement.notation, (), ())
-            elif isinstance(statement, Margin):
-                margin = whole.margin(*statement.variables)
-                for index in np.ndindex(margin.domain.shape):
-                    figure = _figure(statement, index)
-                    if figure is None or margin.structural[index]:
-                        continue
+            shown = statement.shown_counts()
+            if shown is None:
+                continue
+            names, notation = statement.variables, statement.notation
+            if not names:
+                yield self._finding(shown.item(), notation, (), ())
+                continue
+            margin = whole.margin(*names)
+            for index in np.ndindex(margin.domain.shape):
+                if shown[index] is not None and not margin.structural[index]:
                     labels = margin.domain.labels(index)
-                    yield self._finding(figure, statement.notation, statement.variables, labels)
+                    yield self._finding(int(shown[index]), notation, names, labels)
 
     def _finding(
         self, figure: int, notation: str, variables: tuple[str, ...], labels: tuple[Label, ...]
@@ -106,12 +107,3 @@ class MinimumCount(Rule):
     ) -> BoolArray:
         """None: no cell matters."""
         return np.zeros(table.counts.shape, dtype=bool)
-
-
-def _figure(statement: Margin, index: tuple[int, ...]) -> int | None:
-    """The count that an entry shows; None for ranges and suppressed entries."""
-    entry = statement.entries[index]
-    if isinstance(entry, int):
-        return entry
-    low, high = int(statement.lower[index]), int(statement.upper[index])
-    return low if low == high else None  # a range of one count shows it

@@ -17,7 +17,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.statements import Conditional, Prior, Release, Statement, Total
+from cellbounds.statements import Conditional, Prior, Release, Statement
 from cellbounds.statements.notation import names_text
 
 __all__ = [
@@ -141,12 +141,7 @@ def _asked(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
 def _unasked(release: Release) -> tuple[str, ...]:
     """A note about the margin that the statements speak of, if it is not the whole table."""
     domain = release.domain
-    said = {
-        name
-        for one in release.statements
-        if not isinstance(one, Total | Prior)
-        for name in one.variables
-    }
+    said = {name for one in release.statements if one.published for name in one.variables}
     if not said or said.issuperset(domain.names):
         return ()
     named = [name for name in (*domain.names, *domain.groupings) if name in said]

@@ -14,7 +14,7 @@ from itertools import combinations
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.statements import Margin, Prior, Release, Statement, Total, publish
+from cellbounds.statements import Release, Statement, publish
 from cellbounds.statements.notation import names_text, parse
 
 __all__ = ["Candidates", "margin_texts", "members", "spoken_candidates"]
@@ -41,25 +41,22 @@ class Candidate:
     def of(cls, domain: Domain, statement: Statement, text: str | None = None) -> Candidate:
         """A candidate as it was asked for, or as its notation says."""
         written = statement.notation if text is None else text.strip()
-        if not isinstance(statement, Margin) or not statement.exact:
-            return cls(written, statement, False)
-        asked = parse(written)
         # Groups of levels may overlap or leave some out.
-        own = all(domain.grouping(name) is None for name in statement.variables)
-        return cls(written, statement, own and asked.base is None and asked.below is None)
+        if not statement.variables or statement.fixed_counts(domain) is None:
+            return cls(written, statement, False)
+        return cls(written, statement, parse(written).exact)
 
     def implies(self, other: Candidate) -> bool:
         """Whether the other one follows, and shows no smaller figure: sums of a margin."""
-        if isinstance(other.statement, Total):
-            said = isinstance(self.statement, Total) and self.statement.exact is not None
-            return said or self.plain
+        if not other.names:
+            known = not self.names and self.statement.shown_counts() is not None
+            return known or self.plain
         return self.plain and other.plain and self.names >= other.names
 
     @property
     def names(self) -> frozenset[str]:
         """The variables that it names."""
-        named = self.statement
-        return frozenset() if isinstance(named, Total) else frozenset(named.variables)
+        return frozenset(self.statement.variables)
 
     def same(self, other: Candidate) -> bool:
         """Whether both say the same."""
@@ -114,7 +111,7 @@ class Candidates:
             )
             for one in listed
         )
-        said = [Candidate.of(domain, one) for one in out if not isinstance(one, Prior)]
+        said = [Candidate.of(domain, one) for one in out if one.published]
         ground = sum(
             1 << place
             for place, one in enumerate(listed)
@@ -233,7 +230,7 @@ def spoken_candidates(table: Table, wanted: Release | Iterable[str]) -> list[Can
                 f"statements speak of {wanted.domain!r}, the table is over {table.domain!r}; "
                 "publish them from this table"
             )
-        said = (one for one in wanted.statements if not isinstance(one, Total | Prior))
+        said = (one for one in wanted.statements if one.published and one.variables)
         return [Candidate.of(table.domain, one) for one in said]
     if isinstance(wanted, str):
         raise InvalidInput(f"statements={wanted!r}; give a list of statements, [{wanted!r}]")

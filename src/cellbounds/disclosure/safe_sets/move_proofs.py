@@ -18,7 +18,7 @@ from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.general.hypercubes import hypercubes, moves_of
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Release
 
 __all__ = ["reached", "safe_by_moves"]
 
@@ -68,7 +68,7 @@ def _movable(release: Release, table: Table) -> bool:
     Structural zeros may be said: no move fills them.
     """
     for statement in release.statements:
-        if isinstance(statement, Prior) and statement.variables == release.domain.names:
+        if not statement.published and statement.variables == release.domain.names:
             known = statement.known(release.domain)
             bounded = (known.lower > 0) | ((known.upper >= 0) & ~table.structural)
             if known.values or bool(bounded.any()):

@@ -23,7 +23,7 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Margin, Release, Total
 
-__all__ = ["basic_moves", "why_not_basic"]
+__all__ = ["basic_moves"]
 
 MOST_LISTED = 500_000
 """More moves are not listed but drawn."""
@@ -95,12 +95,6 @@ def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
         connected,
         _sampler(edges),
     )
-
-
-def why_not_basic(release: Release) -> str | None:
-    """Why the theorem does not apply to a release, or None if it does."""
-    found = _junction_tree(release)
-    return found if isinstance(found, str) else None
 
 
 _Tree = list[tuple[frozenset[str], frozenset[str]]]

@@ -9,14 +9,12 @@ import itertools
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.conditional_moves import conditional_moves
@@ -116,44 +114,21 @@ def chain_draws(
     belief: Belief,
     weights: Weights,
     size: int,
-    rng: np.random.Generator,
     begun: float,
     *,
     moves: str | Moves | None = None,
-    proposal: str = "ordinary",
     chains: int = 4,
-    burn_in: int | None = None,
-    thin: int | None = None,
-    latent: bool = False,
-    start: Table | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    deadline: float | None = None,
-    executor: Executor | None = None,
+    **options: Any,
 ) -> Draws:
-    """Run chains until they have drawn `size` tables together."""
+    """Run chains until they have drawn `size` tables together; options as for `run_chain`."""
     if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
         raise InvalidInput(f"chains={chains!r}; give a whole number, 1 or more")
-    drawn = run_chain(
-        release,
-        weights,
-        moves=_moves(release, moves),
-        proposal=proposal,
-        chains=chains,
-        draws=-(-size // chains),
-        burn_in=burn_in,
-        thin=thin,
-        rng=rng,
-        start=start,
-        latent=latent,
-        progress=progress,
-        deadline=deadline,
-        executor=executor,
-    )
-    used, connected = drawn.moves, _connectivity(release, weights, drawn.moves)
+    options |= {"moves": _moves(release, moves), "chains": chains, "draws": -(-size // chains)}
+    drawn = run_chain(release, weights, **options)
+    used, connected = drawn.moves.name, _connectivity(release, weights, drawn.moves)
     shape, means = release.domain.shape, drawn.means
-    length = drawn.counts.shape[1]
-    notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {used.name}, {proposal} proposal"]
-    if length >= FEWEST:
+    notes = [f"acceptance rate {drawn.acceptance.mean():.0%}, {used}, {drawn.proposal} proposal"]
+    if drawn.counts.shape[1] >= FEWEST:
         checks = diagnose(drawn.counts).shaped(shape)
         if chains > 1 and checks.worst_rhat > DISAGREE:
             notes.append(

@@ -29,7 +29,14 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.files import private_folder
 from cellbounds.statements import Release
 
-__all__ = ["PATIENCE", "binary", "kernel_basis", "lattice_moves", "markov_basis", "read_vectors"]
+__all__ = [
+    "PATIENCE",
+    "kernel_basis",
+    "lattice_moves",
+    "markov_basis",
+    "markov_program",
+    "read_vectors",
+]
 
 MOST_FREE = 600
 """Cells that are not fixed: a basis of more takes minutes."""
@@ -68,27 +75,35 @@ def lattice_moves(release: Release, *, paired: bool = True) -> Moves:
     >>> print(moves.connected)
     proven: the tables lie on a line
     """
-    size = release.domain.size
-    problem = make_problem(compile_release(release), size)
-    free = np.flatnonzero(problem.lower < problem.upper)
+    problem = make_problem(compile_release(release), release.domain.size)
+    free = _free_cells(problem)
     if len(free) > MOST_FREE:
         raise TooMuchWork(
             f"a lattice basis of {len(free)} cells; give moves of your own, or a release with at "
             f"most {MOST_FREE} cells that are not fixed"
         )
-    basis = kernel_basis(_equations(problem, free))
-    made = basis
+    made = basis = kernel_basis(_equations(problem, free))
     if paired and len(basis) <= MOST_PAIRED:
         one, other = np.triu_indices(len(basis), 1)
         made = distinct(
             np.concatenate([basis, basis[one] + basis[other], basis[one] - basis[other]])
         )
-    array = np.zeros((len(made), size), dtype=made.dtype)
-    array[:, free] = made
+    return _moves_over(release, problem, made, "lattice moves", _connected(problem, len(basis)))
+
+
+def _moves_over(
+    release: Release, problem: Problem, vectors: IntArray, name: str, connected: Connectivity
+) -> Moves:
+    """Moves given as vectors over the cells that are not fixed."""
+    array = np.zeros((len(vectors), release.domain.size), dtype=vectors.dtype)
+    array[:, _free_cells(problem)] = vectors
     families = families_of(array, summed_cells(release))
-    connected = _connected(problem, len(basis))
-    moves = Moves.of_array("lattice moves", array, connected, families)
+    moves = Moves.of_array(name, array, connected, families)
     return moves.across(values for _, values in problem.lists)
+
+
+def _free_cells(problem: Problem) -> IntArray:
+    return np.flatnonzero(problem.lower < problem.upper)
 
 
 def _connected(problem: Problem, dimension: int) -> Connectivity:
@@ -166,12 +181,14 @@ PATIENCE = 20.0
 """Seconds that 4ti2 may take unless told otherwise."""
 
 
-def binary() -> str | None:
+def markov_program() -> str | None:
     """Where 4ti2's program is, or None if it is not installed."""
     return next((path for name in BINARIES if (path := shutil.which(name))), None)
 
 
-def markov_basis(release: Release, *, seconds: float = PATIENCE) -> Moves:
+def markov_basis(
+    release: Release, *, seconds: float = PATIENCE, program: str | None = None
+) -> Moves:
     """4ti2's Markov basis for a release; proven to connect.
 
     Inequalities and limits are made equations by slack variables, so that the basis is for them
@@ -184,25 +201,20 @@ def markov_basis(release: Release, *, seconds: float = PATIENCE) -> Moves:
     TooMuchWork
         If it takes longer than `seconds`.
     """
-    program = binary()
+    program = program or markov_program()
     if program is None:
         raise UnsupportedRelease(
             f"no program {' or '.join(BINARIES)} on the PATH; install 4ti2 (Debian and Ubuntu: "
             "apt install 4ti2), or use lattice_moves"
         )
-    size = release.domain.size
-    problem = make_problem(compile_release(release), size)
-    free = np.flatnonzero(problem.lower < problem.upper)
+    problem = make_problem(compile_release(release), release.domain.size)
+    free = _free_cells(problem)
     found = _computed(program, slack_matrix(problem, free), seconds)
-    vectors = distinct(found[:, : len(free)])
-    array = np.zeros((len(vectors), size), dtype=vectors.dtype)
-    array[:, free] = vectors
     connected = Connectivity(Connection.PROVEN, "a Markov basis, computed by 4ti2")
     if problem.lists:
         connected = Connectivity(Connection.UNPROVEN, "a Markov basis, but for lists of values")
-    families = families_of(array, summed_cells(release))
-    basis = Moves.of_array("Markov basis (4ti2)", array, connected, families)
-    return basis.across(values for _, values in problem.lists)
+    vectors = distinct(found[:, : len(free)])
+    return _moves_over(release, problem, vectors, "Markov basis (4ti2)", connected)
 
 
 def slack_matrix(problem: Problem, free: IntArray) -> IntArray:

@@ -1,10 +1,7 @@
-"""Running chains: block after block, until all tables are drawn or somebody says stop.
+"""Metropolis chains over the consistent tables of a release.
 
-Tables to start chains from, far from each other.
-
-Which moves a chain uses, if nobody says.
-
-Markov chains over the consistent tables of a release.
+Chains start from tables far from each other, and run block after block until all tables are drawn
+or somebody says stop.
 """
 
 from __future__ import annotations
@@ -16,8 +13,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,19 +24,24 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
-from cellbounds.inference.chains.basic_moves import basic_moves, why_not_basic
+from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.conditional_moves import conditional_moves
-from cellbounds.inference.chains.lattice_moves import PATIENCE, binary, lattice_moves, markov_basis
+from cellbounds.inference.chains.lattice_moves import (
+    PATIENCE,
+    lattice_moves,
+    markov_basis,
+    markov_program,
+)
 from cellbounds.inference.chains.move_constraints import (
-    Book,
-    Limits,
-    book_of,
-    limits_of,
-    list_rows,
-    usable,
+    CellConstraints,
+    CellWeights,
+    MoveTable,
+    cell_constraints,
+    usable_moves,
 )
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, Sampler
 from cellbounds.model.constraints import NO_UPPER, compile_release
+from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
@@ -51,13 +51,25 @@ from cellbounds.runtime.workers import checked_executor, shared
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Prior, Release
 
-if TYPE_CHECKING:
-    from cellbounds.inference.chains.metropolis_kernel import Law
-
 __all__ = ["ChainDraws", "choose_moves", "run_chain", "start_tables"]
+
+PROPOSALS = ("ordinary", "two-step")
+
+BLOCK = 50_000
+"""Steps of each chain between two looks at the clock."""
 
 ROUND = 1.0
 """Seconds that workers are about to be busy before somebody looks at the clock."""
+
+SECONDS, SHORTEST = 10.0, 0.1
+"""Budget for the bounds whose witnesses chains start from (unsettled ones have witnesses too), and
+what is tried even if the time is over."""
+
+MOST_KEPT = 200_000_000
+"""Counts that are kept in memory, all draws of all chains together."""
+
+MOST_FOR_MARKOV = 60
+"""Cells up to which a Markov basis is tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,323 +106,6 @@ class ChainDraws:
             f"<{draws} draws from each of {chains} chains, {self.proposal} proposal, "
             f"{self.moves.name}, acceptance {self.acceptance.mean():.0%}{early}>"
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """How long chains run, what may end them, and who helps."""
-
-    chains: int
-    draws: int
-    burn_in: int
-    thin: int
-    progress: Callable[[int, int], None] | None
-    deadline: float | None
-    stop: Callable[[], bool] | None
-    block: int
-    executor: Executor | None = None
-
-    @property
-    def steps(self) -> int:
-        """Steps of each chain."""
-        return self.burn_in + self.draws * self.thin
-
-    def over(self) -> bool:
-        """Whether it is time to stop."""
-        late = self.deadline is not None and time.monotonic() >= self.deadline
-        return late or (self.stop is not None and self.stop())
-
-    def say(self, done: int) -> None:
-        """Tell the listener how many steps each chain has made."""
-        if self.progress is not None:
-            self.progress(done * self.chains, self.steps * self.chains)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ground:
-    """What is the same for all chains. Without a book moves are drawn."""
-
-    limits: Limits
-    law: Law
-    book: Book | None
-    sampler: Sampler | None
-    thin: int
-    two_step: bool
-
-    def moves(self, chain: Chain, steps: int) -> Book:
-        """The moves for the next steps: all of them, or newly drawn ones in order."""
-        if self.book is not None:
-            return self.book
-        assert self.sampler is not None  # moves are listed or drawn
-        cells, changes = self.sampler.draw(chain.moves.random((steps, self.sampler.numbers)))
-        width = cells.shape[1]
-        starts = np.arange(0, steps * width + 1, width)
-        nothing = np.zeros(0, dtype=np.int64)
-        return Book(starts, cells.ravel(), np.ascontiguousarray(changes).ravel(), nothing, nothing)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chain:
-    """Where a chain is: its table, the sums of rows, steps to the next table that is kept.
-
-    Each chain has its own seeds: for the steps, for the means and for moves that are drawn.
-    """
-
-    counts: IntArray
-    sums: IntArray
-    wait: int
-    state: IntArray
-    means: np.random.Generator
-    moves: np.random.Generator
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stretch:
-    """Some steps of a chain: where they led, what was kept, how many proposals were accepted."""
-
-    chain: Chain
-    counts: IntArray
-    means: FloatArray
-    accepted: int
-
-
-def run(
-    problem: Problem,
-    weights: Weights,
-    moves: Moves,
-    proposal: str,
-    latent: bool,
-    plan: Plan,
-    first: IntArray,
-    rng: np.random.Generator,
-) -> ChainDraws:
-    """Run chains from their first tables (one in each row), as planned.
-
-    Raises
-    ------
-    Unsettled
-        If the time was over before the first draw.
-    """
-    ground, chains = _begun(problem, weights, moves, proposal, latent, plan, first, rng)
-    size = len(problem.lower)
-    kept = np.zeros((plan.chains, plan.draws, size), dtype=np.int64)
-    means = np.zeros((plan.chains, plan.draws if latent else 0, size))
-    accepted, done, whole, stopped = np.zeros(plan.chains), 0, 0, False
-    block = plan.block
-    try:
-        while done < plan.steps:
-            if plan.over():
-                stopped = True
-                break
-            begun = time.monotonic()
-            # No block has steps before and after burn-in: only those after it count.
-            counts_for = done >= plan.burn_in
-            steps = min(block, (plan.steps if counts_for else plan.burn_in) - done)
-            pieces = [(ground, chain, steps) for chain in chains]
-            # A block that is cut short is left out: all chains keep the same number of tables.
-            made = [one for _, one in shared(plan.executor, _stretch, pieces)]
-            chains = [one.chain for one in made]
-            for k, one in enumerate(made):
-                kept[k, whole : whole + len(one.counts)] = one.counts
-                means[k, whole : whole + len(one.means)] = one.means
-            accepted += [one.accepted if counts_for else 0 for one in made]
-            whole += len(made[0].counts)
-            done += steps
-            plan.say(done)
-            if plan.executor is not None and time.monotonic() - begun < ROUND / 2:
-                block *= 2
-    except KeyboardInterrupt:
-        stopped = True
-        if not whole:
-            raise
-    if not whole:
-        raise Unsettled(
-            "the time was over before the chains had drawn a table; give more time, or a shorter "
-            "burn_in"
-        )
-    return ChainDraws(
-        kept[:, :whole],
-        moves,
-        accepted / max(done - plan.burn_in, 1),
-        means[:, :whole] if latent else None,
-        stopped and whole < plan.draws,
-        proposal,
-    )
-
-
-def _begun(
-    problem: Problem,
-    weights: Weights,
-    moves: Moves,
-    proposal: str,
-    latent: bool,
-    plan: Plan,
-    first: IntArray,
-    rng: np.random.Generator,
-) -> tuple[Ground, list[Chain]]:
-    from cellbounds.inference.chains.metropolis_kernel import Law, row_sums
-
-    rows = list_rows(problem)
-    made, changed = usable(problem, rows, moves)
-    law = Law(
-        np.array([-1.0 if shape is None else float(shape) for shape, _ in weights.kinds]),
-        np.array([float(factor) for _, factor in weights.kinds]),
-        np.array([_logarithm(factor) for _, factor in weights.kinds]),
-        latent,
-    )
-    ground = Ground(
-        limits_of(problem, rows, changed),
-        law,
-        book_of(made) if made.sampler is None else None,
-        made.sampler,
-        plan.thin,
-        # Moves that are drawn all keep the summed table: the other family is empty.
-        proposal == "two-step" and made.sampler is None,
-    )
-    counts = np.array(first, dtype=np.int64)
-    seeds = rng.integers(0, 2**63, size=(plan.chains, 3))
-    chains = [
-        Chain(
-            counts[k],
-            row_sums(ground.limits, counts[k]),
-            plan.burn_in + plan.thin,
-            seeds[k, :1].astype(np.uint64),
-            np.random.default_rng(int(seeds[k, 1])),
-            np.random.default_rng(int(seeds[k, 2])),
-        )
-        for k in range(plan.chains)
-    ]
-    return ground, chains
-
-
-def _stretch(ground: Ground, chain: Chain, steps: int) -> Stretch:
-    """Run by a worker: some steps of one chain, which stays as it was."""
-    from cellbounds.inference.chains.metropolis_kernel import advance
-
-    chain = copy.deepcopy(chain)
-    cells = len(chain.counts)
-    room = 0 if steps < chain.wait else 1 + (steps - chain.wait) // ground.thin
-    kept = np.zeros((room, cells), dtype=np.int64)
-    means = np.zeros((room if ground.law.latent else 0, cells))
-    clock = np.array([chain.wait, 0], dtype=np.int64)
-    accepted = advance(
-        ground.moves(chain, steps), ground.limits, ground.law, chain.counts, chain.sums, clock,
-        ground.thin, steps, ground.two_step, ground.sampler is not None,
-        chain.state, chain.means, kept, means,
-    )  # fmt: skip
-    return Stretch(replace(chain, wait=int(clock[0])), kept, means, int(accepted))
-
-
-def _logarithm(factor: Fraction) -> float:
-    """The logarithm of a fraction of any size; cells with factor 0 never change."""
-    if not factor:
-        return 0.0
-    return math.log(factor.numerator) - math.log(factor.denominator)
-
-
-SECONDS = 10.0
-"""Budget for the bounds whose witnesses chains start from; unsettled ones have witnesses too."""
-
-
-def start_tables(
-    release: Release,
-    chains: int,
-    rng: np.random.Generator,
-    start: Table | IntArray | None = None,
-    *,
-    seconds: float = SECONDS,
-    problem: Problem | None = None,
-) -> IntArray:
-    """One consistent table for each chain, flat.
-
-    Without `start` they are tables in which some cell, drawn at random, is as small or as large
-    as it can be (or as a table could be found for within `seconds`): chains that start so far
-    apart and agree later have forgotten where they came from.
-
-    Parameters
-    ----------
-    release, chains, rng
-        What was said, how many tables, and a generator that chooses the cells.
-    start
-        A table, or several (flat, one in each row), to be used in turn.
-
-    Raises
-    ------
-    InconsistentRelease
-        If no table fits.
-    InvalidInput
-        If a table given contradicts the release.
-    Unsettled
-        If no table was found within the budget.
-    """
-    if start is None:
-        return _far_apart(release, chains, rng, seconds)
-    size = release.domain.size
-    given = start.counts if isinstance(start, Table) else np.asarray(start)
-    if given.dtype.kind not in "iuO" or given.size % size or not given.size:
-        raise InvalidInput(
-            f"tables to start from of shape {given.shape} and type {given.dtype}; give counts, "
-            f"{size} for each table"
-        )
-    tables = given.reshape(-1, size).astype(np.int64)
-    rules = problem or make_problem(compile_release(release), size)
-    for number, table in enumerate(tables):
-        if not rules.holds(table):
-            raise InvalidInput(
-                f"table {number + 1} to start from contradicts the release; give consistent ones"
-            )
-    return np.resize(tables, (chains, size))
-
-
-def _far_apart(release: Release, chains: int, rng: np.random.Generator, seconds: float) -> IntArray:
-    answer = bounds(release, seconds=seconds)
-    low, high = answer.attained_lower, answer.attained_upper
-    ends = list(zip(low.flat, high.flat, strict=True))
-    loose = [k for k, (least, most) in enumerate(ends) if least != most]
-    chosen = rng.permutation(np.array(loose or [0], dtype=np.int64))
-    tables = []
-    for chain in range(chains):
-        # Each cell drawn serves two chains: one from its smallest, one from its largest count.
-        cell = int(chosen[(chain // 2) % len(chosen)])
-        labels = release.domain.labels([int(i) for i in np.unravel_index(cell, low.shape)])
-        endless = isinstance(ends[cell][1], Unbounded)
-        side = "upper" if chain % 2 and not endless else "lower"
-        tables.append(answer.witness(*labels, at=side).counts.ravel())
-    return np.array(tables, dtype=np.int64).reshape(chains, release.domain.size)
-
-
-MOST_FOR_MARKOV = 60
-"""Cells up to which a Markov basis is tried."""
-
-
-def choose_moves(release: Release, *, seconds: float = PATIENCE) -> Moves:
-    """The moves for a release: those that are proven to connect it first.
-
-    Basic moves where their theorem applies; the two families for one conditional; 4ti2's Markov
-    basis for small tables, if it is installed and ready within `seconds`; else lattice moves.
-    """
-    if why_not_basic(release) is None:
-        return basic_moves(release)
-    with suppress(UnsupportedRelease):  # not one conditional, or one of uneven sums
-        return conditional_moves(release)
-    if release.domain.size <= MOST_FOR_MARKOV and binary() is not None:
-        try:
-            return markov_basis(release, seconds=seconds)
-        except (TooMuchWork, UnsupportedRelease):
-            return lattice_moves(release)
-    return lattice_moves(release)
-
-
-PROPOSALS = ("ordinary", "two-step")
-
-BLOCK = 50_000
-"""Steps of each chain between two looks at the clock."""
-
-SHORTEST = 0.1
-"""Seconds that are tried for a table to start from even if the time is over."""
-
-MOST_KEPT = 200_000_000
-"""Counts that are kept in memory, all draws of all chains together."""
 
 
 def run_chain(
@@ -485,17 +180,20 @@ def run_chain(
     """
     if proposal not in PROPOSALS:
         raise InvalidInput(f"proposal {proposal!r}; choose one of {', '.join(PROPOSALS)}")
-    plan = _plan(release, chains, draws, burn_in, thin, progress, deadline, stop, block)
-    plan = replace(plan, executor=checked_executor(executor))
+    size = release.domain.size
+    thin = max(10, 2 * size) if thin is None else thin
+    burn_in = draws * thin // 2 if burn_in is None else burn_in
+    _check_schedule(size, chains=chains, draws=draws, thin=thin, block=block, burn_in=burn_in)
+    effort = Effort(deadline, checked_executor(executor), progress=progress)
     _check_latent(weights, latent)
     supported = _supported(release, weights)
     generator = np.random.default_rng(rng)
     try:
-        problem = make_problem(compile_release(supported), release.domain.size)
+        problem = make_problem(compile_release(supported), size)
         _check_finite(problem, weights)
-        first = start_tables(
-            supported, chains, generator, start, seconds=_patience(deadline), problem=problem
-        )
+        left = SECONDS if effort.left is None else effort.left
+        seconds = min(SECONDS, max(left, SHORTEST))
+        first = start_tables(supported, chains, generator, start, seconds=seconds, problem=problem)
     except InconsistentRelease:
         if supported is release:
             raise
@@ -510,40 +208,28 @@ def run_chain(
         unknown = Connectivity(Connection.UNPROVEN, "the prior leaves out tables in between")
         moves = replace(moves, connected=unknown)
     _check_moves(moves, weights, first)
-    return run(problem, weights, moves, proposal, latent, plan, first, generator)
+    model = _model(
+        problem, weights, moves, thin=thin, latent=latent, two_step=proposal != "ordinary"
+    )
+    states = _first_states(model, first, burn_in + thin, generator)
+    over = (lambda: effort.spent) if stop is None else (lambda: effort.spent or stop())
+    counts, means, acceptance, stopped = _run(
+        model, states, effort, over, draws=draws, burn_in=burn_in, block=block
+    )
+    return ChainDraws(counts, moves, acceptance, means, stopped, proposal)
 
 
-def _patience(deadline: float | None) -> float:
-    """Seconds for the tables to start from."""
-    left = SECONDS if deadline is None else deadline - time.monotonic()
-    return min(SECONDS, max(left, SHORTEST))
-
-
-def _plan(
-    release: Release,
-    chains: int,
-    draws: int,
-    burn_in: int | None,
-    thin: int | None,
-    progress: Callable[[int, int], None] | None,
-    deadline: float | None,
-    stop: Callable[[], bool] | None,
-    block: int,
-) -> Plan:
-    size = release.domain.size
-    thin = max(10, 2 * size) if thin is None else thin
-    burn_in = draws * thin // 2 if burn_in is None else burn_in
-    asked = {"chains": chains, "draws": draws, "thin": thin, "block": block, "burn_in": burn_in}
-    for name, value in asked.items():
+def _check_schedule(size: int, **schedule: int) -> None:
+    for name, value in schedule.items():
         least = 0 if name == "burn_in" else 1
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InvalidInput(f"{name}={value!r}; give a whole number, {least} or more")
+    chains, draws = schedule["chains"], schedule["draws"]
     if chains * draws * size > MOST_KEPT:
         raise TooMuchWork(
             f"{draws} draws from {chains} chains of {size} cells do not fit into memory; ask for "
             f"at most {MOST_KEPT // (chains * size)} draws"
         )
-    return Plan(chains, draws, burn_in, thin, progress, deadline, stop, block)
 
 
 def _supported(release: Release, weights: Weights) -> Release:
@@ -590,3 +276,238 @@ def _check_latent(weights: Weights, latent: bool) -> None:
         raise InvalidInput(
             "latent=True draws Gamma means, and this prior has none; use GammaPoisson(shape, scale)"
         )
+
+
+def choose_moves(release: Release, *, seconds: float = PATIENCE) -> Moves:
+    """The moves for a release: those that are proven to connect it first.
+
+    Basic moves where their theorem applies; the two families for one conditional; 4ti2's Markov
+    basis for small tables, if it is installed and ready within `seconds`; else lattice moves.
+    """
+    with suppress(UnsupportedRelease):  # not decomposable margins
+        return basic_moves(release)
+    with suppress(UnsupportedRelease):  # not one conditional, or one of uneven sums
+        return conditional_moves(release)
+    if release.domain.size <= MOST_FOR_MARKOV and markov_program() is not None:
+        with suppress(TooMuchWork, UnsupportedRelease):
+            return markov_basis(release, seconds=seconds)
+    return lattice_moves(release)
+
+
+def start_tables(
+    release: Release,
+    chains: int,
+    rng: np.random.Generator,
+    start: Table | IntArray | None = None,
+    *,
+    seconds: float = SECONDS,
+    problem: Problem | None = None,
+) -> IntArray:
+    """One consistent table for each chain, flat.
+
+    Without `start` they are tables in which some cell, drawn at random, is as small or as large
+    as it can be (or as a table could be found for within `seconds`): chains that start so far
+    apart and agree later have forgotten where they came from.
+
+    Parameters
+    ----------
+    release, chains, rng
+        What was said, how many tables, and a generator that chooses the cells.
+    start
+        A table, or several (flat, one in each row), to be used in turn.
+
+    Raises
+    ------
+    InconsistentRelease
+        If no table fits.
+    InvalidInput
+        If a table given contradicts the release.
+    Unsettled
+        If no table was found within the budget.
+    """
+    if start is None:
+        return _extreme_tables(release, chains, rng, seconds)
+    size = release.domain.size
+    given = start.counts if isinstance(start, Table) else np.asarray(start)
+    if given.dtype.kind not in "iuO" or given.size % size or not given.size:
+        raise InvalidInput(
+            f"tables to start from of shape {given.shape} and type {given.dtype}; give counts, "
+            f"{size} for each table"
+        )
+    tables = given.reshape(-1, size).astype(np.int64)
+    rules = problem or make_problem(compile_release(release), size)
+    for number, table in enumerate(tables):
+        if not rules.holds(table):
+            raise InvalidInput(
+                f"table {number + 1} to start from contradicts the release; give consistent ones"
+            )
+    return np.resize(tables, (chains, size))
+
+
+def _extreme_tables(
+    release: Release, chains: int, rng: np.random.Generator, seconds: float
+) -> IntArray:
+    answer = bounds(release, seconds=seconds)
+    low, high = answer.attained_lower, answer.attained_upper
+    ends = list(zip(low.flat, high.flat, strict=True))
+    loose = [cell for cell, (least, most) in enumerate(ends) if least != most]
+    chosen = rng.permutation(np.array(loose or [0], dtype=np.int64))
+    tables = []
+    for chain in range(chains):
+        # Each cell drawn serves two chains: one from its smallest, one from its largest count.
+        cell = int(chosen[(chain // 2) % len(chosen)])
+        labels = release.domain.labels([int(i) for i in np.unravel_index(cell, low.shape)])
+        endless = isinstance(ends[cell][1], Unbounded)
+        side = "upper" if chain % 2 and not endless else "lower"
+        tables.append(answer.witness(*labels, at=side).counts.ravel())
+    return np.array(tables, dtype=np.int64).reshape(chains, release.domain.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainModel:
+    """What is the same for all chains. Without listed moves they are drawn."""
+
+    limits: CellConstraints
+    weights: CellWeights
+    moves: MoveTable | None
+    sampler: Sampler | None
+    thin: int
+    two_step: bool
+
+    def next_moves(self, rng: np.random.Generator, steps: int) -> MoveTable:
+        """The moves for the next steps: all of them, or newly drawn ones in order."""
+        if self.moves is not None:
+            return self.moves
+        assert self.sampler is not None  # moves are listed or drawn
+        cells, changes = self.sampler.draw(rng.random((steps, self.sampler.numbers)))
+        starts = np.arange(0, cells.size + 1, cells.shape[1])
+        nothing = np.zeros(0, dtype=np.int64)
+        changes = np.ascontiguousarray(changes).ravel()
+        return MoveTable(starts, cells.ravel(), changes, nothing, nothing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainState:
+    """Where a chain is: its table, the sums of rows, steps to the next table that is kept.
+
+    Each chain has its own seeds: for the steps, for the means and for moves that are drawn.
+    """
+
+    counts: IntArray
+    sums: IntArray
+    wait: int
+    seed: IntArray
+    means: np.random.Generator
+    moves: np.random.Generator
+
+
+def _model(
+    problem: Problem, weights: Weights, moves: Moves, *, thin: int, latent: bool, two_step: bool
+) -> ChainModel:
+    limits = cell_constraints(problem)
+    usable, changed = usable_moves(limits, moves)
+    shapes = [-1.0 if shape is None else float(shape) for shape, _ in weights.kinds]
+    factors = [factor for _, factor in weights.kinds]
+    # Fractions of any size have logarithms; cells with factor 0 never change.
+    logs = [math.log(f.numerator) - math.log(f.denominator) if f else 0.0 for f in factors]
+    law = CellWeights(np.array(shapes), np.array(factors, float), np.array(logs), latent)
+    listed = MoveTable.of(usable) if usable.sampler is None else None
+    # Moves that are drawn all keep the summed table: the other family is empty.
+    two_step = two_step and listed is not None
+    return ChainModel(limits.only(changed), law, listed, usable.sampler, thin, two_step)
+
+
+def _first_states(
+    model: ChainModel, first: IntArray, wait: int, rng: np.random.Generator
+) -> list[ChainState]:
+    from cellbounds.inference.chains.metropolis_kernel import row_sums
+
+    return [
+        ChainState(
+            counts,
+            row_sums(model.limits, counts),
+            wait,
+            seeds[:1].astype(np.uint64),
+            np.random.default_rng(int(seeds[1])),
+            np.random.default_rng(int(seeds[2])),
+        )
+        for counts, seeds in zip(
+            np.array(first, dtype=np.int64),
+            rng.integers(0, 2**63, size=(len(first), 3)),
+            strict=True,
+        )
+    ]
+
+
+def _run(
+    model: ChainModel,
+    states: list[ChainState],
+    effort: Effort,
+    over: Callable[[], bool],
+    *,
+    draws: int,
+    burn_in: int,
+    block: int,
+) -> tuple[IntArray, FloatArray | None, FloatArray, bool]:
+    """Run chains until they have drawn so many tables each, or the time is over.
+
+    Gives tables, means, acceptance rates and whether the chains were stopped early.
+    """
+    chains, size, latent = len(states), len(states[0].counts), model.weights.latent
+    kept = np.zeros((chains, draws, size), dtype=np.int64)
+    means = np.zeros((chains, draws if latent else 0, size))
+    accepted, done, whole, stopped = np.zeros(chains), 0, 0, False
+    steps = burn_in + draws * model.thin
+    try:
+        while done < steps:
+            if over():
+                stopped = True
+                break
+            begun = time.monotonic()
+            # No block has steps before and after burn-in: only those after it count.
+            counts_for = done >= burn_in
+            now = min(block, (steps if counts_for else burn_in) - done)
+            # A block that is cut short is left out: all chains keep the same number of tables.
+            tasks = [(model, state, now) for state in states]
+            segments = [segment for _, segment in shared(effort.executor, _advanced, tasks)]
+            states = [state for state, *_ in segments]
+            until = whole + len(segments[0][1])
+            for k, (_, tables, latent_means, moved) in enumerate(segments):
+                kept[k, whole:until] = tables
+                means[k, whole : whole + len(latent_means)] = latent_means
+                accepted[k] += moved if counts_for else 0
+            whole, done = until, done + now
+            effort.say(done * chains, steps * chains)
+            if effort.executor is not None and time.monotonic() - begun < ROUND / 2:
+                block *= 2
+    except KeyboardInterrupt:
+        stopped = True
+        if not whole:
+            raise
+    if not whole:
+        raise Unsettled(
+            "the time was over before the chains had drawn a table; give more time, or a shorter "
+            "burn_in"
+        )
+    rates = accepted / max(done - burn_in, 1)
+    return kept[:, :whole], means[:, :whole] if latent else None, rates, stopped and whole < draws
+
+
+def _advanced(
+    model: ChainModel, state: ChainState, steps: int
+) -> tuple[ChainState, IntArray, FloatArray, int]:
+    """Some steps of one chain, run by a worker: tables and means that are kept, moves accepted."""
+    from cellbounds.inference.chains.metropolis_kernel import advance
+
+    state = copy.deepcopy(state)  # a block may be done twice: what it began with stays
+    cells = len(state.counts)
+    room = 0 if steps < state.wait else 1 + (steps - state.wait) // model.thin
+    kept = np.zeros((room, cells), dtype=np.int64)
+    means = np.zeros((room if model.weights.latent else 0, cells))
+    clock = np.array([state.wait, 0], dtype=np.int64)
+    accepted = advance(
+        model.next_moves(state.moves, steps), model.limits, model.weights, state.counts,
+        state.sums, clock, model.thin, steps, model.two_step, model.sampler is not None,
+        state.seed, state.means, kept, means,
+    )  # fmt: skip
+    return replace(state, wait=int(clock[0])), kept, means, int(accepted)

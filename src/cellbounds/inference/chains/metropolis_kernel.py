@@ -10,29 +10,16 @@ That is decided in integers; only the ratio is a float.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cellbounds.inference.chains.move_constraints import Book, Limits
+from cellbounds.inference.chains.move_constraints import CellConstraints, CellWeights, MoveTable
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["Law", "advance", "row_sums"]
-
-
-class Law(NamedTuple):
-    """The weights of the cells: shape (-1: none) and factor with its logarithm.
-
-    If `latent`, the means of the cells are drawn in each step, Gamma(count + shape, factor), and
-    the table is weighed as Poisson given them.
-    """
-
-    shapes: FloatArray
-    factors: FloatArray
-    logarithms: FloatArray
-    latent: bool
+__all__ = ["advance", "row_sums"]
 
 
 @compiled
@@ -73,7 +60,7 @@ def _listed(listed: IntArray, low: int, high: int, value: int) -> Any:
 
 
 @compiled
-def row_sums(limits: Limits, counts: IntArray) -> Any:
+def row_sums(limits: CellConstraints, counts: IntArray) -> Any:
     """The sums of the rows that moves change."""
     sums = np.zeros(len(limits.row_lower), dtype=np.int64)
     for cell in range(len(counts)):
@@ -84,9 +71,9 @@ def row_sums(limits: Limits, counts: IntArray) -> Any:
 
 @compiled
 def advance(
-    book: Book,
-    limits: Limits,
-    law: Law,
+    table: MoveTable,
+    limits: CellConstraints,
+    weights: CellWeights,
     counts: IntArray,
     sums: IntArray,
     clock: IntArray,
@@ -105,12 +92,17 @@ def advance(
     table is kept and the number of tables kept; `means` are kept with the tables if latent.
     """
     # Members of tuples are taken out once: looking them up in a loop costs more than a step.
-    move_starts, move_cells, changes = book.starts, book.cells, book.changes
-    varying, keeping = book.varying, book.keeping
+    move_starts, move_cells, changes = table.starts, table.cells, table.changes
+    varying, keeping = table.varying, table.keeping
     lower, upper, starts, rows = limits.lower, limits.upper, limits.starts, limits.rows
     coefficients, row_lower, row_upper = limits.coefficients, limits.row_lower, limits.row_upper
     list_starts, listed = limits.list_starts, limits.listed
-    shapes, factors, logarithms, latent = law.shapes, law.factors, law.logarithms, law.latent
+    shapes, factors, logarithms, latent = (
+        weights.shapes,
+        weights.factors,
+        weights.logarithms,
+        weights.latent,
+    )
     moves, cells = len(move_starts) - 1, len(counts)
     # The proposal: the cells and rows that it touches, marked with its number, and by how much.
     delta, touched = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)

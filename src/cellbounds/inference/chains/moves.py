@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import SAFE, IntArray
@@ -25,6 +26,7 @@ __all__ = [
     "connectivity",
     "distinct",
     "families_of",
+    "starts_of",
 ]
 
 KEEPS, VARIES = 0, 1
@@ -122,7 +124,7 @@ class Moves:
                 raise TooMuchWork("a move changes a cell by more than 64-bit integers can hold")
             changes = changes.astype(np.int64)
         chosen = np.full(len(array), KEEPS) if families is None else families[some]
-        return cls(name, array.shape[1], _starts(widths), cells, changes, chosen, connected)
+        return cls(name, array.shape[1], starts_of(widths), cells, changes, chosen, connected)
 
     @classmethod
     def of_lines(
@@ -148,7 +150,7 @@ class Moves:
         return cls(
             name,
             size,
-            _starts(np.concatenate(widths)),
+            starts_of(np.concatenate(widths)),
             np.concatenate(cells),
             np.concatenate(changes),
             np.concatenate(families),
@@ -179,7 +181,7 @@ class Moves:
         entries = kept[self.lines]
         return replace(
             self,
-            starts=_starts(np.diff(self.starts)[kept]),
+            starts=starts_of(np.diff(self.starts)[kept]),
             cells=self.cells[entries],
             changes=self.changes[entries],
             families=self.families[kept],
@@ -196,7 +198,7 @@ class Moves:
             return self
         return replace(
             self,
-            starts=_starts(np.tile(np.diff(self.starts), len(times))),
+            starts=starts_of(np.tile(np.diff(self.starts), len(times))),
             cells=np.tile(self.cells, len(times)),
             changes=np.outer(times, self.changes).ravel(),
             families=np.tile(self.families, len(times)),
@@ -231,7 +233,8 @@ def distinct(array: IntArray) -> IntArray:
     return np.array(list(found), dtype=array.dtype).reshape(-1, array.shape[1])
 
 
-def _starts(widths: IntArray) -> IntArray:
+def starts_of(widths: npt.ArrayLike) -> IntArray:
+    """Where each of some runs of these lengths begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
 
 
@@ -261,9 +264,7 @@ def connectivity(moves: Moves, tables: IntArray) -> Connectivity:
     >>> print(connectivity(moves, np.array([[0, 3], [1, 2], [2, 1], [3, 0]])))
     broken: the moves split the 4 tables into 2 parts (of 2, 2 tables)
     """
-    parts = parts_of(moves, tables)
-    sizes = np.sort(np.bincount(parts))[::-1]
-    sizes = sizes[sizes > 0]
+    sizes = np.sort(np.bincount(_parts(moves, tables)))[::-1]
     if len(sizes) <= 1:
         return Connectivity(Connection.PROVEN, f"checked on all {len(tables)} tables")
     shown = ", ".join(map(str, sizes[:SHOWN])) + (", ..." if len(sizes) > SHOWN else "")
@@ -273,34 +274,41 @@ def connectivity(moves: Moves, tables: IntArray) -> Connectivity:
     )
 
 
-def parts_of(moves: Moves, tables: IntArray) -> IntArray:
-    """The part that each table is in: the number of the first table of that part."""
+def _parts(moves: Moves, tables: IntArray) -> IntArray:
+    """The number of the part that each table is in."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     tables = np.ascontiguousarray(tables, dtype=np.int64)
     if tables.ndim != 2 or tables.shape[1] != moves.size:
         raise InvalidInput(
             f"tables of shape {tables.shape}; give one table in each row, with {moves.size} cells"
         )
+    if moves.sampler is not None:
+        raise InvalidInput(f"the {moves.name} are not listed, so that they cannot be checked")
     marks, weights = _marks(tables)
     order = np.argsort(marks)
     ranked = marks[order]
-    parts = np.arange(len(tables))
+    labels, parts = np.arange(len(tables)), len(tables)
     move = np.zeros(moves.size, dtype=np.int64)
-    if moves.sampler is not None:
-        raise InvalidInput(f"the {moves.name} are not listed, so that they cannot be checked")
     for number in range(len(moves)):
         inside = slice(int(moves.starts[number]), int(moves.starts[number + 1]))
         move[:] = 0
         np.add.at(move, moves.cells[inside], moves.changes[inside])
         # Two tables that a move leads between have marks that differ by the mark of the move.
         wanted = marks + _mark(move[None, :], weights)[0]
-        found = np.minimum(np.searchsorted(ranked, wanted), max(len(ranked) - 1, 0))
-        source = np.flatnonzero(ranked[found] == wanted)
-        target = order[found[source]]
+        place = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
+        source = np.flatnonzero(ranked[place] == wanted)
+        target = order[place[source]]
         met = (tables[source] + move == tables[target]).all(axis=1)
-        _join(parts, source[met], target[met])
-        if not parts.any():
+        if met.any():
+            edges = (labels[source[met]], labels[target[met]])
+            graph = coo_matrix((np.ones(met.sum()), edges), shape=(parts, parts))
+            parts, joined = connected_components(graph, directed=False)
+            labels = joined[labels]
+        if parts <= 1:
             break
-    return parts
+    return labels
 
 
 def _marks(tables: IntArray) -> tuple[IntArray, IntArray]:
@@ -321,18 +329,3 @@ def _marks(tables: IntArray) -> tuple[IntArray, IntArray]:
 def _mark(tables: IntArray, weights: IntArray) -> IntArray:
     # Sums wrap around: a mark is a number modulo 2**64.
     return np.asarray((tables.astype(np.uint64) * weights).sum(axis=1, dtype=np.uint64))
-
-
-def _join(parts: IntArray, left: IntArray, right: IntArray) -> None:
-    """Put the parts of each pair together, in place; a part is named by its smallest member."""
-    while True:
-        one, other = parts[left], parts[right]
-        low, high = np.minimum(one, other), np.maximum(one, other)
-        if (low == high).all():
-            return
-        np.minimum.at(parts, high, low)
-        while True:
-            shorter = parts[parts]
-            if (shorter == parts).all():
-                break
-            parts[:] = shorter

@@ -13,7 +13,7 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork
 from cellbounds.inference.decision_diagram.linear_constraints import (
-    Sum,
+    LinearSum,
     implied,
     merged,
     needed,
@@ -27,11 +27,11 @@ from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.solvers.general.exact_linear import exact_bound
 from cellbounds.statements import Release
 
-__all__ = ["Part", "Parts", "parts_of", "with_upper_limits"]
+__all__ = ["Component", "Components", "components_of", "with_upper_limits"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Component:
     """Cells that hang together.
 
     Attributes
@@ -50,23 +50,22 @@ class Part:
     @property
     def signature(self) -> bytes:
         """The same for parts that differ only in which cells they are about."""
-        one = self.problem
-        lists = [(cells.tolist(), sorted(values)) for cells, values in one.lists]
-        arrays = (one.starts, one.cells, one.coefficients, one.row_lower, one.row_upper)
-        return b"|".join(
-            [a.tobytes() for a in (one.lower, one.upper, *arrays)] + [repr(lists).encode()]
-        )
+        own = self.problem
+        lists = [(cells.tolist(), sorted(values)) for cells, values in own.lists]
+        arrays = (own.lower, own.upper, own.starts, own.cells, own.coefficients)
+        bounds = (own.row_lower, own.row_upper)
+        return b"|".join([*(a.tobytes() for a in (*arrays, *bounds)), repr(lists).encode()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class Components:
     """The counts of cells that the release fixes (0 elsewhere), and the parts of the others."""
 
     fixed: IntArray
-    parts: tuple[Part, ...]
+    components: tuple[Component, ...]
 
 
-def parts_of(release: Release) -> Parts | Refusal:
+def components_of(release: Release) -> Components | Refusal:
     """Split a release into parts that have nothing to do with each other.
 
     Gives a refusal if some cell has no upper limit.
@@ -90,8 +89,7 @@ def parts_of(release: Release) -> Parts | Refusal:
         )
     _check_width(small)
     sums = needed(merged(sums_of(small, system.statement)), small.lower, small.upper)
-    follows = implied(sums, len(numbers))
-    return Parts(counts, tuple(_split(sums, follows, small, numbers)))
+    return Components(counts, tuple(_split(sums, implied(sums, len(numbers)), small, numbers)))
 
 
 def _check_width(problem: Problem) -> None:
@@ -122,25 +120,26 @@ def with_upper_limits(problem: Problem) -> Problem:
     return replace(problem, upper=upper)
 
 
-def _split(sums: list[Sum], follows: list[bool], small: Problem, numbers: IntArray) -> list[Part]:
+def _split(
+    sums: list[LinearSum], follows: list[bool], small: Problem, numbers: IntArray
+) -> list[Component]:
     """The parts, in the order of their first cells."""
     if not len(numbers):
         return []
-    kept = [one for one, marked in zip(sums, follows, strict=True) if not marked]
-    joined = problem_of([replace(one, values=None) for one in kept], small.lower, small.upper)
-    labels = joined.components()
-    inside: dict[int, list[Sum]] = {}
-    for one, marked in zip(sums, follows, strict=True):
-        touched = labels[one.cells]
-        if (touched == touched[0]).all() and (one.values is None or not marked):
-            inside.setdefault(int(touched[0]), []).append(one)
+    pairs = list(zip(sums, follows, strict=True))
+    # Lists connect their cells like rows do.
+    rows = [replace(total, values=None) for total, implied_by in pairs if not implied_by]
+    labels = problem_of(rows, small.lower, small.upper).components()
+    inside: dict[int, list[LinearSum]] = {}
+    for total, implied_by in pairs:
+        touched = labels[total.cells]
+        if (touched == touched[0]).all() and (total.values is None or not implied_by):
+            inside.setdefault(int(touched[0]), []).append(total)
     order = np.argsort(labels, kind="stable")
     firsts, starts = np.unique(labels[order], return_index=True)
-    parts = []
+    components = []
     for first, cells in zip(firsts.tolist(), np.split(order, starts[1:]), strict=True):
-        about = [
-            replace(one, cells=np.searchsorted(cells, one.cells)) for one in inside.get(first, [])
-        ]
+        about = [replace(t, cells=np.searchsorted(cells, t.cells)) for t in inside.get(first, [])]
         problem = problem_of(about, small.lower[cells], small.upper[cells])
-        parts.append(Part(numbers[cells], problem))
-    return parts
+        components.append(Component(numbers[cells], problem))
+    return components

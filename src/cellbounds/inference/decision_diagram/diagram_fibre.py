@@ -1,20 +1,20 @@
-"""All tables of a release as the product of its parts, each summed over by a diagram."""
+"""All tables of a release: the product of its components, each summed over by a diagram."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
-from cellbounds.inference.decision_diagram.components import Part, Parts, parts_of
-from cellbounds.inference.decision_diagram.construction import TooLarge, grow
-from cellbounds.inference.decision_diagram.layers import layers_of
+from cellbounds.inference.decision_diagram.components import Component, Components, components_of
+from cellbounds.inference.decision_diagram.construction import MEMORY, TooLarge, construct
+from cellbounds.inference.decision_diagram.layers import transitions_of
 from cellbounds.inference.decision_diagram.linear_constraints import sums_of
 from cellbounds.inference.decision_diagram.ordering import best_order
-from cellbounds.inference.decision_diagram.paths import Diagram, WeighedDiagram
+from cellbounds.inference.decision_diagram.paths import Diagram, WeightedDiagram
 from cellbounds.inference.enumeration import odometer
 from cellbounds.inference.protocol import Refusal
 from cellbounds.model.priors import Kind, Weights, check_weights, weight_steps
@@ -27,7 +27,6 @@ __all__ = ["diagram_fibre"]
 TRIED = 100.0
 """Estimates are often this many times too high; a diagram is tried up to there."""
 
-
 TRIAL = 5_000_000
 """Steps after which a diagram that seemed hopeless is given up."""
 
@@ -35,43 +34,40 @@ MOST_TRIAL_CELLS = 2_000
 """Cells up to which such a diagram is tried at all."""
 
 
-def diagram_fibre(facts: Facts, effort: float) -> ProductFibre | Refusal:
-    """The tables of any release, if a diagram of each of its parts is small enough.
+def diagram_fibre(facts: Facts, effort: float, memory: int = MEMORY) -> ProductFibre | Refusal:
+    """The tables of any release, if a diagram of each of its components is small enough.
 
     The diagrams are made here, so that counting is certain to succeed afterwards. Where one does
     not fit the memory its paths are counted all the same; listing and weighing then refuse.
     """
     release = facts.release
     try:
-        parts = parts_of(release)
+        split = components_of(release)
     except InconsistentRelease as contradiction:
-        nothing = Parts(np.zeros(release.domain.size, dtype=np.int64), ())
-        return ProductFibre(nothing, (), 0, effort, str(contradiction))
+        nothing = Components(np.zeros(release.domain.size, dtype=np.int64), ())
+        return ProductFibre(nothing, (), effort, str(contradiction))
     except TooMuchWork as wide:
         return Refusal(str(wide), math.inf)
-    if isinstance(parts, Refusal):
-        return parts
+    if isinstance(split, Refusal):
+        return split
     known: dict[bytes, _Factor] = {}
     factors = []
     left = effort
-    for part in parts.parts:
-        signature = part.signature
+    for component in split.components:
+        signature = component.signature
         if signature not in known:
-            made = _factor(part, release.domain.shape, left)
-            if isinstance(made, Refusal):
-                return made
-            known[signature] = made
-            left -= made.steps
+            factor = _factor(component, release.domain.shape, left, memory)
+            if isinstance(factor, Refusal):
+                return factor
+            known[signature] = factor
+            left -= factor.steps
         factors.append(known[signature])
-    count = 1
-    for factor in factors:
-        count *= factor.paths
-    return ProductFibre(parts, tuple(factors), count, effort)
+    return ProductFibre(split, tuple(factors), effort)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Factor:
-    """One part: how many tables it has, and its diagram if that was kept.
+    """One component: how many tables it has, and its diagram if that was kept.
 
     `steps` is what counting took, `edges` what every sum of weights takes.
     """
@@ -82,61 +78,56 @@ class _Factor:
     diagram: Diagram | None
 
 
-def _factor(part: Part, shape: tuple[int, ...], effort: float) -> _Factor | Refusal:
-    problem = part.problem
+def _factor(
+    component: Component, shape: tuple[int, ...], effort: float, memory: int
+) -> _Factor | Refusal:
+    problem = component.problem
     sums = sums_of(problem)
-    positions = np.unravel_index(part.cells, shape)
+    positions = np.unravel_index(component.cells, shape)
     order = best_order(sums, problem.lower, problem.upper, positions)
+    steps = float(np.exp(min(order.log_steps, 700.0)))
+    hopeless = Refusal(
+        f"the diagram of the tables would take about 10^{order.log_steps / np.log(10):.0f} steps, "
+        f"above the effort of {effort:.3g}",
+        steps,
+    )
     hopeful = order.log_steps <= np.log(TRIED * max(effort, 1.0))
     if not hopeful and len(problem.lower) > MOST_TRIAL_CELLS:
-        return _refusal(order.log_steps, effort)
-    layers = layers_of(sums, order.cells, problem.lower, problem.upper)
-    if layers is None and not hopeful:
-        return _refusal(order.log_steps, effort)
-    if layers is None:
+        return hopeless
+    transitions = transitions_of(sums, order.cells, problem.lower, problem.upper)
+    if transitions is None and hopeful:
         return Refusal("what is left open between the cells does not fit 64-bit integers", math.inf)
+    if transitions is None:
+        return hopeless
     # Estimates of long and thin tables are far too high, so a little is tried in any case.
-    grown = grow(layers, effort if hopeful else min(effort, TRIAL))
-    if isinstance(grown, TooLarge) and not hopeful:
-        return _refusal(order.log_steps, effort)
-    if isinstance(grown, TooLarge):
-        reason = f"the diagram of the tables is too large: {grown.reason}"
-        return Refusal(reason, _steps(order.log_steps))
-    diagram = None if grown.floors is None else Diagram(order.cells, grown.floors)
-    return _Factor(grown.paths, grown.steps, grown.edges, diagram)
-
-
-def _refusal(log_steps: float, effort: float) -> Refusal:
-    return Refusal(
-        f"the diagram of the tables would take about 10^{log_steps / np.log(10):.0f} steps, above "
-        f"the effort of {effort:.3g}",
-        _steps(log_steps),
-    )
-
-
-def _steps(log_steps: float) -> float:
-    return float(np.exp(min(log_steps, 700.0)))
+    made = construct(transitions, effort if hopeful else min(effort, TRIAL), memory)
+    if isinstance(made, TooLarge) and hopeful:
+        return Refusal(f"the diagram of the tables is too large: {made.reason}", steps)
+    if isinstance(made, TooLarge):
+        return hopeless
+    diagram = None if made.layers is None else Diagram(order.cells, made.layers)
+    return _Factor(made.paths, made.steps, made.edges, diagram)
 
 
 class ProductFibre:
-    """The tables of a release as combinations of the tables of its parts.
+    """The tables of a release as combinations of the tables of its components.
 
-    Tables are listed part by part (in the order of their first cells), the last part changing
-    fastest, and within a part in the order of its diagram.
+    Tables are listed component by component (in the order of their first cells), the last one
+    changing fastest, and within a component in the order of its diagram.
     """
 
     name = "diagrams of independent parts"
 
     def __init__(
         self,
-        parts: Parts,
+        split: Components,
         factors: tuple[_Factor, ...],
-        count: int,
         effort: float,
         contradiction: str = "",
     ) -> None:
-        self._parts, self._factors, self._effort = parts, factors, effort
-        self._count = 0 if contradiction else count
+        self._fixed, self._effort, self._factors = split.fixed, effort, factors
+        self._cells = [component.cells for component in split.components]
+        self._count = 0 if contradiction else math.prod(factor.paths for factor in factors)
         self._contradiction = contradiction or "no table of counts fits all the published figures"
 
     def count(self) -> int:
@@ -154,13 +145,13 @@ class ProductFibre:
         if not self._count:
             return
         diagrams = self._diagrams()
-        for found in odometer(len(diagrams), lambda chosen: diagrams[len(chosen)].listed()):
-            counts = self._parts.fixed.copy()
-            for part, cells in zip(self._parts.parts, found, strict=True):
-                counts[part.cells] = cells
+        for chosen in odometer(len(diagrams), lambda before: diagrams[len(before)].listed()):
+            counts = self._fixed.copy()
+            for cells, values in zip(self._cells, chosen, strict=True):
+                counts[cells] = values
             yield counts
 
-    def weighed(self, weights: Weights) -> WeighedProduct:
+    def weighted(self, weights: Weights) -> WeightedProduct:
         """Sum the weights of all tables (see `Fibre`)."""
         if not self._count:
             raise InconsistentRelease(self._contradiction)
@@ -170,72 +161,65 @@ class ProductFibre:
                 f"the tables can be counted, but a sum of their weights takes {edges:.3g} steps, "
                 f"above the effort of {self._effort:.3g}; allow more, or ask for a sample"
             )
-        diagrams = self._diagrams()
-        _check_weights(diagrams, self._parts, weights, self._effort)
-        return WeighedProduct(self._parts, diagrams, weights)
+        kinds = [tuple(weights.kinds[cell] for cell in cells.tolist()) for cells in self._cells]
+        distinct = dict.fromkeys(zip(self._diagrams(), kinds, strict=True))
+        _check_weights(distinct, self._effort)
+        made = {pair: WeightedDiagram(*pair, weights) for pair in distinct}
+        factors = [made[pair] for pair in zip(self._diagrams(), kinds, strict=True)]
+        return WeightedProduct(self._fixed, self._cells, factors, weights)
 
     def _diagrams(self) -> list[Diagram]:
-        found = []
-        for factor in self._factors:
-            if factor.diagram is None:
-                raise TooMuchWork(
-                    "the tables can be counted, but their diagram does not fit the memory; "
-                    "publish more, or ask for a sample"
-                )
-            found.append(factor.diagram)
-        return found
+        diagrams = [factor.diagram for factor in self._factors if factor.diagram is not None]
+        if len(diagrams) < len(self._factors):
+            raise TooMuchWork(
+                "the tables can be counted, but their diagram does not fit the memory; "
+                "publish more, or ask for a sample"
+            )
+        return diagrams
 
 
-def _check_weights(diagrams: list[Diagram], parts: Parts, weights: Weights, effort: float) -> None:
+def _check_weights(pairs: Iterable[tuple[Diagram, tuple[Kind, ...]]], effort: float) -> None:
     """Refuse weights that are too many: there may be few tables of very large counts."""
     made: set[tuple[Kind, int, int]] = set()
     held = 0
-    for diagram, kinds in {
-        (diagram, tuple(weights.kinds[cell] for cell in part.cells.tolist()))
-        for diagram, part in zip(diagrams, parts.parts, strict=True)
-    }:
-        for floor, cells in zip(diagram.floors, diagram.cells, strict=True):
-            for cell, low, span in zip(
-                cells.tolist(), floor.lowers.tolist(), floor.spans.tolist(), strict=True
-            ):
-                made.add((kinds[cell], low, span))
-                held += span
+    for diagram, kinds in pairs:
+        lows = (low for layer in diagram.layers for low in layer.lowers.tolist())
+        spans = [span for layer in diagram.layers for span in layer.spans.tolist()]
+        made |= set(zip((kinds[cell] for cell in diagram.order.tolist()), lows, spans, strict=True))
+        held += sum(spans)
     check_weights(held, sum(weight_steps(kind, span) for kind, _, span in made), effort)
 
 
-class WeighedProduct:
-    """Sums of the weights of all tables, part by part."""
+class WeightedProduct:
+    """Sums of the weights of all tables, component by component."""
 
-    def __init__(self, parts: Parts, diagrams: list[Diagram], weights: Weights) -> None:
-        self._fixed = parts.fixed
-        self._cells = [part.cells for part in parts.parts]
+    def __init__(
+        self,
+        fixed: IntArray,
+        cells: list[IntArray],
+        factors: list[WeightedDiagram],
+        weights: Weights,
+    ) -> None:
+        self._fixed, self._cells, self._factors = fixed, cells, factors
         self._owner = {
-            int(cell): (place, within)
-            for place, cells in enumerate(self._cells)
-            for within, cell in enumerate(cells.tolist())
+            cell: (place, within)
+            for place, own in enumerate(cells)
+            for within, cell in enumerate(own.tolist())
         }
-        shared: dict[tuple[int, object], WeighedDiagram] = {}
-        self._factors = []
-        for diagram, cells in zip(diagrams, self._cells, strict=True):
-            kinds = tuple(weights.kinds[cell] for cell in cells.tolist())
-            key = (id(diagram), kinds)
-            if key not in shared:
-                shared[key] = WeighedDiagram(diagram, kinds, weights)
-            self._factors.append(shared[key])
-        self.error = max((one.error for one in shared.values()), default=0.0)
-        self.log_mass = self._log_mass(weights)
+        self.error = max((factor.error for factor in set(factors)), default=0.0)
+        self.log_mass = float(
+            sum(factor.log_mass for factor in factors)
+            + sum(
+                weights.log_weight(cell, count)
+                for cell, count in enumerate(fixed.tolist())
+                if cell not in self._owner and count
+            )
+        )
         if self.log_mass == -np.inf:
             raise InvalidInput(
                 "the prior gives no weight to any table that fits the release; give positive "
                 "weight to cells that the release says are not empty"
             )
-
-    def _log_mass(self, weights: Weights) -> float:
-        total = sum(factor.log_mass for factor in self._factors)
-        for cell, count in enumerate(self._fixed.tolist()):
-            if cell not in self._owner and count:
-                total += weights.log_weight(cell, count)
-        return float(total)
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell."""

@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.layers import BITS, Floor, Layer
+from cellbounds.inference.decision_diagram.layers import (
+    BITS,
+    DiagramLayer,
+    LineCodes,
+    LineTable,
+    SumCodes,
+    Transition,
+)
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 
@@ -48,28 +55,30 @@ def spread(keys: IntArray, count: int, table: IntArray) -> None:
 
 
 @compiled
-def _recall(layer: Layer, key: Any, partial: IntArray) -> None:
+def _recall(transition: Transition, key: Any, partial: IntArray) -> None:
     """The partial sums of a node."""
+    codes, formulas = transition.before, transition.formulas
     for r in range(len(partial)):
         code: Any = 0
-        if layer.stride[r] > 0:
-            code = (key // layer.stride[r]) % layer.width[r]
-        partial[r] = layer.low[r] + code
-        if code > layer.same[r]:
-            partial[r] += layer.more[r]
-    for d in range(len(layer.derived)):
-        total = layer.constant[d]
+        if codes.stride[r] > 0:
+            code = (key // codes.stride[r]) % codes.width[r]
+        partial[r] = codes.low[r] + code
+        if code > codes.same[r]:
+            partial[r] += codes.more[r]
+    # What was left out of the key follows from what is in it; all sums are known by now.
+    for d in range(len(formulas.places)):
+        total = formulas.constants[d]
         for r in range(len(partial)):
-            total += layer.times[d, r] * partial[r]
-        partial[layer.derived[d]] = total // layer.divisor[d]
+            total += formulas.times[d, r] * partial[r]
+        partial[formulas.places[d]] = total // formulas.divisors[d]
 
 
 @compiled
-def _code(value: Any, low: Any, same: Any, more: Any) -> Any:
+def _code(codes: SumCodes, r: Any, value: Any) -> Any:
     """The code of a partial sum."""
-    code = value - low
-    if code > same:
-        code = max(code - more, same)
+    code = value - codes.low[r]
+    if code > codes.same[r]:
+        code = max(code - codes.more[r], codes.same[r])
     return code
 
 
@@ -86,90 +95,80 @@ def _within(s: Any, factor: Any, least: Any, most: Any, low: Any, high: Any) -> 
 
 
 @compiled
-def _others(layer: Layer, partial: IntArray, beside: IntArray) -> tuple[Any, Any]:
+def _others(transition: Transition, partial: IntArray, beside: IntArray) -> tuple[Any, Any]:
     """Place the other cells as if the first were 0; gives the values that suit all of them."""
-    low, high = layer.lower, layer.upper
-    for other in range(len(beside)):
-        row, sign = layer.other_row[other], layer.other_sign[other]
-        count = sign * (layer.other_limit[other] - partial[row])
-        beside[other] = count
-        for r in range(layer.touched):
-            partial[r] += layer.gain[r, other] * count
-        low, high = _within(
-            count, layer.other_slope[other], layer.other_lower[other], layer.other_upper[other],
-            low, high,
-        )  # fmt: skip
+    others = transition.others
+    low, high = transition.lower, transition.upper
+    for k in range(len(beside)):
+        # The equation fixes the cell: its factor is 1 or -1, so that nothing is divided.
+        count = others.sign[k] * (others.limit[k] - partial[others.row[k]])
+        beside[k] = count
+        for r in range(transition.touched):
+            partial[r] += others.gain[r, k] * count
+        low, high = _within(count, others.slope[k], others.lower[k], others.upper[k], low, high)
     return low, high
 
 
 @compiled
 def follow(
-    layer: Layer,
-    keys: IntArray,
-    begin: int,
-    firsts: IntArray,
-    sizes: IntArray,
-    lines: IntArray,
-    places: IntArray,
-    table: IntArray,
-    line_keys: IntArray,
-    least: IntArray,
-    most: IntArray,
-    count: int,
-) -> tuple[int, int]:
+    transition: Transition, keys: IntArray, begin: int, layer: DiagramLayer, places: IntArray,
+    table: IntArray, lines: LineTable, count: int,
+) -> tuple[int, int]:  # fmt: skip
     """Find the values of the cell that each node allows, and the line that they lead along.
 
-    `firsts` gets the smallest value and what the other cells then are (all above their lower
-    bounds), `sizes` how many values there are, `lines` the line and `places` the place on it of
-    the first. `line_keys`, `least` and `most` describe the lines found. Stops when there is no
-    room for another line; returns the next node and the number of lines.
+    Of `layer`, `firsts` gets the smallest value and what the other cells then are (all above
+    their lower bounds), `sizes` how many values there are, `goals` the line, and `places` the
+    place on it of the first. Stops when there is no room for another line; returns the next node
+    and the number of lines.
     """
-    touched, rows = layer.touched, len(layer.stride)
+    touched, rows, moving = transition.touched, len(transition.before.stride), transition.moving
+    others, after, codes = transition.others, transition.after, transition.lines
     partial = np.zeros(rows, dtype=np.int64)
-    beside = np.zeros(len(layer.other_row), dtype=np.int64)
+    beside = np.zeros(len(others.row), dtype=np.int64)
     for node in range(begin, len(keys)):
-        if count == len(line_keys):
+        if count == len(lines.keys):
             return node, count
-        _recall(layer, keys[node], partial)
-        low, high = _others(layer, partial, beside)
+        _recall(transition, keys[node], partial)
+        low, high = _others(transition, partial, beside)
         for r in range(touched):
             low, high = _within(
-                partial[r], layer.factor[r], layer.new_low[r], layer.new_high[r], low, high
+                partial[r], transition.factor[r], after.low[r], after.high[r], low, high
             )
-        firsts[node, 0] = low - layer.lower
-        sizes[node] = max(high - low + 1, 0)
+        layer.firsts[node, 0] = low - transition.lower
+        layer.sizes[node] = max(high - low + 1, 0)
         if high < low:
             continue
-        for other in range(len(beside)):
-            there = beside[other] + layer.other_slope[other] * low
-            firsts[node, other + 1] = there - layer.other_lower[other]
+        for k in range(len(beside)):
+            layer.firsts[node, k + 1] = beside[k] + others.slope[k] * low - others.lower[k]
         key: Any = 0
-        for r in range(layer.moving, rows):
-            if layer.line_stride[r] > 0:
-                code = _code(partial[r], layer.new_low[r], layer.new_same[r], layer.new_more[r])
-                key += code * layer.line_stride[r]
+        for r in range(moving, rows):
+            if codes.stride[r] > 0:
+                key += _code(after, r, partial[r]) * codes.stride[r]
         place: Any = 0
-        if layer.moving > 0:
-            first, factor = partial[0], layer.factor[0]
+        if moving > 0:
+            # Nodes whose first moving sums differ by a multiple of the factor share a line if
+            # the other moving sums keep step with it.
+            first, factor = partial[0], transition.factor[0]
             rest = first % abs(factor)
-            place = (first - rest) // factor + low - layer.place_low
-            key += rest * layer.line_stride[0]
-            for r in range(1, layer.moving):
-                across = layer.along[r] * partial[r] - layer.across[r] * first
-                key += (across - layer.across_low[r]) * layer.line_stride[r]
-        slot = _found(key, line_keys, table)
+            place = (first - rest) // factor + low - transition.place_low
+            key += rest * codes.stride[0]
+            for r in range(1, moving):
+                across = codes.along[r] * partial[r] - codes.across[r] * first
+                key += (across - codes.low[r]) * codes.stride[r]
+        slot = _found(key, lines.keys, table)
         line = table[slot]
         if line < 0:
             line = count
             table[slot] = line
-            line_keys[line] = key
-            least[line] = place
-            most[line] = place
+            lines.keys[line] = key
+            lines.least[line] = place
+            lines.most[line] = place
             count += 1
-        lines[node] = line
+        layer.goals[node] = line
         places[node] = place
-        least[line] = min(least[line], place)
-        most[line] = max(most[line], place + sizes[node] - 1 if layer.moving > 0 else place)
+        lines.least[line] = min(lines.least[line], place)
+        end = place + layer.sizes[node] - 1 if moving > 0 else place
+        lines.most[line] = max(lines.most[line], end)
     return len(keys), count
 
 
@@ -189,7 +188,11 @@ def _add(sums: IntArray, goal: Any, ways: IntArray, source: Any) -> None:
 
 @compiled
 def _add_times(sums: IntArray, goal: Any, ways: IntArray, source: Any, times: Any) -> None:
-    """Add a multiple (below 2**31) of a number of several words to another; as `_add`."""
+    """Add a multiple (between -2**31 and 2**31) of a number of several words to another.
+
+    As `_add`: what runs over, or falls below zero, wraps around. Shifts round down, so that
+    borrowing from the next word is a carry of -1.
+    """
     rest: Any = 0
     carry: Any = 0
     for word in range(sums.shape[1]):
@@ -204,33 +207,16 @@ def _add_times(sums: IntArray, goal: Any, ways: IntArray, source: Any, times: An
 
 
 @compiled
-def _take(sums: IntArray, goal: Any, ways: IntArray, source: Any) -> None:
-    """Take a number of several words from another; what falls below zero wraps around."""
-    borrow: Any = 0
-    for word in range(sums.shape[1]):
-        total = sums[goal, word] - borrow
-        if word < ways.shape[1]:
-            total -= ways[source, word]
-        borrow = 1 if total < 0 else 0
-        sums[goal, word] = total & FULL
-
-
-@compiled
 def arrive(
-    moving: int,
-    sizes: IntArray,
-    lines: IntArray,
-    places: IntArray,
-    least: IntArray,
-    offsets: IntArray,
-    ways: IntArray,
-    sums: IntArray,
-) -> None:
-    """Number the places (`lines` becomes the place of each node's first value); count the ways.
+    moving: int, layer: DiagramLayer, places: IntArray, least: IntArray, offsets: IntArray,
+    ways: IntArray, sums: IntArray,
+) -> None:  # fmt: skip
+    """Number the places (`goals` becomes the place of each node's first value); count the ways.
 
     The ways of a node are added where its values begin on the line, and taken away behind their
     end; sums along the line then do for all values at once.
     """
+    sizes, lines = layer.sizes, layer.goals
     for node in range(len(sizes)):
         if sizes[node] == 0:
             continue
@@ -242,69 +228,56 @@ def arrive(
             continue
         _add(sums, goal, ways, node)
         if goal + sizes[node] < offsets[line + 1]:
-            _take(sums, goal + sizes[node], ways, node)
+            _add_times(sums, goal + sizes[node], ways, node, np.int64(-1))
     for line in range(len(least)):
         for place in range(offsets[line] + 1, offsets[line + 1]):
             _add(sums, place, sums, place - 1)
 
 
 @compiled
+def _part(held: Any, codes: LineCodes, r: Any) -> Any:
+    """What the number of a line says of one sum."""
+    return (held // codes.stride[r]) % codes.width[r] if codes.stride[r] > 0 else 0
+
+
+@compiled
 def project(
-    layer: Layer,
-    line_keys: IntArray,
-    least: IntArray,
-    offsets: IntArray,
-    sums: IntArray,
-    keys: IntArray,
-    table: IntArray,
-    numbers: IntArray,
-) -> int:
+    transition: Transition, lines: LineTable, offsets: IntArray, sums: IntArray, keys: IntArray,
+    table: IntArray, numbers: IntArray,
+) -> int:  # fmt: skip
     """Make nodes of the places that are reached; gives their number.
 
     `keys` gets the keys of the nodes, `numbers` the node of each place (-1: none). Without a
     table no two places can be the same node.
     """
-    rows, moving = len(layer.stride), layer.moving
+    rows, moving = len(transition.before.stride), transition.moving
+    after, codes = transition.after, transition.lines
     count = 0
-    for line in range(len(line_keys)):
-        held = line_keys[line]
+    for line in range(len(lines.keys)):
+        held = lines.keys[line]
         base: Any = 0
         for r in range(moving, rows):
-            if layer.line_stride[r] > 0:
-                code = (held // layer.line_stride[r]) % layer.line_width[r]
-                base += code * layer.new_stride[r]
+            base += _part(held, codes, r) * after.stride[r]
         for place in range(offsets[line], offsets[line + 1]):
+            numbers[place] = -1
             reached = False
             for word in range(sums.shape[1]):
                 reached |= sums[place, word] != 0
-            numbers[place] = -1
-            if not reached:
-                continue
             key = base
             first: Any = 0
-            for r in range(moving):
+            for r in range(moving if reached else 0):
                 if r == 0:
-                    rest: Any = 0
-                    if layer.line_stride[0] > 0:
-                        rest = (held // layer.line_stride[0]) % layer.line_width[0]
-                    first = rest + layer.factor[0] * (
-                        layer.place_low + least[line] + place - offsets[line]
-                    )
+                    at = transition.place_low + lines.least[line] + place - offsets[line]
+                    first = _part(held, codes, 0) + transition.factor[0] * at
                     s = first
                 else:
-                    across: Any = 0
-                    if layer.line_stride[r] > 0:
-                        across = (held // layer.line_stride[r]) % layer.line_width[r]
-                    across += layer.across_low[r]
-                    s = (across + layer.across[r] * first) // layer.along[r]
-                if (
-                    layer.listed[r] >= 0
-                    and not (layer.allowed[layer.listed[r] + s - layer.new_low[r]])
-                ):
+                    across = _part(held, codes, r) + codes.low[r]
+                    s = (across + codes.across[r] * first) // codes.along[r]
+                listed = transition.listed[r]
+                if listed >= 0 and not transition.allowed[listed + s - after.low[r]]:
                     reached = False
                     break
-                code = _code(s, layer.new_low[r], layer.new_same[r], layer.new_more[r])
-                key += code * layer.new_stride[r]
+                key += _code(after, r, s) * after.stride[r]
             if not reached:
                 continue
             node = count
@@ -330,24 +303,24 @@ def merge_ways(sums: IntArray, numbers: IntArray, ways: IntArray) -> None:
 
 
 @compiled
-def cut_dead_ends(floor: Floor, after: IntArray) -> None:
+def cut_dead_ends(layer: DiagramLayer, after: IntArray) -> None:
     """Cut values off that do not lead to the end; a node without any has size 0.
 
     `after` are the sizes of the nodes that follow.
     """
-    for node in range(len(floor.sizes)):
-        first, last = 0, floor.sizes[node] - 1
-        while first <= last and not _alive(floor, floor.goals[node] + floor.step * first, after):
+    for node in range(len(layer.sizes)):
+        first, last = 0, layer.sizes[node] - 1
+        while first <= last and not _alive(layer, layer.goals[node] + layer.step * first, after):
             first += 1
-        while last >= first and not _alive(floor, floor.goals[node] + floor.step * last, after):
+        while last >= first and not _alive(layer, layer.goals[node] + layer.step * last, after):
             last -= 1
-        floor.sizes[node] = last - first + 1
-        floor.goals[node] += floor.step * first
-        for cell in range(len(floor.slopes)):
-            floor.firsts[node, cell] += floor.slopes[cell] * first
+        layer.sizes[node] = last - first + 1
+        layer.goals[node] += layer.step * first
+        for cell in range(len(layer.slopes)):
+            layer.firsts[node, cell] += layer.slopes[cell] * first
 
 
 @compiled
-def _alive(floor: Floor, place: Any, after: IntArray) -> Any:
-    node = place if len(floor.numbers) == 0 else floor.numbers[place]
+def _alive(layer: DiagramLayer, place: Any, after: IntArray) -> Any:
+    node = place if len(layer.numbers) == 0 else layer.numbers[place]
     return node >= 0 and after[node] > 0

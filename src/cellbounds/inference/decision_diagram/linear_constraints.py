@@ -12,6 +12,7 @@ the same, and are written as one. Values of s that cannot be completed are left 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,20 +27,20 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 
 __all__ = [
     "MOST_ENTRIES",
-    "Stages",
-    "Sum",
+    "LinearSum",
+    "PartialSums",
     "implied",
     "merged",
     "needed",
+    "partial_sums",
     "problem_of",
     "relations",
-    "stages_of",
     "sums_of",
 ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sum:
+class LinearSum:
     """``factors @ counts[cells]`` between two limits; one of `values` if there are any.
 
     Cells ascend, factors have no common divisor and the first is positive. `sources` are the
@@ -76,28 +77,22 @@ class Sum:
         return self.lower <= value <= self.upper and listed
 
 
-def sums_of(problem: Problem, statements: IntArray | None = None) -> list[Sum]:
+def sums_of(problem: Problem, statements: IntArray | None = None) -> list[LinearSum]:
     """The rows and lists of a problem; `statements` says where the system's rows are from."""
-    found = []
+    sums = []
     for row in range(len(problem.row_lower)):
         inside = slice(problem.starts[row], problem.starts[row + 1])
         source = () if statements is None else (int(statements[problem.origin[row]]),)
-        found.append(
-            Sum(
-                problem.cells[inside],
-                problem.coefficients[inside],
-                int(problem.row_lower[row]),
-                int(problem.row_upper[row]),
-                sources=frozenset(source),
-            )
-        )
+        limits = int(problem.row_lower[row]), int(problem.row_upper[row])
+        entries = problem.cells[inside], problem.coefficients[inside]
+        sums.append(LinearSum(*entries, *limits, sources=frozenset(source)))
     for cells, values in problem.lists:
         ones = np.ones(len(cells), dtype=np.int64)
-        found.append(Sum(cells, ones, min(values), max(values), values))
-    return found
+        sums.append(LinearSum(cells, ones, min(values), max(values), values))
+    return sums
 
 
-def merged(sums: Iterable[Sum]) -> list[Sum]:
+def merged(sums: Iterable[LinearSum]) -> list[LinearSum]:
     """Sums over the same cells as one.
 
     Raises
@@ -105,49 +100,47 @@ def merged(sums: Iterable[Sum]) -> list[Sum]:
     InconsistentRelease
         If nothing is left for a sum.
     """
-    found: dict[bytes, Sum] = {}
-    for one in sums:
-        one = _normal(one)
-        key = one.cells.tobytes() + one.factors.tobytes()
-        known = found.get(key)
-        found[key] = _checked(one if known is None else _both(known, one))
+    found: dict[bytes, LinearSum] = {}
+    for total in map(_normal, sums):
+        key = total.cells.tobytes() + total.factors.tobytes()
+        found[key] = _checked(_both(found[key], total) if key in found else total)
     return list(found.values())
 
 
-def _normal(one: Sum) -> Sum:
+def _normal(total: LinearSum) -> LinearSum:
     """Cells ascending, factors in lowest terms, the first one positive."""
-    order = np.argsort(one.cells, kind="stable")
-    cells, factors = one.cells[order].astype(np.int64), one.factors[order].astype(np.int64)
-    lower, upper = one.lower, one.upper
+    order = np.argsort(total.cells, kind="stable")
+    cells, factors = total.cells[order].astype(np.int64), total.factors[order].astype(np.int64)
+    lower, upper = total.lower, total.upper
     if int(factors[0]) < 0:
-        assert one.values is None
+        assert total.values is None
         factors = -factors
         lower = NO_LOWER if upper == NO_UPPER else -upper
-        upper = NO_UPPER if one.lower == NO_LOWER else -one.lower
+        upper = NO_UPPER if total.lower == NO_LOWER else -total.lower
     shared = math.gcd(*factors.tolist())
     if shared > 1:
         factors //= shared
         lower = lower if lower == NO_LOWER else -(-lower // shared)
         upper = upper if upper == NO_UPPER else upper // shared
-    return replace(one, cells=cells, factors=factors, lower=lower, upper=upper)
+    return replace(total, cells=cells, factors=factors, lower=lower, upper=upper)
 
 
-def _both(one: Sum, other: Sum) -> Sum:
-    values = one.values if other.values is None else other.values
-    if one.values is not None and other.values is not None:
-        values = one.values & other.values
+def _both(total: LinearSum, other: LinearSum) -> LinearSum:
+    values = total.values if other.values is None else other.values
+    if total.values is not None and other.values is not None:
+        values = total.values & other.values
     return replace(
-        one,
-        lower=max(one.lower, other.lower),
-        upper=min(one.upper, other.upper),
+        total,
+        lower=max(total.lower, other.lower),
+        upper=min(total.upper, other.upper),
         values=values,
-        sources=one.sources | other.sources,
+        sources=total.sources | other.sources,
     )
 
 
-def _checked(one: Sum) -> Sum:
+def _checked(total: LinearSum) -> LinearSum:
     """Limits and listed values brought together."""
-    lower, upper, values = one.lower, one.upper, one.values
+    lower, upper, values = total.lower, total.upper, total.values
     if values is not None:
         values = frozenset(value for value in values if lower <= value <= upper)
         lower, upper = min(values, default=1), max(values, default=0)
@@ -155,10 +148,10 @@ def _checked(one: Sum) -> Sum:
             values = None
     if lower > upper:
         raise InconsistentRelease("the published figures contradict each other")
-    return replace(one, lower=lower, upper=upper, values=values)
+    return replace(total, lower=lower, upper=upper, values=values)
 
 
-def needed(sums: Iterable[Sum], lower: IntArray, upper: IntArray) -> list[Sum]:
+def needed(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> list[LinearSum]:
     """The sums that cells between these bounds could break.
 
     Raises
@@ -167,31 +160,31 @@ def needed(sums: Iterable[Sum], lower: IntArray, upper: IntArray) -> list[Sum]:
         If a sum cannot hold.
     """
     kept = []
-    for one in sums:
-        least, most = one.ends(lower, upper)
-        if least > one.upper or most < one.lower:
+    for total in sums:
+        least, most = total.ends(lower, upper)
+        if least > total.upper or most < total.lower:
             raise InconsistentRelease("the published figures contradict each other")
-        if one.lower <= least and most <= one.upper and one.values is None:
+        if total.lower <= least and most <= total.upper and total.values is None:
             continue
-        kept.append(one)
+        kept.append(total)
     return kept
 
 
-def problem_of(sums: Iterable[Sum], lower: IntArray, upper: IntArray) -> Problem:
+def problem_of(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> Problem:
     """Cells between bounds, and sums over them, as a problem."""
-    listed = [one for one in sums if one.values is not None]
-    rows = [one for one in sums if one.values is None]
+    listed = [total for total in sums if total.values is not None]
+    rows = [total for total in sums if total.values is None]
     empty = np.zeros(0, dtype=np.int64)
     return Problem(
         lower,
         upper,
-        np.cumsum([0, *(len(one.cells) for one in rows)]),
-        np.concatenate([empty, *(one.cells for one in rows)]),
-        np.concatenate([empty, *(one.factors for one in rows)]),
-        np.array([one.lower for one in rows], dtype=np.int64),
-        np.array([one.upper for one in rows], dtype=np.int64),
+        np.cumsum([0, *(len(total.cells) for total in rows)]),
+        np.concatenate([empty, *(total.cells for total in rows)]),
+        np.concatenate([empty, *(total.factors for total in rows)]),
+        np.array([total.lower for total in rows], dtype=np.int64),
+        np.array([total.upper for total in rows], dtype=np.int64),
         np.arange(len(rows)),
-        tuple((one.cells, one.values) for one in listed if one.values is not None),
+        tuple((total.cells, total.values) for total in listed if total.values is not None),
     )
 
 
@@ -204,7 +197,7 @@ LARGEST_FRACTION = 2**30
 """Numerators and denominators of a combination stay below this: its residue then fixes it."""
 
 
-def implied(sums: Sequence[Sum], size: int) -> list[bool]:
+def implied(sums: Sequence[LinearSum], size: int) -> list[bool]:
     """Which sums are combinations of equations that are not marked, and hold therefore.
 
     Raises
@@ -219,51 +212,44 @@ def implied(sums: Sequence[Sum], size: int) -> list[bool]:
     left.sort(key=lambda place: (not sums[place].fixed, len(sums[place].cells)))
     equations = sum(sums[place].fixed for place in left)
     if equations and len(left) * size <= MOST_ENTRIES:
-        _mark_combinations([sums[place] for place in left], equations, size, left, follows)
+        ordered = [sums[place] for place in left]
+        for column, used in _combinations(ordered, equations, size):
+            value = sum((times * ordered[k].lower for k, times in used.items()), Fraction(0))
+            _check(ordered[column], value)
+            follows[left[column]] = True
     return follows
 
 
-def _mark_unions(sums: Sequence[Sum], size: int, follows: list[bool]) -> None:
+def _mark_unions(sums: Sequence[LinearSum], size: int, follows: list[bool]) -> None:
     """Plain sums that are put together of the equations of one statement.
 
     Only equations over fewer cells count, so that nothing follows from itself in a circle.
     """
     families: dict[int, list[int]] = {}
-    for place, one in enumerate(sums):
-        if one.fixed and one.plain:
-            for source in one.sources:
+    for place, total in enumerate(sums):
+        if total.fixed and total.plain:
+            for source in total.sources:
                 families.setdefault(source, []).append(place)
     for places in families.values():
         label = np.full(size, -1, dtype=np.int64)
-        if sum(len(sums[place].cells) for place in places) > size:
-            continue
         for place in places:
             label[sums[place].cells] = place
         if (label >= 0).sum() < sum(len(sums[place].cells) for place in places):
-            continue
-        for place, one in enumerate(sums):
-            if follows[place] or not one.plain or label[one.cells[0]] in (-1, place):
+            continue  # some of them overlap
+        for place, total in enumerate(sums):
+            if follows[place] or not total.plain or label[total.cells[0]] in (-1, place):
                 continue
-            found = np.unique(label[one.cells])
+            found = np.unique(label[total.cells])
             if found[0] < 0 or len(found) < 2:
                 continue
-            if sum(len(sums[k].cells) for k in found.tolist()) == len(one.cells):
-                _check(one, sum(sums[k].lower for k in found.tolist()))
+            if sum(len(sums[k].cells) for k in found.tolist()) == len(total.cells):
+                _check(total, sum(sums[k].lower for k in found.tolist()))
                 follows[place] = True
 
 
-def _mark_combinations(
-    ordered: Sequence[Sum], equations: int, size: int, places: Sequence[int], follows: list[bool]
-) -> None:
-    for column, used in _combinations(ordered, equations, size):
-        value = sum((times * ordered[k].lower for k, times in used.items()), Fraction(0))
-        _check(ordered[column], value)
-        follows[places[column]] = True
-
-
-def relations(sums: Sequence[Sum], size: int) -> list[dict[int, Fraction]]:
+def relations(sums: Sequence[LinearSum], size: int) -> list[dict[int, Fraction]]:
     """Combinations of equations that are zero for all counts: factors by number of the equation."""
-    equations = [place for place, one in enumerate(sums) if one.fixed]
+    equations = [place for place, total in enumerate(sums) if total.fixed]
     if not equations or len(equations) * size > MOST_ENTRIES:
         return []
     equations.sort(key=lambda place: len(sums[place].cells))
@@ -276,7 +262,7 @@ def relations(sums: Sequence[Sum], size: int) -> list[dict[int, Fraction]]:
 
 
 def _combinations(
-    ordered: Sequence[Sum], equations: int, size: int
+    ordered: Sequence[LinearSum], equations: int, size: int
 ) -> Iterator[tuple[int, dict[int, Fraction]]]:
     """Sums that are combinations of the first `equations`, and which.
 
@@ -285,11 +271,11 @@ def _combinations(
     from flint import nmod_mat
 
     dense = np.zeros((size, len(ordered)), dtype=np.int64)
-    for column, one in enumerate(ordered):
-        dense[one.cells, column] = one.factors % PRIME
+    for column, total in enumerate(ordered):
+        dense[total.cells, column] = total.factors % PRIME
     echelon, rank = nmod_mat(size, len(ordered), dense.ravel().tolist(), PRIME).rref()
     pivots: list[int] = []
-    for column, one in enumerate(ordered):
+    for column, total in enumerate(ordered):
         if len(pivots) < rank and int(echelon[len(pivots), column]) != 0:
             pivots.append(column)
             continue
@@ -297,18 +283,15 @@ def _combinations(
         exact = {pivot: times for pivot, times in used.items() if times}
         if None in used.values() or any(pivot >= equations for pivot in exact):
             continue
-        if _is_combination(one, [(ordered[k], times) for k, times in exact.items()]):
+        if _is_combination(total, [(ordered[k], times) for k, times in exact.items()]):
             yield column, exact
 
 
-def _is_combination(target: Sum, used: Sequence[tuple[Sum, Fraction]]) -> bool:
-    left = {
-        cell: Fraction(factor)
-        for cell, factor in zip(target.cells.tolist(), target.factors.tolist(), strict=True)
-    }
-    for one, times in used:
-        for cell, factor in zip(one.cells.tolist(), one.factors.tolist(), strict=True):
-            left[cell] = left.get(cell, Fraction(0)) - times * factor
+def _is_combination(target: LinearSum, used: Sequence[tuple[LinearSum, Fraction]]) -> bool:
+    left: defaultdict[int, Fraction] = defaultdict(Fraction)
+    for total, times in [(target, Fraction(1)), *((total, -times) for total, times in used)]:
+        for cell, factor in zip(total.cells.tolist(), total.factors.tolist(), strict=True):
+            left[cell] += times * factor
     return not any(left.values())
 
 
@@ -323,12 +306,12 @@ def _fraction(residue: int) -> Fraction | None:
     return Fraction(here[0], here[1])
 
 
-def _check(one: Sum, value: Fraction | int) -> None:
-    if Fraction(value).denominator != 1 or not one.allows(int(value)):
+def _check(total: LinearSum, value: Fraction | int) -> None:
+    if Fraction(value).denominator != 1 or not total.allows(int(value)):
         raise InconsistentRelease("the published figures contradict each other")
 
 
-class Stages(NamedTuple):
+class PartialSums(NamedTuple):
     """One sum after 0, 1, ... of its cells, in the order in which they are placed.
 
     Attributes
@@ -368,27 +351,27 @@ class Stages(NamedTuple):
         return np.asarray((after < len(listed)) & (nearest <= partial + self.rest_most[stage]))
 
 
-def stages_of(
-    one: Sum, rank: IntArray, lower: IntArray, upper: IntArray, *, apart: bool = False
-) -> Stages:
+def partial_sums(
+    total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray, *, apart: bool = False
+) -> PartialSums:
     """The stages of a sum whose cells are placed in the order of `rank`.
 
     `apart` tells all partial sums apart until the sum is complete.
     """
-    order = np.argsort(rank[one.cells], kind="stable")
-    factors, cells = one.factors[order], one.cells[order]
+    order = np.argsort(rank[total.cells], kind="stable")
+    factors, cells = total.factors[order], total.cells[order]
     places = rank[cells]
     first, second = factors * lower[cells], factors * upper[cells]
     least = np.concatenate([[0], np.cumsum(np.minimum(first, second))])
     most = np.concatenate([[0], np.cumsum(np.maximum(first, second))])
     rest_least, rest_most = least[-1] - least, most[-1] - most
-    low = least if one.lower == NO_LOWER else np.maximum(least, one.lower - rest_most)
-    high = most if one.upper == NO_UPPER else np.minimum(most, one.upper - rest_least)
-    safe_low = low if one.lower == NO_LOWER else np.maximum(low, one.lower - rest_least)
-    safe_high = high if one.upper == NO_UPPER else np.minimum(high, one.upper - rest_most)
+    low = least if total.lower == NO_LOWER else np.maximum(least, total.lower - rest_most)
+    high = most if total.upper == NO_UPPER else np.minimum(most, total.upper - rest_least)
+    safe_low = low if total.lower == NO_LOWER else np.maximum(low, total.lower - rest_least)
+    safe_high = high if total.upper == NO_UPPER else np.minimum(high, total.upper - rest_most)
     alike = safe_low <= safe_high
-    if apart or one.values is not None:
+    if apart or total.values is not None:
         alike[:-1] = False
     same = np.where(alike, safe_low - low, 0)
     more = np.where(alike, safe_high - safe_low, 0)
-    return Stages(places, factors, low, high, same, more, rest_least, rest_most)
+    return PartialSums(places, factors, low, high, same, more, rest_least, rest_most)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.linear_constraints import Sum, stages_of
+from cellbounds.inference.decision_diagram.linear_constraints import LinearSum, partial_sums
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
@@ -35,16 +35,9 @@ class Order:
     cells: IntArray
     log_steps: float
 
-    @property
-    def rank(self) -> IntArray:
-        """When each cell is placed."""
-        rank = np.empty_like(self.cells)
-        rank[self.cells] = np.arange(len(self.cells))
-        return rank
-
 
 def best_order(
-    sums: Sequence[Sum], lower: IntArray, upper: IntArray, positions: Sequence[IntArray]
+    sums: Sequence[LinearSum], lower: IntArray, upper: IntArray, positions: Sequence[IntArray]
 ) -> Order:
     """The order of fewest steps among some that are often good.
 
@@ -61,28 +54,30 @@ def best_order(
     return best
 
 
-def log_steps(cells: IntArray, sums: Sequence[Sum], lower: IntArray, upper: IntArray) -> float:
+def log_steps(
+    cells: IntArray, sums: Sequence[LinearSum], lower: IntArray, upper: IntArray
+) -> float:
     """The logarithm of the edges that a diagram in this order has at most, roughly."""
     rank = np.empty_like(cells)
     rank[cells] = np.arange(len(cells))
     choices = np.log(upper[cells] - lower[cells] + 1.0)
     widths = np.zeros((len(sums), len(cells) + 1))
-    for row, one in enumerate(sums):
-        stages = stages_of(one, rank, lower, upper)
-        logs = np.log(np.maximum(stages.width, 1).astype(float))
-        widths[row] = np.repeat(logs, np.diff([0, *(stages.places + 1).tolist(), len(cells) + 1]))
+    for row, total in enumerate(sums):
+        partial = partial_sums(total, rank, lower, upper)
+        places = partial.places
+        logs = np.log(np.maximum(partial.width, 1).astype(float))
+        widths[row] = np.repeat(logs, np.diff([0, *(places + 1).tolist(), len(cells) + 1]))
         # What is left for a cell: no more values than partial sums it can lead to.
-        reach = (stages.high - stages.low)[1:] // np.abs(stages.factors) + 1
-        choices[stages.places] = np.minimum(
-            choices[stages.places], np.log(np.maximum(reach, 1).astype(float))
-        )
+        reach = (partial.high - partial.low)[1:] // np.abs(partial.factors) + 1
+        logs = np.log(np.maximum(reach, 1).astype(float))
+        choices[places] = np.minimum(choices[places], logs)
     frontier = widths.sum(axis=0)
     if len(cells) <= MOST_RANKED and _total(frontier, choices) > np.log(SMALL):
         frontier = _independent(widths, sums, rank)
     return _total(frontier, choices)
 
 
-def _independent(widths: FloatArray, sums: Sequence[Sum], rank: IntArray) -> FloatArray:
+def _independent(widths: FloatArray, sums: Sequence[LinearSum], rank: IntArray) -> FloatArray:
     """The logarithm of the nodes of each layer, without sums that follow from narrower ones."""
     dense = np.zeros((len(sums), len(rank)))
     for row, one in enumerate(sums):
@@ -118,7 +113,7 @@ def _total(frontier: FloatArray, choices: FloatArray) -> float:
 
 
 def _proposals(
-    sums: Sequence[Sum], lower: IntArray, upper: IntArray, positions: Sequence[IntArray]
+    sums: Sequence[LinearSum], lower: IntArray, upper: IntArray, positions: Sequence[IntArray]
 ) -> Iterator[IntArray]:
     size = len(lower)
     yield np.arange(size)
@@ -161,51 +156,38 @@ def _by_weight(levels: IntArray, weight: FloatArray) -> IntArray:
     return np.asarray(rank[inverse])
 
 
-def _grown(sums: Sequence[Sum], lower: IntArray, upper: IntArray) -> Iterator[IntArray]:
+def _grown(sums: Sequence[LinearSum], lower: IntArray, upper: IntArray) -> Iterator[IntArray]:
     """Cell by cell, always the one that leaves least to remember; from a few first cells."""
     room = (upper - lower).astype(float)
     touching: list[list[tuple[int, float]]] = [[] for _ in room]
-    for place, one in enumerate(sums):
-        for cell, factor in zip(one.cells.tolist(), one.factors.tolist(), strict=True):
+    ends = []
+    for place, total in enumerate(sums):
+        base, top = total.ends(lower, upper)
+        ends.append((float(top - base), float(total.lower - base), float(total.upper - base)))
+        for cell, factor in zip(total.cells.tolist(), total.factors.tolist(), strict=True):
             touching[cell].append((place, abs(factor) * room[cell]))
-    whole, least, most = np.zeros(len(sums)), np.zeros(len(sums)), np.zeros(len(sums))
-    for place, one in enumerate(sums):
-        base, top = one.ends(lower, upper)
-        whole[place] = float(top - base)
-        least[place], most[place] = float(one.lower - base), float(one.upper - base)
 
     def remembered(place: int, placed: float) -> float:
         """The logarithm of the partial sums of which some may have to be told apart."""
-        rest = whole[place] - placed
+        whole, least, most = ends[place]
+        rest = whole - placed
         if not rest or not placed:
             return 0.0
-        return math.log1p(max(min(placed, most[place]) - max(0.0, least[place] - rest), 0.0))
+        return math.log1p(max(min(placed, most) - max(0.0, least - rest), 0.0))
+
+    def growth(cell: int, done: dict[int, float]) -> float:
+        held = ((place, done.get(place, 0.0), span) for place, span in touching[cell])
+        return sum(remembered(k, old + span) - remembered(k, old) for k, old, span in held)
+
+    def order_from(cell: int) -> IntArray:
+        order, left, done = [cell], set(range(len(room))) - {cell}, dict(touching[cell])
+        while left:
+            cell = min(left, key=lambda k: (growth(k, done), room[k], k))
+            order.append(cell)
+            left.discard(cell)
+            for place, span in touching[cell]:
+                done[place] = done.get(place, 0.0) + span
+        return np.array(order)
 
     for first in {int(np.argmin(room)), int(np.argmax(room))}:
-        yield _grow_from(first, touching, remembered, room)
-
-
-def _grow_from(
-    first: int,
-    touching: list[list[tuple[int, float]]],
-    remembered: Callable[[int, float], float],
-    room: FloatArray,
-) -> IntArray:
-    done: dict[int, float] = {}
-
-    def growth(cell: int) -> float:
-        return sum(
-            remembered(place, done.get(place, 0.0) + span) - remembered(place, done.get(place, 0.0))
-            for place, span in touching[cell]
-        )
-
-    order, left = [], set(range(len(room)))
-    cell = first
-    while True:
-        order.append(cell)
-        left.discard(cell)
-        for place, span in touching[cell]:
-            done[place] = done.get(place, 0.0) + span
-        if not left:
-            return np.array(order)
-        cell = min(left, key=lambda one: (growth(one), room[one], one))
+        yield order_from(first)

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.layers import Floor
+from cellbounds.inference.decision_diagram.layers import DiagramLayer
+from cellbounds.inference.decision_diagram.paths import RANGE, LayerWeights, RangedFloats
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["RANGE", "back", "best", "draw", "forth", "masses", "most_terms"]
-
-RANGE = 512
-"""Powers of two between one exponent and the next."""
+__all__ = ["backward", "best", "draw", "forward", "masses", "most_terms"]
 
 UP, DOWN = 2.0**RANGE, 2.0**-RANGE
 TOP, BOTTOM = 2.0 ** (RANGE // 2), 2.0 ** -(RANGE // 2)
@@ -52,91 +50,86 @@ def _plus(mantissa: Any, exponent: Any, other: Any, other_exponent: Any) -> tupl
 
 
 @compiled
-def _goal(floor: Floor, node: Any, k: Any) -> Any:
+def _goal(layer: DiagramLayer, node: Any, k: Any) -> Any:
     """The node that the k-th value of a node leads to; -1 if there is none."""
-    place = floor.goals[node] + floor.step * k
-    if len(floor.numbers) == 0:
+    place = layer.goals[node] + layer.step * k
+    if len(layer.numbers) == 0:
         return np.int64(place)
-    return np.int64(floor.numbers[place])
+    return np.int64(layer.numbers[place])
 
 
 @compiled
-def _weight(
-    floor: Floor, node: Any, k: Any, starts: IntArray, weights: FloatArray, exponents: IntArray
-) -> tuple[Any, Any]:
+def _weight(layer: DiagramLayer, node: Any, k: Any, weights: LayerWeights) -> tuple[Any, Any]:
     """The weight of the k-th values of a node."""
+    starts, mantissas, exponents = weights
     mantissa, exponent = 1.0, 0
     for cell in range(len(starts)):
-        at = starts[cell] + floor.firsts[node, cell] + floor.slopes[cell] * k
-        mantissa, exponent = _normal(mantissa * weights[at], exponent + np.int64(exponents[at]))
+        at = starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k
+        mantissa, exponent = _normal(mantissa * mantissas[at], exponent + np.int64(exponents[at]))
     return mantissa, exponent
 
 
 @compiled
-def back(
-    floor: Floor,
-    starts: IntArray,
-    weights: FloatArray,
-    exponents: IntArray,
-    after: FloatArray,
-    after_exponents: IntArray,
-    here: FloatArray,
-    here_exponents: IntArray,
-) -> None:
-    """The weight of all ways from each node to the end, from those of the next layer."""
-    for node in range(len(floor.sizes)):
-        mantissa, exponent = 0.0, 0
-        for k in range(floor.sizes[node]):
-            goal = _goal(floor, node, k)
-            if goal >= 0:
-                term, power = _weight(floor, node, k, starts, weights, exponents)
-                term, power = _normal(term * after[goal], power + after_exponents[goal])
-                mantissa, exponent = _plus(mantissa, exponent, term, power)
-        here[node], here_exponents[node] = _normal(mantissa, exponent)
+def _onwards(
+    layer: DiagramLayer, node: Any, k: Any, weights: LayerWeights, after: RangedFloats
+) -> Any:
+    """The weight of all ways that take the k-th values of a node; 0 if they lead nowhere."""
+    goal = _goal(layer, node, k)
+    if goal < 0:
+        return 0.0, 0
+    term, power = _weight(layer, node, k, weights)
+    return _normal(term * after.mantissa[goal], power + after.exponent[goal])
 
 
 @compiled
-def forth(
-    floor: Floor,
-    starts: IntArray,
-    weights: FloatArray,
-    exponents: IntArray,
-    here: FloatArray,
-    here_exponents: IntArray,
-    after: FloatArray,
-    after_exponents: IntArray,
+def backward(
+    layer: DiagramLayer, weights: LayerWeights, after: RangedFloats, here: RangedFloats
+) -> None:
+    """The weight of all ways from each node to the end, from those of the next layer."""
+    for node in range(len(layer.sizes)):
+        mantissa, exponent = 0.0, 0
+        for k in range(layer.sizes[node]):
+            term, power = _onwards(layer, node, k, weights, after)
+            mantissa, exponent = _plus(mantissa, exponent, term, power)
+        here.mantissa[node], here.exponent[node] = _normal(mantissa, exponent)
+
+
+@compiled
+def forward(
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats
 ) -> None:
     """The weight of all ways from the start to each node of the next layer.
 
     Where all values lead to the same place, they are summed up before they are added there.
     """
-    for node in range(len(floor.sizes)):
+    sums, powers = after
+    for node in range(len(layer.sizes)):
         mantissa, exponent = 0.0, 0
-        for k in range(floor.sizes[node]):
-            goal = _goal(floor, node, k)
+        for k in range(layer.sizes[node]):
+            goal = _goal(layer, node, k)
             if goal < 0:
                 continue
-            term, power = _weight(floor, node, k, starts, weights, exponents)
+            term, power = _weight(layer, node, k, weights)
             mantissa, exponent = _plus(mantissa, exponent, term, power)
-            if floor.step == 0 and k + 1 < floor.sizes[node]:
+            if layer.step == 0 and k + 1 < layer.sizes[node]:
                 continue
             mantissa, exponent = _normal(mantissa, exponent)
-            mantissa, exponent = _normal(mantissa * here[node], exponent + here_exponents[node])
-            after[goal], after_exponents[goal] = _plus(
-                after[goal], np.int64(after_exponents[goal]), mantissa, exponent
+            mantissa, exponent = _normal(
+                mantissa * here.mantissa[node], exponent + here.exponent[node]
             )
+            sums[goal], powers[goal] = _plus(sums[goal], np.int64(powers[goal]), mantissa, exponent)
             mantissa, exponent = 0.0, 0
-    for goal in range(len(after)):
-        after[goal], after_exponents[goal] = _normal(after[goal], np.int64(after_exponents[goal]))
+    for goal in range(len(sums)):
+        sums[goal], powers[goal] = _normal(sums[goal], np.int64(powers[goal]))
 
 
 @compiled
-def most_terms(floor: Floor, terms: IntArray) -> int:
+def most_terms(layer: DiagramLayer, terms: IntArray) -> int:
     """The largest number of terms that are added to one node, one after the other."""
     most = 0
-    for node in range(len(floor.sizes)):
-        for k in range(floor.sizes[node] if floor.step == 1 else min(floor.sizes[node], 1)):
-            goal = _goal(floor, node, k)
+    for node in range(len(layer.sizes)):
+        for k in range(layer.sizes[node] if layer.step == 1 else min(layer.sizes[node], 1)):
+            goal = _goal(layer, node, k)
             if goal >= 0:
                 terms[goal] += 1
                 most = max(most, terms[goal])
@@ -145,104 +138,73 @@ def most_terms(floor: Floor, terms: IntArray) -> int:
 
 @compiled
 def masses(
-    floor: Floor,
-    starts: IntArray,
-    weights: FloatArray,
-    exponents: IntArray,
-    here: FloatArray,
-    here_exponents: IntArray,
-    after: FloatArray,
-    after_exponents: IntArray,
-    block: int,
-    found: FloatArray,
-    found_exponents: IntArray,
-) -> None:
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
+    block: int, found: RangedFloats,
+) -> None:  # fmt: skip
     """The weight of all paths in which each cell of the layer has each of its values.
 
     Sums are made in blocks of nodes, so that no sum has very many terms.
     """
-    part = np.zeros(len(found))
-    part_exponents = np.zeros(len(found), dtype=np.int64)
-    for begin in range(0, len(floor.sizes), block):
+    sums, powers, starts = found.mantissa, found.exponent, weights.starts
+    part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
+    for begin in range(0, len(layer.sizes), block):
         part[:] = 0.0
-        for node in range(begin, min(begin + block, len(floor.sizes))):
-            if here[node] == 0.0:
+        for node in range(begin, min(begin + block, len(layer.sizes))):
+            if here.mantissa[node] == 0.0:
                 continue
-            for k in range(floor.sizes[node]):
-                goal = _goal(floor, node, k)
-                if goal < 0:
-                    continue
-                term, power = _weight(floor, node, k, starts, weights, exponents)
-                term, power = _normal(term * after[goal], power + after_exponents[goal])
-                term, power = _normal(term * here[node], power + here_exponents[node])
+            for k in range(layer.sizes[node]):
+                term, power = _onwards(layer, node, k, weights, after)
+                term, power = _normal(term * here.mantissa[node], power + here.exponent[node])
                 for cell in range(len(starts)):
-                    value = starts[cell] + floor.firsts[node, cell] + floor.slopes[cell] * k
-                    part[value], part_exponents[value] = _plus(
-                        part[value], part_exponents[value], term, power
-                    )
-        for value in range(len(found)):
-            term, power = _normal(part[value], part_exponents[value])
-            found[value], found_exponents[value] = _plus(
-                found[value], found_exponents[value], term, power
-            )
+                    at = starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k
+                    part[at], part_powers[at] = _plus(part[at], part_powers[at], term, power)
+        for at in range(len(sums)):
+            term, power = _normal(part[at], part_powers[at])
+            sums[at], powers[at] = _plus(sums[at], powers[at], term, power)
 
 
 @compiled
 def best(
-    floor: Floor, starts: IntArray, logs: FloatArray, after: FloatArray, here: FloatArray
+    layer: DiagramLayer, starts: IntArray, logs: FloatArray, after: FloatArray, here: FloatArray
 ) -> None:
     """The largest logarithm of a weight on any way from each node to the end."""
-    for node in range(len(floor.sizes)):
+    for node in range(len(layer.sizes)):
         highest = -np.inf
-        for k in range(floor.sizes[node]):
-            goal = _goal(floor, node, k)
+        for k in range(layer.sizes[node]):
+            goal = _goal(layer, node, k)
             if goal >= 0:
                 log = after[goal]
                 for cell in range(len(starts)):
-                    log += logs[starts[cell] + floor.firsts[node, cell] + floor.slopes[cell] * k]
+                    log += logs[starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k]
                 highest = max(highest, log)
         here[node] = highest
 
 
 @compiled
 def draw(
-    floor: Floor,
-    starts: IntArray,
-    weights: FloatArray,
-    exponents: IntArray,
-    after: FloatArray,
-    after_exponents: IntArray,
-    uniform: FloatArray,
-    nodes: IntArray,
-    values: IntArray,
-) -> None:
+    layer: DiagramLayer, weights: LayerWeights, after: RangedFloats, uniform: FloatArray,
+    nodes: IntArray, values: IntArray,
+) -> None:  # fmt: skip
     """Move every draw from its node to one of the next layer; `values` gets the counts."""
-    for one in range(len(nodes)):
-        node = nodes[one]
+    for number in range(len(nodes)):
+        node = nodes[number]
         mantissa, exponent = 0.0, 0
-        for k in range(floor.sizes[node]):
-            goal = _goal(floor, node, k)
-            if goal >= 0:
-                term, power = _weight(floor, node, k, starts, weights, exponents)
-                term, power = _normal(term * after[goal], power + after_exponents[goal])
-                mantissa, exponent = _plus(mantissa, exponent, term, power)
-        asked = mantissa * uniform[one]
+        for k in range(layer.sizes[node]):
+            term, power = _onwards(layer, node, k, weights, after)
+            mantissa, exponent = _plus(mantissa, exponent, term, power)
+        wanted = mantissa * uniform[number]
         seen = 0.0
         chosen = -1
-        for k in range(floor.sizes[node]):
-            goal = _goal(floor, node, k)
-            if goal < 0:
-                continue
-            term, power = _weight(floor, node, k, starts, weights, exponents)
-            term, power = _normal(term * after[goal], power + after_exponents[goal])
+        for k in range(layer.sizes[node]):
+            term, power = _onwards(layer, node, k, weights, after)
             # Far smaller terms have no part in the sum, and are never drawn.
             if term == 0.0 or power < exponent - 1:
                 continue
             chosen = k
             seen += term if power == exponent else term * DOWN
-            if seen > asked:
+            if seen > wanted:
                 break
-        nodes[one] = _goal(floor, node, chosen)
-        for cell in range(len(starts)):
-            first = floor.lowers[cell] + floor.firsts[node, cell]
-            values[one, cell] = first + floor.slopes[cell] * chosen
+        nodes[number] = _goal(layer, node, chosen)
+        for cell in range(len(layer.lowers)):
+            first = layer.lowers[cell] + layer.firsts[node, cell]
+            values[number, cell] = first + layer.slopes[cell] * chosen

@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.importance.propagation_kernel import Bounds
-from cellbounds.inference.importance.sampling_plan import Plan
+from cellbounds.inference.importance.propagation_kernel import VariableBounds
+from cellbounds.inference.importance.sampling_plan import SamplingPlan
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.redundancy import independent_rows
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["Centre", "central_means", "expected", "made_room", "make_centre"]
+__all__ = ["Centre", "central_means", "expected", "make_centre", "workspace"]
 
 MOST_ROWS = 1000
 """Equations among which those are looked for that follow from others."""
@@ -62,7 +62,7 @@ class Centre(NamedTuple):
     used: bool
 
 
-def make_centre(plan: Plan, shapes: FloatArray, factors: FloatArray) -> Centre:
+def make_centre(plan: SamplingPlan, shapes: FloatArray, factors: FloatArray) -> Centre:
     """The centre of a plan, given the shape (infinite: Poisson) and factor of each free cell."""
     problem = plan.problem
     if len(problem.row_lower) <= MOST_ROWS and (problem.row_lower == problem.row_upper).any():
@@ -108,7 +108,7 @@ def _affordable(unknowns: int, rows: int, variables: int) -> bool:
     return 3 * choices * (rows**3 / 6 + 20 * unknowns) <= MOST_STEPS
 
 
-def _own_limits(plan: Plan) -> FloatArray:
+def _own_limits(plan: SamplingPlan) -> FloatArray:
     """Upper limits of cells that no row keeps; those that follow from rows are left to the rows."""
     problem = plan.problem
     kept = np.zeros(len(problem.lower), dtype=bool)
@@ -138,7 +138,7 @@ EDGE = 1e-3
 """Means are kept so far inside their limits."""
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Working arrays for the centre: by unknown, then by equation."""
 
     fixed: Any
@@ -154,10 +154,10 @@ class Room(NamedTuple):
 
 
 @compiled
-def made_room(centre: Centre) -> Any:
+def workspace(centre: Centre) -> Any:
     """Working arrays for a centre."""
     unknowns, rows = len(centre.low), len(centre.right) if centre.used else 0
-    return Room(
+    return Workspace(
         np.zeros(unknowns, dtype=np.bool_), centre.means.copy(), np.zeros(unknowns),
         np.zeros(unknowns), np.zeros(unknowns), np.zeros(len(centre.right), dtype=np.int64),
         np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros((rows, rows)),
@@ -165,39 +165,39 @@ def made_room(centre: Centre) -> Any:
 
 
 @compiled
-def _numbered(centre: Centre, now: Bounds, room: Room) -> Any:
+def _numbered(centre: Centre, now: VariableBounds, work: Workspace) -> Any:
     """Take over what is placed, and number the equations that still say something."""
     first = centre.first_sum
     cells = len(now.lower) - (len(centre.right) - first)
-    room.number[:] = -1
+    work.number[:] = -1
     for cell in range(cells):
-        room.fixed[cell] = now.lower[cell] == now.upper[cell]
-        if room.fixed[cell]:
-            room.means[cell] = now.lower[cell]
+        work.fixed[cell] = now.lower[cell] == now.upper[cell]
+        if work.fixed[cell]:
+            work.means[cell] = now.lower[cell]
     for unknown in range(len(centre.low)):
-        if not room.fixed[unknown]:
+        if not work.fixed[unknown]:
             for k in range(centre.starts[unknown], centre.starts[unknown + 1]):
-                room.number[centre.rows[k]] = 0
+                work.number[centre.rows[k]] = 0
     count = 0
     for row in range(len(centre.right)):
         variable = cells + row - first
         if row >= first and now.lower[variable] < now.upper[variable]:
-            room.number[row] = -1
-        if room.number[row] == 0:
-            room.number[row] = count
-            room.right[count] = centre.right[row] if row < first else now.lower[variable]
+            work.number[row] = -1
+        if work.number[row] == 0:
+            work.number[row] = count
+            work.right[count] = centre.right[row] if row < first else now.lower[variable]
             count += 1
     return count
 
 
 @compiled
-def _assembled(centre: Centre, room: Room, count: Any) -> None:
+def _assembled(centre: Centre, work: Workspace, count: Any) -> None:
     """The Newton system at the present means."""
-    room.matrix[:count, :count] = 0.0
-    room.prices[:count] = room.right[:count]
+    work.matrix[:count, :count] = 0.0
+    work.prices[:count] = work.right[:count]
     for unknown in range(len(centre.low)):
-        mean = room.means[unknown]
-        free = not room.fixed[unknown]
+        mean = work.means[unknown]
+        free = not work.fixed[unknown]
         spread, slope = 0.0, 0.0
         if free:
             below, above = mean - centre.low[unknown], centre.high[unknown] - mean
@@ -210,17 +210,17 @@ def _assembled(centre: Centre, room: Room, count: Any) -> None:
                 slope -= math.log(above / (1 + above))
                 curve += 1 / (above * (1 + above))
             spread = 1 / curve
-            room.slopes[unknown], room.spreads[unknown] = slope, spread
+            work.slopes[unknown], work.spreads[unknown] = slope, spread
         for k in range(centre.starts[unknown], centre.starts[unknown + 1]):
-            row, factor = room.number[centre.rows[k]], centre.factors[k]
+            row, factor = work.number[centre.rows[k]], centre.factors[k]
             if row < 0:
                 continue
-            room.prices[row] += factor * (spread * slope - mean)
+            work.prices[row] += factor * (spread * slope - mean)
             if free:
                 for j in range(centre.starts[unknown], k + 1):
-                    column = room.number[centre.rows[j]]
+                    column = work.number[centre.rows[j]]
                     if column >= 0:
-                        room.matrix[row, column] += factor * centre.factors[j] * spread
+                        work.matrix[row, column] += factor * centre.factors[j] * spread
 
 
 @compiled
@@ -253,63 +253,63 @@ def _solved(matrix: FloatArray, count: Any, sides: FloatArray) -> None:
 
 
 @compiled
-def _improved(centre: Centre, room: Room, count: Any, steps: Any) -> None:
+def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> None:
     """Newton steps towards the means of largest entropy, never across a limit."""
     for _ in range(steps):
-        _assembled(centre, room, count)
-        _factored(room.matrix, count)
-        _solved(room.matrix, count, room.prices)
+        _assembled(centre, work, count)
+        _factored(work.matrix, count)
+        _solved(work.matrix, count, work.prices)
         length, largest = 1.0, 0.0
         for unknown in range(len(centre.low)):
-            if room.fixed[unknown]:
+            if work.fixed[unknown]:
                 continue
-            pull = -room.slopes[unknown]
+            pull = -work.slopes[unknown]
             for k in range(centre.starts[unknown], centre.starts[unknown + 1]):
-                row = room.number[centre.rows[k]]
+                row = work.number[centre.rows[k]]
                 if row >= 0:
-                    pull += centre.factors[k] * room.prices[row]
-            step = room.spreads[unknown] * pull
-            room.steps[unknown] = step
-            largest = max(largest, abs(step) / math.sqrt(room.spreads[unknown]))
+                    pull += centre.factors[k] * work.prices[row]
+            step = work.spreads[unknown] * pull
+            work.steps[unknown] = step
+            largest = max(largest, abs(step) / math.sqrt(work.spreads[unknown]))
             if step < 0:
-                length = min(length, 0.9 * (room.means[unknown] - centre.low[unknown]) / -step)
+                length = min(length, 0.9 * (work.means[unknown] - centre.low[unknown]) / -step)
             elif step > 0:
-                length = min(length, 0.9 * (centre.high[unknown] - room.means[unknown]) / step)
+                length = min(length, 0.9 * (centre.high[unknown] - work.means[unknown]) / step)
         for unknown in range(len(centre.low)):
-            if not room.fixed[unknown]:
-                moved = room.means[unknown] + length * room.steps[unknown]
+            if not work.fixed[unknown]:
+                moved = work.means[unknown] + length * work.steps[unknown]
                 moved = max(moved, centre.low[unknown] + EDGE)
-                room.means[unknown] = min(moved, centre.high[unknown] - EDGE)
+                work.means[unknown] = min(moved, centre.high[unknown] - EDGE)
         if length == 1.0 and largest < CLOSE:
             break
 
 
 @compiled
-def expected(centre: Centre, now: Bounds, room: Room, variable: Any) -> Any:
+def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any) -> Any:
     """Mean and variance of a variable, given all that is placed."""
-    count = _numbered(centre, now, room)
-    _improved(centre, room, count, STEPS)
+    count = _numbered(centre, now, work)
+    _improved(centre, work, count, STEPS)
     mean, spread = 0.0, 0.0
-    room.other[:count] = 0.0
+    work.other[:count] = 0.0
     for at in range(centre.member_starts[variable], centre.member_starts[variable + 1]):
         unknown = centre.members[at]
-        mean += room.means[unknown]
-        if not room.fixed[unknown]:
-            spread += room.spreads[unknown]
+        mean += work.means[unknown]
+        if not work.fixed[unknown]:
+            spread += work.spreads[unknown]
             for k in range(centre.starts[unknown], centre.starts[unknown + 1]):
-                row = room.number[centre.rows[k]]
+                row = work.number[centre.rows[k]]
                 if row >= 0:
-                    room.other[row] += centre.factors[k] * room.spreads[unknown]
-    room.prices[:count] = room.other[:count]
-    _solved(room.matrix, count, room.prices)
+                    work.other[row] += centre.factors[k] * work.spreads[unknown]
+    work.prices[:count] = work.other[:count]
+    _solved(work.matrix, count, work.prices)
     for row in range(count):
-        spread -= room.other[row] * room.prices[row]
+        spread -= work.other[row] * work.prices[row]
     return mean, spread
 
 
 @compiled
-def central_means(centre: Centre, root: Bounds) -> Any:
+def central_means(centre: Centre, root: VariableBounds) -> Any:
     """The means before anything is placed; those given if that does not succeed."""
-    room = made_room(centre)
-    _improved(centre, room, _numbered(centre, root, room), FIRST_STEPS)
-    return room.means if np.isfinite(room.means).all() else centre.means
+    work = workspace(centre)
+    _improved(centre, work, _numbered(centre, root, work), FIRST_STEPS)
+    return work.means if np.isfinite(work.means).all() else centre.means

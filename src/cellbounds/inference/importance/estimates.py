@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.errors import InvalidInput, Unsettled
-from cellbounds.results.distribution import Distribution
+from cellbounds.errors import Unsettled
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
@@ -155,70 +154,15 @@ class ImportanceDraws:
     @property
     def estimate(self) -> Estimate:
         """The sum over all tables of what they should weigh: the number of tables, if 1 each."""
-        dead = self.attempts - len(self.counts)
+        dead, draws = self.attempts - len(self.counts), self.attempts
         top = float(self.log_weights.max(initial=-np.inf))
         if top == -np.inf:
-            return Estimate(
-                0.0, -math.inf, math.nan, self.attempts, self.attempts, 0.0, self.counted
-            )
+            return Estimate(0.0, -math.inf, math.nan, draws, draws, 0.0, self.counted)
         weights = np.exp(self.log_weights - top)
-        mean = math.fsum(weights) / self.attempts
+        mean = math.fsum(weights) / draws
         # Dead ends are draws of weight zero.
         squares = math.fsum((weights - mean) ** 2) + dead * mean**2
-        error = math.sqrt(squares / max(self.attempts - 1, 1) / self.attempts) / mean
+        error = math.sqrt(squares / max(draws - 1, 1) / draws) / mean if draws > 1 else math.inf
         log_value = math.log(mean) + top
         value = math.exp(log_value) if log_value < 709 else math.inf
-        return Estimate(
-            value,
-            log_value,
-            error if self.attempts > 1 else math.inf,
-            self.attempts,
-            dead,
-            self.effective_size,
-            self.counted,
-        )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of the draws should know."""
-        found = [self.estimate.note] if self.estimate.note else []
-        dead = self.attempts - len(self.counts)
-        if dead and len(self.counts):
-            found.append(f"{dead:,} of {self.attempts:,} attempts led to no table")
-        return tuple(found)
-
-    def mean(self, cell: int) -> tuple[float, float]:
-        """The weighted mean of a cell, and its Monte Carlo standard error.
-
-        A ratio of two estimates; the error is to first order (delta method).
-        """
-        return self.mean_of(self.counts[:, cell])
-
-    def mean_of(self, numbers: IntArray | FloatArray) -> tuple[float, float]:
-        """The weighted mean of one number for each draw, and its standard error."""
-        shares = self.shares
-        mean = math.fsum(shares * numbers)
-        return mean, math.sqrt(math.fsum((shares * (numbers - mean)) ** 2))
-
-    def distribution(self, cell: int) -> tuple[Distribution, FloatArray]:
-        """The weighted distribution of a cell, and the standard error of each probability."""
-        shares = self.shares
-        values, place = np.unique(self.counts[:, cell], return_inverse=True)
-        chances: FloatArray = np.bincount(place, shares).astype(np.float64)
-        squares = np.bincount(place, shares**2)
-        # Sum of (share * (indicator - p))^2, the indicator being 1 inside and 0 outside.
-        variance = squares * (1 - 2 * chances) + chances**2 * math.fsum(shares**2)
-        return Distribution(values, chances), np.sqrt(np.maximum(variance, 0.0))
-
-    def resampled(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Tables with equal weights, drawn from these in proportion to their weights.
-
-        Systematic: a table of share s comes up s * size times, rounded up or down; then in random
-        order. They repeat each other where few draws carry most of the weight.
-        """
-        if size < 0:
-            raise InvalidInput(f"size={size}; give the number of tables, 0 or more")
-        edges = np.cumsum(self.shares)
-        at = (np.arange(size) + rng.random()) / max(size, 1)
-        places = np.minimum(np.searchsorted(edges, at, side="right"), len(edges) - 1)
-        return np.asarray(self.counts[rng.permutation(places)])
+        return Estimate(value, log_value, error, draws, dead, self.effective_size, self.counted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -14,9 +14,15 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.inference.importance.centre import Centre, central_means, make_centre
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
-from cellbounds.inference.importance.propagation_kernel import Bounds, probe, propagate_root
-from cellbounds.inference.importance.proposal_kernel import NORMAL, UNIFORM, URN, Law, draw_tables
-from cellbounds.inference.importance.sampling_plan import Plan, make_plan, with_values
+from cellbounds.inference.importance.propagation_kernel import VariableBounds, probe, propagate_root
+from cellbounds.inference.importance.proposal_kernel import (
+    NORMAL,
+    UNIFORM,
+    URN,
+    ProposalLaw,
+    draw_tables,
+)
+from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan, with_values
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
@@ -24,7 +30,7 @@ from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import Until, checked_executor, shared
 from cellbounds.statements import Release
 
-__all__ = ["estimate_count", "importance_draws", "log_proposals", "make_proposal"]
+__all__ = ["estimate_count", "importance_draws", "make_proposal"]
 
 TRIALS, ROUND = 150, 5
 """Draws for the trial of each law, and draws of one law before the next one has its turn."""
@@ -43,11 +49,11 @@ PROBED = 20_000_000
 """Visits to entries of rows that may be spent on refuting single values beforehand."""
 
 LAWS = (
-    Law(URN, 1.0),
-    Law(URN, 1.3),
-    Law(URN, 1.8),
-    Law(NORMAL, 3.0),
-    Law(UNIFORM, 1.0),
+    ProposalLaw(URN, 1.0),
+    ProposalLaw(URN, 1.3),
+    ProposalLaw(URN, 1.8),
+    ProposalLaw(NORMAL, 3.0),
+    ProposalLaw(UNIFORM, 1.0),
 )
 """What choices may be drawn from; the last one needs no centre."""
 
@@ -60,25 +66,34 @@ pays, and what the draws must be worth for that: they take longer."""
 class Proposal:
     """A way to draw tables of one release: variables, rows, and laws for the choices."""
 
-    plan: Plan
-    root: Bounds
+    plan: SamplingPlan
+    root: VariableBounds
     centre: Centre
-    law: Law
+    law: ProposalLaw
     careful: bool = False
 
     def drawn(self, seed: int, first: int, count: int) -> tuple[IntArray, FloatArray]:
         """Draws number `first` on: values of all variables, and log probabilities."""
         values = np.zeros((count, len(self.plan.lower)), dtype=np.int64)
-        return values, self._followed(values, False, seed, first)
+        return values, self._filled(values, False, seed, first)
 
-    def chances(self, values: IntArray) -> FloatArray:
-        """The log probabilities with which these values of all variables would be drawn."""
-        return self._followed(values, True, 0, 0)
+    def log_chances(self, tables: IntArray) -> FloatArray:
+        """The logarithms of the probabilities with which given tables (flat) would be drawn."""
+        plan = self.plan
+        values = np.zeros((len(tables), len(plan.lower)), dtype=np.int64)
+        values[:, : len(plan.free)] = tables[:, plan.free]
+        for k, inside in enumerate(plan.members):
+            values[:, len(plan.free) + k] = values[:, inside].sum(axis=1)
+        logs = self._filled(values, True, 0, 0)
+        held = np.ones(len(plan.fixed), dtype=bool)
+        held[plan.free] = False
+        logs[(tables[:, held] != plan.fixed[held]).any(axis=1)] = -np.inf
+        return logs
 
-    def _followed(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
+    def _filled(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
         logs = np.zeros(len(values))
         draw_tables(
-            self.plan.frame, self.plan.order, self.centre, self.law, self.careful, self.root,
+            self.plan.matrix, self.plan.order, self.centre, self.law, self.careful, self.root,
             np.uint64(seed), first, values, given, logs,
         )  # fmt: skip
         return logs
@@ -121,23 +136,23 @@ def make_proposal(
     return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, deadline)
 
 
-def _root(plan: Plan) -> Bounds:
-    root, possible = propagate_root(plan.frame, plan.lower, plan.upper)
+def _root(plan: SamplingPlan) -> VariableBounds:
+    root, possible = propagate_root(plan.matrix, plan.lower, plan.upper)
     if not possible:
         raise InconsistentRelease("the published figures leave a cell without any count")
-    return Bounds(*root)
+    return VariableBounds(*root)
 
 
-def _probed(plan: Plan, root: Bounds) -> Plan:
+def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
     """List the values that propagation does not refute, where it refutes some inside."""
     left = PROBED
     found: dict[int, IntArray] = {}
     for variable in plan.order.tolist():
         width = int(root.upper[variable] - root.lower[variable])
-        left -= (width + 1) * len(plan.frame.variables)
+        left -= (width + 1) * len(plan.matrix.variables)
         if left < 0:
             break
-        possible = probe(plan.frame, root, variable) if width else np.ones(1, dtype=bool)
+        possible = probe(plan.matrix, root, variable) if width else np.ones(1, dtype=bool)
         if not possible.any():
             raise InconsistentRelease("the published figures contradict each other")
         if not possible.all():
@@ -154,12 +169,12 @@ def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | Non
     laws = LAWS if proposal.centre.used else LAWS[-1:]
     offered = [replace(proposal, law=law) for law in laws]
     trials = _tried(offered, weights, seed, until)
-    worth = [one.effective_size / one.attempts for one in trials]
-    if all(len(one) < (1 - DEADLY) * one.attempts for one in trials):
+    worth = [trial.effective_size / trial.attempts for trial in trials]
+    if all(len(trial) < (1 - DEADLY) * trial.attempts for trial in trials):
         careful = [replace(one, careful=True) for one in offered]
         offered += careful
         trials = _tried(careful, weights, seed, until)
-        worth += [CARE * one.effective_size / one.attempts for one in trials]
+        worth += [CARE * trial.effective_size / trial.attempts for trial in trials]
     return offered[int(np.argmax(worth))]
 
 
@@ -167,45 +182,26 @@ def _tried(
     offered: list[Proposal], weights: Weights, seed: int, until: float
 ) -> list[ImportanceDraws]:
     """Trial draws of each proposal, as many of each as of the others."""
-    values: list[list[IntArray]] = [[] for _ in offered]
-    logs: list[list[FloatArray]] = [[] for _ in offered]
+    blocks: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in offered]
     for first in range(0, TRIALS, ROUND):
         if first and time.monotonic() > until:
             break
-        for k, one in enumerate(offered):
-            block = one.drawn(seed, k * TRIALS + first, ROUND)
-            values[k].append(block[0])
-            logs[k].append(block[1])
-    return [
-        _weighed(one, weights, np.concatenate(values[k]), np.concatenate(logs[k]))
-        for k, one in enumerate(offered)
-    ]
+        for k, proposal in enumerate(offered):
+            blocks[k].append(proposal.drawn(seed, k * TRIALS + first, ROUND))
+    return [_weighted(*pair, weights) for pair in zip(offered, blocks, strict=True)]
 
 
-def _weighed(
-    proposal: Proposal, weights: Weights, values: IntArray, logs: FloatArray
+def _weighted(
+    proposal: Proposal, blocks: Sequence[tuple[IntArray, FloatArray]], weights: Weights
 ) -> ImportanceDraws:
-    alive = np.isfinite(logs)
-    plan = proposal.plan
+    """Draws that led to a table, with their weights."""
+    values, logs = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    alive, plan = np.isfinite(logs), proposal.plan
     counts = np.tile(plan.fixed, (int(alive.sum()), 1))
     counts[:, plan.free] = values[alive][:, : len(plan.free)]
     target = np.zeros(len(counts)) if weights.uniform else weights.logs(counts)
     counted = "tables" if weights.uniform else "units of weight"
     return ImportanceDraws(counts, target - logs[alive], len(logs), counted=counted)
-
-
-def log_proposals(proposal: Proposal, tables: IntArray) -> FloatArray:
-    """The logarithms of the probabilities with which given tables (flat) would be drawn."""
-    plan = proposal.plan
-    values = np.zeros((len(tables), len(plan.lower)), dtype=np.int64)
-    values[:, : len(plan.free)] = tables[:, plan.free]
-    for k, inside in enumerate(plan.members):
-        values[:, len(plan.free) + k] = values[:, inside].sum(axis=1)
-    logs = proposal.chances(values)
-    held = np.ones(len(plan.fixed), dtype=bool)
-    held[plan.free] = False
-    logs[(tables[:, held] != plan.fixed[held]).any(axis=1)] = -np.inf
-    return logs
 
 
 def importance_draws(
@@ -217,6 +213,7 @@ def importance_draws(
     progress: Callable[[int, int], None] | None = None,
     deadline: float | None = None,
     executor: Executor | None = None,
+    largest_block: int = LARGEST_BLOCK,
 ) -> ImportanceDraws:
     """Draw tables that fit a release, with weights that make up for how they were drawn.
 
@@ -239,6 +236,8 @@ def importance_draws(
         A time of ``time.monotonic()`` at which to stop.
     executor
         Workers to share the draws with. They do not change what is drawn.
+    largest_block
+        Draws between two looks at the clock. It does not change what is drawn.
 
     Raises
     ------
@@ -249,24 +248,23 @@ def importance_draws(
     """
     if draws < 1:
         raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
-    seeds = [int(one) for one in rng.integers(0, 2**63, size=2)]
+    seeds = rng.integers(0, 2**63, size=2).tolist()
     proposal = make_proposal(release, weights, seeds[0], deadline)
     blocks: list[tuple[IntArray, FloatArray]] = []
     effort = Effort(deadline, checked_executor(executor), None, progress)
     try:
-        for block in _blocks(proposal, seeds[1], draws, effort):
+        for block in _blocks(proposal, seeds[1], draws, effort, largest_block):
             blocks.append(block)
             effort.say(sum(len(logs) for _, logs in blocks), draws)
     except KeyboardInterrupt:
         if not blocks:
             raise
-    values, logs = zip(*blocks, strict=True)
-    found = _weighed(proposal, weights, np.concatenate(values), np.concatenate(logs))
-    return replace(found, stopped_early=found.attempts < draws)
+    drawn = _weighted(proposal, blocks, weights)
+    return replace(drawn, stopped_early=drawn.attempts < draws)
 
 
 def _blocks(
-    proposal: Proposal, seed: int, draws: int, effort: Effort
+    proposal: Proposal, seed: int, draws: int, effort: Effort, largest: int
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Blocks of draws in their order, at least one. How they are cut does not change them."""
     done, size, took = 0, 1, 0.0
@@ -281,7 +279,7 @@ def _blocks(
         seconds = time.monotonic() - begun
         took += seconds
         if seconds < QUICK:
-            size = min(2 * size, LARGEST_BLOCK)
+            size = min(2 * size, largest)
 
 
 def _blocks_of_workers(

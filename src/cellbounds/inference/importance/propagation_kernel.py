@@ -1,7 +1,7 @@
 """What the rows of a system leave for each variable, given those placed: propagation, compiled.
 
-Exact, in 64-bit integers. Compiled code is kept on disk by file: after a change here, `drawing.py`,
-which calls it, has to be compiled anew, too.
+Exact, in 64-bit integers. Compiled code is kept on disk by file: after a change here,
+`proposal_kernel.py`, which calls it, has to be compiled anew, too.
 """
 
 from __future__ import annotations
@@ -10,28 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.importance.sampling_plan import Frame
+from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 
 __all__ = [
-    "Bounds",
-    "Queue",
-    "copied",
+    "Propagation",
+    "VariableBounds",
     "copy_bounds",
-    "empty_queue",
     "holds",
     "place",
     "probe",
     "propagate_root",
+    "propagation",
 ]
 
 ROW_VISITS = 40
 """Visits to each row in one propagation, on average, before it ends; what it found holds."""
 
 
-class Bounds(NamedTuple):
+class VariableBounds(NamedTuple):
     """Bounds of all variables, and the least and most that each row can be within them."""
 
     lower: IntArray
@@ -40,28 +39,45 @@ class Bounds(NamedTuple):
     most: IntArray
 
 
-class Queue(NamedTuple):
-    """Rows to visit: a ring, and whether each row is in it; `state` is its first and its length."""
+class Propagation(NamedTuple):
+    """Bounds that are narrowed in place, and the rows to visit.
 
+    Rows wait in a ring; `waiting` says whether each is in it, `state` is its first and its length.
+    """
+
+    matrix: ConstraintMatrix
+    now: VariableBounds
     ring: IntArray
     waiting: Any
     state: IntArray
 
 
 @compiled
-def _call(queue: Queue, row: Any) -> None:
-    if not queue.waiting[row]:
-        queue.waiting[row] = True
-        queue.ring[(queue.state[0] + queue.state[1]) % len(queue.ring)] = row
-        queue.state[1] += 1
+def propagation(matrix: ConstraintMatrix, bounds: VariableBounds) -> Any:
+    """Narrow a copy of some bounds, no row waiting."""
+    rows = len(matrix.lower)
+    lower, upper, least, most = bounds
+    now = VariableBounds(lower.copy(), upper.copy(), least.copy(), most.copy())
+    waiting, state = np.zeros(rows, dtype=np.bool_), np.zeros(2, dtype=np.int64)
+    return Propagation(matrix, now, np.zeros(rows + 1, dtype=np.int64), waiting, state)
 
 
 @compiled
-def _narrow(frame: Frame, now: Bounds, queue: Queue, variable: Any, low: Any, high: Any) -> Any:
+def _call(run: Propagation, row: Any) -> None:
+    """Have a row visited, unless it waits already."""
+    if not run.waiting[row]:
+        run.waiting[row] = True
+        run.ring[(run.state[0] + run.state[1]) % len(run.ring)] = row
+        run.state[1] += 1
+
+
+@compiled
+def _narrow(run: Propagation, variable: Any, low: Any, high: Any) -> Any:
     """Give a variable new bounds (listed values are respected); False if none are left."""
-    first, last = frame.lists[variable], frame.lists[variable + 1]
+    matrix, now = run.matrix, run.now
+    first, last = matrix.lists[variable], matrix.lists[variable + 1]
     if last > first:
-        values = frame.values[first:last]
+        values = matrix.values[first:last]
         a = np.searchsorted(values, low)
         b = np.searchsorted(values, high, side="right")
         if a >= b:
@@ -73,28 +89,27 @@ def _narrow(frame: Frame, now: Bounds, queue: Queue, variable: Any, low: Any, hi
     if up == 0 and down == 0:
         return True
     now.lower[variable], now.upper[variable] = low, high
-    for k in range(frame.row_starts[variable], frame.row_starts[variable + 1]):
-        row, factor = frame.rows[k], frame.row_factors[k]
-        if factor > 0:
-            now.least[row] += factor * up
-            now.most[row] += factor * down
-        else:
-            now.least[row] += factor * down
-            now.most[row] += factor * up
-        _call(queue, row)
+    # The ends of rows are kept up to date, so that a visit costs no sum over the row.
+    for k in range(matrix.row_starts[variable], matrix.row_starts[variable + 1]):
+        row, factor = matrix.rows[k], matrix.row_factors[k]
+        rise, fall = (up, down) if factor > 0 else (down, up)
+        now.least[row] += factor * rise
+        now.most[row] += factor * fall
+        _call(run, row)
     return True
 
 
 @compiled
-def _visit(frame: Frame, now: Bounds, queue: Queue, row: Any) -> Any:
+def _visit(run: Propagation, row: Any) -> Any:
     """What one row leaves for each of its variables."""
-    top, bottom = frame.upper[row], frame.lower[row]
+    matrix, now = run.matrix, run.now
+    top, bottom = matrix.upper[row], matrix.lower[row]
     if (top != NO_UPPER and now.least[row] > top) or (
         bottom != NO_LOWER and now.most[row] < bottom
     ):
         return False
-    for k in range(frame.starts[row], frame.starts[row + 1]):
-        variable, factor = frame.variables[k], frame.factors[k]
+    for k in range(matrix.starts[row], matrix.starts[row + 1]):
+        variable, factor = matrix.variables[k], matrix.factors[k]
         low, high = now.lower[variable], now.upper[variable]
         if low == high:
             continue
@@ -112,81 +127,69 @@ def _visit(frame: Frame, now: Bounds, queue: Queue, row: Any) -> Any:
                 new_low = max(new_low, -(-room // factor))
             else:
                 new_high = min(new_high, -room // -factor)
-        if (new_low != low or new_high != high) and not _narrow(
-            frame, now, queue, variable, new_low, new_high
-        ):
+        if (new_low != low or new_high != high) and not _narrow(run, variable, new_low, new_high):
             return False
     return True
 
 
 @compiled
-def _settle(frame: Frame, now: Bounds, queue: Queue) -> Any:
+def _settle(run: Propagation) -> Any:
     """Visit rows until nothing moves; False if some variable is left without any value."""
-    visits = ROW_VISITS * (len(frame.lower) + 10)
+    visits = ROW_VISITS * (len(run.matrix.lower) + 10)
     possible = True
-    while queue.state[1] > 0:
-        row = queue.ring[queue.state[0]]
-        queue.state[0] = (queue.state[0] + 1) % len(queue.ring)
-        queue.state[1] -= 1
-        queue.waiting[row] = False
+    # After a contradiction the ring is emptied all the same: it is used again.
+    while run.state[1] > 0:
+        row = run.ring[run.state[0]]
+        run.state[0] = (run.state[0] + 1) % len(run.ring)
+        run.state[1] -= 1
+        run.waiting[row] = False
         visits -= 1
         if possible and visits > 0:
-            possible = _visit(frame, now, queue, row)
+            possible = _visit(run, row)
     return possible
 
 
 @compiled
-def place(frame: Frame, now: Bounds, queue: Queue, variable: Any, value: Any) -> Any:
+def place(run: Propagation, variable: Any, value: Any) -> Any:
     """Give a variable its value, and narrow all others; False if that leaves no table."""
-    return _narrow(frame, now, queue, variable, value, value) and _settle(frame, now, queue)
+    return _narrow(run, variable, value, value) and _settle(run)
 
 
 @compiled
-def holds(frame: Frame, now: Bounds) -> Any:
+def holds(run: Propagation) -> Any:
     """Whether a table with every variable placed keeps every row."""
-    for row in range(len(frame.lower)):
-        if frame.upper[row] != NO_UPPER and now.most[row] > frame.upper[row]:
+    matrix, now = run.matrix, run.now
+    for row in range(len(matrix.lower)):
+        if matrix.upper[row] != NO_UPPER and now.most[row] > matrix.upper[row]:
             return False
-        if frame.lower[row] != NO_LOWER and now.least[row] < frame.lower[row]:
+        if matrix.lower[row] != NO_LOWER and now.least[row] < matrix.lower[row]:
             return False
     return True
 
 
 @compiled
-def empty_queue(frame: Frame) -> Any:
-    """A queue for the rows of a frame."""
-    rows = len(frame.lower)
-    return Queue(
-        np.zeros(rows + 1, dtype=np.int64), np.zeros(rows, dtype=np.bool_),
-        np.zeros(2, dtype=np.int64),
-    )  # fmt: skip
-
-
-@compiled
-def propagate_root(frame: Frame, lower: IntArray, upper: IntArray) -> Any:
+def propagate_root(matrix: ConstraintMatrix, lower: IntArray, upper: IntArray) -> Any:
     """Bounds before anything is placed; whether any table may exist."""
-    rows = len(frame.lower)
-    now = Bounds(
-        lower.copy(), upper.copy(), np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
-    )
-    queue = empty_queue(frame)
+    rows = len(matrix.lower)
+    ends = np.zeros(rows, dtype=np.int64)
+    run = propagation(matrix, VariableBounds(lower, upper, ends, ends))
+    now = run.now
     for row in range(rows):
-        for k in range(frame.starts[row], frame.starts[row + 1]):
-            variable, factor = frame.variables[k], frame.factors[k]
+        for k in range(matrix.starts[row], matrix.starts[row + 1]):
+            variable, factor = matrix.variables[k], matrix.factors[k]
             low, high = factor * lower[variable], factor * upper[variable]
             now.least[row] += min(low, high)
             now.most[row] += max(low, high)
-        _call(queue, row)
+        _call(run, row)
     possible = True
     for variable in range(len(lower)):
-        possible = possible and _narrow(
-            frame, now, queue, variable, now.lower[variable], now.upper[variable]
-        )
-    return now, possible and _settle(frame, now, queue)
+        # The same bounds again: listed values may leave less.
+        possible = possible and _narrow(run, variable, now.lower[variable], now.upper[variable])
+    return now, possible and _settle(run)
 
 
 @compiled
-def copy_bounds(source: Bounds, target: Bounds) -> None:
+def copy_bounds(source: VariableBounds, target: VariableBounds) -> None:
     """Copy bounds into others."""
     target.lower[:] = source.lower
     target.upper[:] = source.upper
@@ -195,18 +198,12 @@ def copy_bounds(source: Bounds, target: Bounds) -> None:
 
 
 @compiled
-def copied(source: Bounds) -> Any:
-    """A copy of bounds."""
-    return Bounds(source.lower.copy(), source.upper.copy(), source.least.copy(), source.most.copy())
-
-
-@compiled
-def probe(frame: Frame, root: Bounds, variable: Any) -> Any:
+def probe(matrix: ConstraintMatrix, root: VariableBounds, variable: Any) -> Any:
     """Which values of a variable propagation does not refute, from its lower bound on."""
     low, high = root.lower[variable], root.upper[variable]
     possible = np.zeros(high - low + 1, dtype=np.bool_)
-    trial, queue = copied(root), empty_queue(frame)
+    run = propagation(matrix, root)
     for value in range(low, high + 1):
-        copy_bounds(root, trial)
-        possible[value - low] = place(frame, trial, queue, variable, value)
+        copy_bounds(root, run.now)
+        possible[value - low] = place(run, variable, value)
     return possible

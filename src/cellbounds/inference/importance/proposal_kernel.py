@@ -12,22 +12,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.importance.centre import Centre, expected, made_room
+from cellbounds.inference.importance.centre import Centre, expected, workspace
 from cellbounds.inference.importance.propagation_kernel import (
-    Bounds,
-    Queue,
-    copied,
+    Propagation,
+    VariableBounds,
     copy_bounds,
-    empty_queue,
     holds,
     place,
+    propagation,
 )
-from cellbounds.inference.importance.sampling_plan import Frame
+from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled, random_unit
+from cellbounds.runtime.compilation import compiled, random_state, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["NORMAL", "UNIFORM", "URN", "Law", "draw_tables"]
+__all__ = ["NORMAL", "UNIFORM", "URN", "ProposalLaw", "draw_tables"]
 
 UNIFORM, NORMAL, URN = 0, 1, 2
 
@@ -41,7 +40,7 @@ LEAST_URN = 2.0
 """The urn of a uniform law; smaller ones prefer both ends, as counts of small shapes do."""
 
 
-class Law(NamedTuple):
+class ProposalLaw(NamedTuple):
     """The law of a choice, and by how much its variance is more than expected.
 
     A Polya urn has mean, variance and range as expected, a normal law is cut at the range.
@@ -52,25 +51,15 @@ class Law(NamedTuple):
 
 
 @compiled
-def _seeded(seed: Any, number: Any) -> Any:
-    """The state from which one draw starts (splitmix64), never zero."""
-    x = np.uint64(seed) + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x = x ^ (x >> np.uint64(31))
-    return x | np.uint64(1)
-
-
-@compiled
-def _offered(frame: Frame, now: Bounds, variable: Any, begins: IntArray) -> Any:
+def _offered(matrix: ConstraintMatrix, now: VariableBounds, variable: Any, begins: IntArray) -> Any:
     """Cut the values of a variable into pieces; returns how many, `begins` their first values.
 
     The last entry of `begins` is where the last piece ends. Listed values are pieces themselves.
     """
     low, high = now.lower[variable], now.upper[variable]
-    first, last = frame.lists[variable], frame.lists[variable + 1]
+    first, last = matrix.lists[variable], matrix.lists[variable + 1]
     if last > first:
-        values = frame.values[first:last]
+        values = matrix.values[first:last]
         a = np.searchsorted(values, low)
         b = np.searchsorted(values, high, side="right")
         begins[: b - a] = values[a:b]
@@ -84,7 +73,7 @@ def _offered(frame: Frame, now: Bounds, variable: Any, begins: IntArray) -> Any:
 
 @compiled
 def _weighed(
-    law: Law, mean: float, spread: float, shape: float, low: Any, high: Any,
+    law: ProposalLaw, mean: float, spread: float, shape: float, low: Any, high: Any,
     pieces: Any, begins: IntArray, listed: Any, chances: FloatArray,
 ) -> None:  # fmt: skip
     """The probability of each piece."""
@@ -129,18 +118,18 @@ def _weighed(
 
 @compiled
 def _tested(
-    frame: Frame, now: Bounds, trial: Bounds, queue: Queue, variable: Any,
-    pieces: Any, begins: IntArray, chances: FloatArray,
+    now: VariableBounds, trial: Propagation, variable: Any, pieces: Any, begins: IntArray,
+    chances: FloatArray,
 ) -> None:  # fmt: skip
     """Leave out values that propagation refutes at once."""
     total = 0.0
-    for one in range(pieces):
-        copy_bounds(now, trial)
-        if not place(frame, trial, queue, variable, begins[one]):
-            chances[one] = 0.0
-        total += chances[one]
-    for one in range(pieces):
-        chances[one] = chances[one] / total if total > 0 else 0.0
+    for piece in range(pieces):
+        copy_bounds(now, trial.now)
+        if not place(trial, variable, begins[piece]):
+            chances[piece] = 0.0
+        total += chances[piece]
+    for piece in range(pieces):
+        chances[piece] = chances[piece] / total if total > 0 else 0.0
 
 
 @compiled
@@ -176,24 +165,25 @@ def _chance_of(value: Any, pieces: Any, begins: IntArray, listed: Any, chances: 
 
 @compiled
 def draw_tables(
-    frame: Frame, order: IntArray, centre: Centre, law: Law, careful: Any, root: Bounds,
-    seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
+    matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw, careful: Any,
+    root: VariableBounds, seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
 ) -> None:  # fmt: skip
     """Fill `tables` with draws number `first` on, and `logs` with their log probabilities.
 
     A dead end has minus infinity. `careful` leaves out values that propagation refutes at once.
     With `given` the tables are not drawn but followed: how likely each would have been.
     """
-    now, trial, queue, room = copied(root), copied(root), empty_queue(frame), made_room(centre)
+    run, trial, work = propagation(matrix, root), propagation(matrix, root), workspace(centre)
+    now = run.now
     longest = CANDIDATES + 1
     for variable in range(len(root.lower)):
-        longest = max(longest, frame.lists[variable + 1] - frame.lists[variable] + 1)
+        longest = max(longest, matrix.lists[variable + 1] - matrix.lists[variable] + 1)
     begins, chances = np.zeros(longest, dtype=np.int64), np.zeros(longest)
     state = np.zeros(1, dtype=np.uint64)
     for number in range(len(tables)):
         copy_bounds(root, now)
-        room.means[:] = centre.means
-        state[0] = _seeded(seed, first + number)
+        work.means[:] = centre.means
+        state[0] = random_state(seed, first + number)
         random_unit(state)
         log = 0.0
         for variable in order:
@@ -202,24 +192,24 @@ def draw_tables(
                 continue
             mean, spread, shape = 0.0, 0.0, 1.0
             if centre.used and law.kind != UNIFORM:
-                mean, spread = expected(centre, now, room, variable)
+                mean, spread = expected(centre, now, work, variable)
                 shape = centre.shape[centre.members[centre.member_starts[variable]]]
-            listed = frame.lists[variable + 1] > frame.lists[variable]
-            pieces = _offered(frame, now, variable, begins)
+            listed = matrix.lists[variable + 1] > matrix.lists[variable]
+            pieces = _offered(matrix, now, variable, begins)
             _weighed(law, mean, spread, shape, low, high, pieces, begins, listed, chances)
             if careful and (listed or pieces == high - low + 1):
-                _tested(frame, now, trial, queue, variable, pieces, begins, chances)
+                _tested(now, trial, variable, pieces, begins, chances)
             if given:
                 value = tables[number, variable]
                 chance = _chance_of(value, pieces, begins, listed, chances)
             else:
                 value, chance = _choose(pieces, begins, listed, chances, state)
-            if chance == 0.0 or not place(frame, now, queue, variable, value):
+            if chance == 0.0 or not place(run, variable, value):
                 log = -np.inf
                 break
             log += math.log(chance)
         if log > -np.inf:
-            if not holds(frame, now) or (given and (now.lower != tables[number]).any()):
+            if not holds(run) or (given and (now.lower != tables[number]).any()):
                 log = -np.inf
             tables[number] = now.lower
         logs[number] = log

@@ -11,9 +11,10 @@ with these sums correspond to tables one to one, and nothing is counted twice.
 from __future__ import annotations
 
 import heapq
-import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,72 +28,69 @@ from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release
 
-__all__ = ["Frame", "Plan", "make_plan", "with_values"]
+__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan", "with_values"]
 
 Row = tuple[dict[int, int], int, int]
 """Factors by variable, and the limits of their sum."""
 
 
-def rows_of(problem: Problem) -> list[Row]:
+def _rows_of(problem: Problem) -> list[Row]:
     """The rows of a problem one by one."""
-    edges = problem.starts.tolist()
     variables, factors = problem.cells.tolist(), problem.coefficients.tolist()
     limits = zip(problem.row_lower.tolist(), problem.row_upper.tolist(), strict=True)
     return [
         (dict(zip(variables[a:b], factors[a:b], strict=True)), low, high)
-        for a, b, (low, high) in zip(edges, edges[1:], limits, strict=False)
+        for (a, b), (low, high) in zip(pairwise(problem.starts.tolist()), limits, strict=True)
     ]
 
 
-def with_sums(rows: list[Row], groups: list[IntArray], first: int) -> list[Row]:
+def _with_sums(rows: list[Row], groups: list[IntArray], first: int) -> list[Row]:
     """Rewrite rows in terms of sums where that makes them no longer, and define the sums.
 
     What is added to a row is a multiple of the definition of a sum, which is zero.
     """
-    rows = list(rows)
-    touching: dict[int, set[int]] = {}
+    touching: defaultdict[int, set[int]] = defaultdict(set)
     for row, (terms, _, _) in enumerate(rows):
         for variable in terms:
-            touching.setdefault(variable, set()).add(row)
-    part_of: dict[int, list[int]] = {}
+            touching[variable].add(row)
+    part_of: defaultdict[int, list[int]] = defaultdict(list)
     for k, group in enumerate(groups):
         definition = dict.fromkeys(group.tolist(), 1)
         # Smaller sums inside this one have been defined by now; they may stand for their cells.
-        for earlier in sorted({one for cell in definition for one in part_of.get(cell, [])}):
+        for earlier in sorted({sum_ for cell in definition for sum_ in part_of[cell]}):
             inside = groups[earlier].tolist()
             if all(cell in definition for cell in inside):
                 for cell in inside:
                     del definition[cell]
                 definition[first + earlier] = 1
         for cell in group.tolist():
-            part_of.setdefault(cell, []).append(k)
+            part_of[cell].append(k)
         variable = first + k
-        for row in sorted(set().union(*(touching.get(one, set()) for one in definition))):
+        for row in sorted(set().union(*(touching[term] for term in definition))):
             _rewrite(rows[row][0], definition, variable)
-            for one in (*definition, variable):
-                held = touching.setdefault(one, set())
-                (held.add if one in rows[row][0] else held.discard)(row)
+            for term in (*definition, variable):
+                (touching[term].add if term in rows[row][0] else touching[term].discard)(row)
         rows.append(({**definition, variable: -1}, 0, 0))
-        for one in rows[-1][0]:
-            touching.setdefault(one, set()).add(len(rows) - 1)
+        for term in rows[-1][0]:
+            touching[term].add(len(rows) - 1)
     return rows
 
 
 def _rewrite(terms: dict[int, int], definition: dict[int, int], variable: int) -> None:
-    found = [terms.get(one, 0) for one in definition]
-    common = max(set(found), key=lambda factor: (found.count(factor), -abs(factor)))
-    longer = 1 - found.count(common) + found.count(0)
+    factors = [terms.get(term, 0) for term in definition]
+    common = max(set(factors), key=lambda factor: (factors.count(factor), -abs(factor)))
+    longer = 1 - factors.count(common) + factors.count(0)
     if common == 0 or longer > 0:
         return
-    for one, factor in zip(definition, found, strict=True):
+    for term, factor in zip(definition, factors, strict=True):
         if factor == common:
-            del terms[one]
+            del terms[term]
         else:
-            terms[one] = factor - common
+            terms[term] = factor - common
     terms[variable] = terms.get(variable, 0) + common
 
 
-class Frame(NamedTuple):
+class ConstraintMatrix(NamedTuple):
     """Variables and rows in a form that can be compiled.
 
     Row r is the sum of ``factors * values[variables]`` over ``starts[r]:starts[r + 1]``, between
@@ -113,7 +111,7 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class SamplingPlan:
     """The free cells of a release and the sums placed beside them.
 
     Attributes
@@ -124,12 +122,12 @@ class Plan:
         The free cells, numbered as in the domain: the first variables.
     problem
         Rows over the free cells alone.
-    frame
+    matrix
         Rows over cells and sums.
     members
         The cells of each sum, as numbers of variables; sums follow the free cells.
     lower, upper
-        Bounds of all variables.
+        VariableBounds of all variables.
     order
         The variables in the order in which they are placed.
     """
@@ -137,14 +135,14 @@ class Plan:
     fixed: IntArray
     free: IntArray
     problem: Problem
-    frame: Frame
+    matrix: ConstraintMatrix
     members: tuple[IntArray, ...]
     lower: IntArray
     upper: IntArray
     order: IntArray
 
 
-def make_plan(release: Release, nobody: BoolArray | None = None) -> Plan:
+def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan:
     """Compile and propagate a release, choose the sums and the order.
 
     `nobody` marks cells that are to hold nobody, whatever the release says.
@@ -170,18 +168,19 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> Plan:
     number[free] = np.arange(len(free))
     lists = _lists(problem.lists, fixed, number)
     groups = _groups(release, system, number, lists)
-    rows = with_sums(rows_of(small), groups, len(free))
-    lower = np.concatenate([small.lower, [int(small.lower[one].sum()) for one in groups]])
-    upper = np.concatenate([small.upper, [int(small.upper[one].sum()) for one in groups]])
-    lower, upper = lower.astype(np.int64), upper.astype(np.int64)
-    place = {one.tobytes(): len(free) + k for k, one in enumerate(groups)}
+    rows = _with_sums(_rows_of(small), groups, len(free))
+    lower, upper = (
+        np.concatenate([ends, [int(ends[group].sum()) for group in groups]]).astype(np.int64)
+        for ends in (small.lower, small.upper)
+    )
+    place = {group.tobytes(): len(free) + k for k, group in enumerate(groups)}
     allowed: dict[int, set[int]] = {}
     for cells, values in lists:
         variable = int(cells[0]) if len(cells) == 1 else place[cells.tobytes()]
         allowed[variable] = allowed.get(variable, values) & values
-    frame = _frame(rows, lower, upper, allowed)
-    order = _order(frame, len(free), lower, upper)
-    return Plan(fixed, free, small, frame, tuple(groups), lower, upper, order)
+    matrix = _constraint_matrix(rows, lower, upper, allowed)
+    order = _order(matrix, len(free), lower, upper)
+    return SamplingPlan(fixed, free, small, matrix, tuple(groups), lower, upper, order)
 
 
 def _limited(release: Release, problem: Problem) -> Problem:
@@ -226,34 +225,26 @@ def _groups(
     release: Release, system: System, number: IntArray, lists: list[tuple[IntArray, set[int]]]
 ) -> list[IntArray]:
     """Sums worth a variable, small ones first, each once."""
-    wanted = [cells for cells, _ in lists]
+    wanted = []
     for statement in release.statements:
         if isinstance(statement, Conditional):
             behind = cells_behind(release.domain, statement.variables)
             columns = statement.intervals.low.shape[1]
-            edges = behind.starts
-            wanted += [behind.cells[a:b] for a, b in itertools.pairwise(edges)]
-            wanted += [
-                behind.cells[a:b]
-                for a, b in zip(edges[::columns], edges[columns::columns], strict=False)
-            ]
+            edges = [*pairwise(behind.starts), *pairwise(behind.starts[::columns])]
+            wanted += [behind.cells[a:b] for a, b in edges]
     ranged = (system.lower != system.upper) & ~system.about_sum
     for row in np.flatnonzero(ranged):
         inside = slice(system.starts[row], system.starts[row + 1])
         if (system.coefficients[inside] == 1).all():
             wanted.append(system.cells[inside])
-    lists_end = len(lists)
-    found: dict[bytes, IntArray] = {}
-    for k, cells in enumerate(wanted):
-        left = cells if k < lists_end else np.sort(number[cells][number[cells] >= 0])
-        if len(left) > 1:
-            found[left.tobytes()] = left
-    return sorted(found.values(), key=len)
+    free = [np.sort(number[cells][number[cells] >= 0]) for cells in wanted]
+    groups = [group for group in [*(cells for cells, _ in lists), *free] if len(group) > 1]
+    return sorted({group.tobytes(): group for group in groups}.values(), key=len)
 
 
-def _frame(
+def _constraint_matrix(
     rows: list[Row], lower: IntArray, upper: IntArray, allowed: dict[int, set[int]]
-) -> Frame:
+) -> ConstraintMatrix:
     widths = [len(terms) for terms, _, _ in rows]
     variables = np.array([v for terms, _, _ in rows for v in terms], dtype=np.int64)
     factors = np.array([f for terms, _, _ in rows for f in terms.values()], dtype=np.int64)
@@ -267,7 +258,7 @@ def _frame(
             "rates with fewer decimals, or a smaller upper limit of N"
         )
     lists, values = _listed({v: np.array(sorted(one)) for v, one in allowed.items()}, len(lower))
-    return Frame(
+    return ConstraintMatrix(
         starts,
         variables,
         factors,
@@ -283,39 +274,37 @@ def _frame(
 
 def _listed(allowed: Mapping[int, IntArray], count: int) -> tuple[IntArray, IntArray]:
     """Where the values of each variable begin, and the values."""
-    sizes = np.zeros(count + 1, dtype=np.int64)
-    for variable, values in allowed.items():
-        sizes[variable + 1] = len(values)
-    held = [allowed[variable] for variable in sorted(allowed)]
-    return np.cumsum(sizes), np.concatenate([np.zeros(0, dtype=np.int64), *held]).astype(np.int64)
+    sizes = [len(allowed.get(variable, ())) for variable in range(count)]
+    values = [np.zeros(0, dtype=np.int64), *(allowed[variable] for variable in sorted(allowed))]
+    return np.cumsum([0, *sizes]), np.concatenate(values).astype(np.int64)
 
 
-def with_values(plan: Plan, found: Mapping[int, IntArray]) -> Plan:
+def with_values(plan: SamplingPlan, found: Mapping[int, IntArray]) -> SamplingPlan:
     """The same plan with some variables limited to some of the values they had."""
-    frame = plan.frame
+    matrix = plan.matrix
     before = {
-        variable: frame.values[frame.lists[variable] : frame.lists[variable + 1]]
-        for variable in np.flatnonzero(np.diff(frame.lists)).tolist()
+        variable: matrix.values[matrix.lists[variable] : matrix.lists[variable + 1]]
+        for variable in np.flatnonzero(np.diff(matrix.lists)).tolist()
     }
     lists, values = _listed({**before, **found}, len(plan.lower))
-    return replace(plan, frame=frame._replace(lists=lists, values=values))
+    return replace(plan, matrix=matrix._replace(lists=lists, values=values))
 
 
-def _order(frame: Frame, cells: int, lower: IntArray, upper: IntArray) -> IntArray:
+def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArray) -> IntArray:
     """Sums first, then cells, ending the shortest rows first; narrow ranges before wide ones.
 
     What is narrow has few values to get wrong; what is left to the end is determined by the rest.
     """
     width = upper - lower
-    left = np.diff(frame.starts)
-    room = np.add.reduceat(width[frame.variables], frame.starts[:-1]) if len(left) else left
+    left = np.diff(matrix.starts)
+    room = np.add.reduceat(width[matrix.variables], matrix.starts[:-1]) if len(left) else left
     placed = np.zeros(len(lower), dtype=bool)
     order: list[int] = []
 
     def place(variable: int) -> None:
         placed[variable] = True
         order.append(variable)
-        touched = frame.rows[frame.row_starts[variable] : frame.row_starts[variable + 1]]
+        touched = matrix.rows[matrix.row_starts[variable] : matrix.row_starts[variable + 1]]
         left[touched] -= 1
         room[touched] -= width[variable]
         for row in touched.tolist():
@@ -331,7 +320,7 @@ def _order(frame: Frame, cells: int, lower: IntArray, upper: IntArray) -> IntArr
         count, _, row = heapq.heappop(rows)
         if count != left[row]:
             continue  # it has become shorter, and is in the heap again
-        inside = frame.variables[frame.starts[row] : frame.starts[row + 1]]
+        inside = matrix.variables[matrix.starts[row] : matrix.starts[row + 1]]
         for one in sorted(inside[~placed[inside]].tolist(), key=lambda v: (width[v], v)):
             place(one)
     return np.array(order + np.flatnonzero(~placed).tolist(), dtype=np.int64)

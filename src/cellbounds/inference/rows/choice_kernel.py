@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from cellbounds.inference.rows.sum_kernel import DEEPEST, EMPTY, POWERS, normal, tails
+from cellbounds.inference.rows.row_vectors import RowVectors
+from cellbounds.inference.rows.sum_kernel import DEEPEST, POWERS, normal, tails
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
-from cellbounds.runtime.scaled_floats import FloatArray
+from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
 __all__ = ["best_pairs", "best_vector", "draw_pairs", "draw_vectors", "first_best"]
 
@@ -16,15 +19,11 @@ TIE = 1e-12
 
 
 @compiled
-def best_pairs(
-    offsets: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    tm: FloatArray,
-    te: IntArray,
-) -> tuple[FloatArray, IntArray]:
-    """For each r the largest product of a weight at some offset o and t at r - o."""
-    found, exponents = np.zeros(len(tm)), np.full(len(tm), EMPTY)
+def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> Any:
+    """For each r the largest product of a weight at some offset o and `after` at r - o."""
+    m, e = weights
+    tm, te = after
+    found, exponents = np.zeros(len(tm)), np.full(len(tm), NOTHING)
     for r in range(len(tm)):
         for k in range(len(offsets)):
             if offsets[k] > r:
@@ -36,15 +35,15 @@ def best_pairs(
             mantissa, exponent = normal(m[k] * tm[at], exponent)
             if exponent > exponents[r] or (exponent == exponents[r] and mantissa > found[r]):
                 found[r], exponents[r] = mantissa, exponent
-    return found, exponents
+    return ScaledFloats(found, exponents)
 
 
 @compiled
-def first_best(
-    left: int, offsets: IntArray, m: FloatArray, e: IntArray, tm: FloatArray, te: IntArray
-) -> int:
-    """The first place k of largest ``w[k] * t[left - offsets[k]]``."""
-    found, place, chosen = 0.0, EMPTY, -1
+def first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> int:
+    """The first place k of largest ``weights[k] * after[left - offsets[k]]``."""
+    m, e = weights
+    tm, te = after
+    found, place, chosen = 0.0, NOTHING, -1
     for k in range(len(offsets)):
         if offsets[k] > left:
             break
@@ -61,82 +60,65 @@ def first_best(
 
 @compiled
 def draw_pairs(
-    left: IntArray,
-    uniforms: FloatArray,
-    offsets: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    tm: FloatArray,
-    te: IntArray,
-) -> IntArray:
-    """For each draw a place k, in the ratio of ``w[k] * t[left - offsets[k]]``.
+    left: IntArray, uniforms: FloatArray, offsets: IntArray, weights: ScaledFloats,
+    after: ScaledFloats,
+) -> IntArray:  # fmt: skip
+    """For each draw a place k, in the ratio of ``weights[k] * after[left - offsets[k]]``.
 
     Draws come sorted by `left` and by their uniform numbers, so that equal states share the work.
     """
-    chosen = np.zeros(len(left), dtype=np.int64)
+    m, e = weights
+    tm, te = after
+    chosen, terms = np.zeros(len(left), dtype=np.int64), np.zeros(len(offsets))
     begin = 0
     while begin < len(left):
         here = left[begin]
         end = begin
         while end < len(left) and left[end] == here:
             end += 1
-        best, total = 4 * EMPTY, 0.0
-        for k in range(len(offsets)):
-            if offsets[k] > here:
-                break
+        count = np.searchsorted(offsets, here, side="right")
+        best, total = 4 * NOTHING, 0.0
+        for k in range(count):
             if m[k] > 0.0 and tm[here - offsets[k]] > 0.0:
                 best = max(best, e[k] + te[here - offsets[k]])
-        for k in range(len(offsets)):
-            if offsets[k] > here:
-                break
+        for k in range(count):
             at = here - offsets[k]
             rise = max(e[k] + te[at] - best, -DEEPEST)
-            total += m[k] * tm[at] * POWERS[rise + DEEPEST]
+            terms[k] = m[k] * tm[at] * POWERS[rise + DEEPEST]
+            total += terms[k]
         run, draw, last = 0.0, begin, 0
-        for k in range(len(offsets)):
-            if offsets[k] > here or draw == end:
+        for k in range(count):
+            if draw == end:
                 break
-            at = here - offsets[k]
-            rise = max(e[k] + te[at] - best, -DEEPEST)
-            term = m[k] * tm[at] * POWERS[rise + DEEPEST]
-            if term > 0.0:
-                run += term
+            if terms[k] > 0.0:
+                run += terms[k]
                 last = k
                 while draw < end and uniforms[draw] * total < run:
                     chosen[draw] = k
                     draw += 1
-        while draw < end:
-            chosen[draw] = last
-            draw += 1
+        # Rounding may leave a uniform number next to one beyond the last sum.
+        chosen[draw:end] = last
         begin = end
     return chosen
 
 
 @compiled
-def draw_vectors(
-    total: int,
-    lower: IntArray,
-    upper: IntArray,
-    starts: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    span: int,
-    uniforms: FloatArray,
-) -> IntArray:
+def draw_vectors(row: RowVectors, place: int, uniforms: FloatArray) -> IntArray:
     """Row vectors of one row sum, in the ratio of their weights; one line for each draw."""
-    low, high, gm, ge = tails(total, lower, upper, starts, m, e, span, False)
-    columns = len(lower)
+    low, high, gm, ge = tails(row, place, False)
+    lower, upper, starts = row.lower[place], row.upper[place], row.starts
+    m, e = row.weights
     drawn = np.zeros(uniforms.shape, dtype=np.int64)
     for draw in range(len(uniforms)):
         before = 0
-        for j in range(columns):
+        for j in range(len(lower)):
             at = before - low[j]
             goal, scale = uniforms[draw, j] * gm[j, at], ge[j, at]
             run, chosen = 0.0, max(lower[j], low[j + 1] - before)
             for v in range(chosen, min(upper[j], high[j + 1] - before) + 1):
-                place = before + v - low[j + 1]
-                rise = max(e[starts[j] + v] + ge[j + 1, place] - scale, -DEEPEST)
-                term = m[starts[j] + v] * gm[j + 1, place] * POWERS[rise + DEEPEST]
+                after = before + v - low[j + 1]
+                rise = max(e[starts[j] + v] + ge[j + 1, after] - scale, -DEEPEST)
+                term = m[starts[j] + v] * gm[j + 1, after] * POWERS[rise + DEEPEST]
                 if term > 0.0:
                     run += term
                     chosen = v
@@ -148,26 +130,20 @@ def draw_vectors(
 
 
 @compiled
-def best_vector(
-    total: int,
-    lower: IntArray,
-    upper: IntArray,
-    starts: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    span: int,
-) -> IntArray:
+def best_vector(row: RowVectors, place: int) -> IntArray:
     """The first vector of one row sum among those of largest weight."""
-    low, high, gm, ge = tails(total, lower, upper, starts, m, e, span, True)
+    low, high, gm, ge = tails(row, place, True)
+    lower, upper, starts = row.lower[place], row.upper[place], row.starts
+    m, e = row.weights
     found = np.zeros(len(lower), dtype=np.int64)
     before = 0
     for j in range(len(lower)):
         at = before - low[j]
         found[j] = max(lower[j], low[j + 1] - before)
         for v in range(found[j], min(upper[j], high[j + 1] - before) + 1):
-            place = before + v - low[j + 1]
-            rise = max(e[starts[j] + v] + ge[j + 1, place] - ge[j, at], -DEEPEST)
-            weight = m[starts[j] + v] * gm[j + 1, place] * POWERS[rise + DEEPEST]
+            after = before + v - low[j + 1]
+            rise = max(e[starts[j] + v] + ge[j + 1, after] - ge[j, at], -DEEPEST)
+            weight = m[starts[j] + v] * gm[j + 1, after] * POWERS[rise + DEEPEST]
             if weight >= gm[j, at] * (1 - TIE):
                 found[j] = v
                 break

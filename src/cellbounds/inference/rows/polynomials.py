@@ -1,6 +1,4 @@
-"""Arrays of numbers of any magnitude, as the compiled sums take them.
-
-Products of polynomials whose coefficients have any magnitude.
+"""Products of polynomials whose coefficients have any magnitude.
 
 Long and level ones by flint's real balls, which transform; short or steep ones by compiled sums
 that leave out what is too faint to matter, which balls cannot.
@@ -13,71 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, wide_of, widened
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.scaled_floats import NOTHING, ScaledFloats, rounded
 
-__all__ = [
-    "ROUNDINGS",
-    "coefficient",
-    "dense",
-    "divided",
-    "kernel_ready",
-    "logarithms",
-    "masked",
-    "one_alone",
-    "product",
-    "product_steps",
-    "times",
-]
-
-
-def kernel_ready(numbers: ScaledFloats) -> ScaledFloats:
-    """Numbers as the compiled sums take them: exponents of zero that can be added."""
-    from cellbounds.inference.rows.sum_kernel import EMPTY
-
-    return ScaledFloats(
-        np.ascontiguousarray(numbers.mantissa, dtype=np.float64),
-        np.maximum(numbers.exponent, EMPTY).astype(np.int64),
-    )
-
-
-def masked(numbers: ScaledFloats, mask: BoolArray) -> ScaledFloats:
-    """Numbers with zeros where the mask has them."""
-    from cellbounds.inference.rows.sum_kernel import EMPTY
-
-    return ScaledFloats(
-        np.where(mask, numbers.mantissa, 0.0), np.where(mask, numbers.exponent, EMPTY)
-    )
-
-
-def times(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
-    """Products, one by one."""
-    return kernel_ready(widened(left.mantissa * right.mantissa, left.exponent + right.exponent))
-
-
-def divided(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
-    """Quotients, one by one; 0 / 0 is 0."""
-    safe = np.where(right.mantissa > 0, right.mantissa, 1.0)
-    exponent = left.exponent - np.where(right.mantissa > 0, right.exponent, 0)
-    return kernel_ready(widened(left.mantissa / safe, exponent))
-
-
-def one_alone(most: int) -> ScaledFloats:
-    """One for the count 0, zero for the others."""
-    from cellbounds.inference.rows.sum_kernel import EMPTY
-
-    mantissa, exponent = np.zeros(most + 1), np.full(most + 1, EMPTY)
-    mantissa[0], exponent[0] = 0.5, 1
-    return ScaledFloats(mantissa, exponent)
-
-
-def logarithms(numbers: ScaledFloats) -> FloatArray:
-    """Logarithms to base 2; minus infinity for zero."""
-    positive = numbers.mantissa > 0
-    found = np.full(len(numbers.mantissa), -np.inf)
-    found[positive] = np.log2(numbers.mantissa[positive]) + numbers.exponent[positive]
-    return found
-
+__all__ = ["ROUNDINGS", "coefficient", "dense", "product", "product_steps"]
 
 ROUNDINGS = 32
 """Units of error that a product adds at most."""
@@ -103,10 +40,8 @@ def product_steps(size: int) -> float:
 
 def dense(offsets: IntArray, numbers: ScaledFloats, size: int) -> ScaledFloats:
     """All coefficients below `size` of a polynomial given by those that are not zero."""
-    from cellbounds.inference.rows.sum_kernel import EMPTY
-
     inside = offsets < size
-    mantissa, exponent = np.zeros(size), np.full(size, EMPTY)
+    mantissa, exponent = np.zeros(size), np.full(size, NOTHING)
     mantissa[offsets[inside]] = numbers.mantissa[inside]
     exponent[offsets[inside]] = numbers.exponent[inside]
     return ScaledFloats(mantissa, exponent)
@@ -118,21 +53,21 @@ def product(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
         return _by_balls(left, right)
     from cellbounds.inference.rows.sum_kernel import multiply
 
-    return ScaledFloats(*multiply(*left, *right, np.arange(len(left.mantissa))))
+    return ScaledFloats(*multiply(left, right, np.arange(len(left.mantissa))))
 
 
 def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> tuple[float, int]:
     """One coefficient of a product: mantissa and exponent."""
     from cellbounds.inference.rows.sum_kernel import multiply
 
-    mantissa, exponent = multiply(*left, *right, np.array([place]))
+    mantissa, exponent = multiply(left, right, np.array([place]))
     return float(mantissa[0]), int(exponent[0])
 
 
 def _steepness(numbers: ScaledFloats) -> int:
     """The binary orders of magnitude between the largest and the smallest coefficient."""
     exponents = numbers.exponent[numbers.mantissa > 0]
-    return int(exponents.max() - exponents.min()) if len(exponents) else 0
+    return int(np.ptp(exponents)) if len(exponents) else 0
 
 
 def _by_balls(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
@@ -145,22 +80,18 @@ def _by_balls(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
             ctx.prec = precision
             found = (_polynomial(left) * _polynomial(right)).coeffs()[:size]
             # A coefficient without terms is exactly zero, in every precision.
-            if all(one.rel_accuracy_bits() >= ACCURATE or one.is_zero() for one in found):
+            if all(ball.rel_accuracy_bits() >= ACCURATE or ball.is_zero() for ball in found):
                 break
             precision *= 2
     finally:
         ctx.prec = before
-    return dense(np.arange(len(found)), kernel_ready(wide_of(found)), size)
+    return dense(np.arange(len(found)), rounded(found), size)
 
 
 def _polynomial(numbers: ScaledFloats) -> Any:
     from flint import arb, arb_poly
 
+    # Mantissas have 53 bits: as integers they are exact.
     whole = np.ldexp(numbers.mantissa, 53).astype(np.int64).tolist()
-    zero = arb(0)
-    return arb_poly(
-        [
-            arb((mantissa, exponent)) if mantissa else zero
-            for mantissa, exponent in zip(whole, (numbers.exponent - 53).tolist(), strict=True)
-        ]
-    )
+    pairs = zip(whole, (numbers.exponent - 53).tolist(), strict=True)
+    return arb_poly([arb((m, e)) if m else arb(0) for m, e in pairs])

@@ -1,13 +1,13 @@
-"""A table of largest weight: the best vectors of each row sum, then the best row sums.
+"""The consistent tables of one conditional: their number, their weights and the likeliest one.
 
-Row sums are found by dynamic programming over those that can belong to a best table. Whatever
-the price of one record, a table falls short of the sum of every row's best (weight less price) by
-what its rows fall short together; so once a table is found that falls short by no more than some
-limit, row sums that fall short by more than the limit alone were rightly left out.
+Given the row sums, rows are independent of each other: sums over each row's vectors are multiplied
+over the rows, as polynomials in the row sums.
 
-Weights of all tables: sums over each row's vectors, multiplied over the rows.
-
-The consistent tables of one conditional as a fibre.
+The likeliest table has the best vectors of each row sum. Row sums are found by dynamic programming
+over those that can belong to a best table. Whatever the price of one record, a table falls short of
+the sum of every row's best (weight less price) by what its rows fall short together; so once a
+table is found that falls short by no more than some limit, row sums that fall short by more than
+the limit alone were rightly left out.
 """
 
 from __future__ import annotations
@@ -35,144 +35,36 @@ from cellbounds.inference.rows.polynomials import (
     ROUNDINGS,
     coefficient,
     dense,
-    divided,
-    kernel_ready,
-    logarithms,
-    masked,
     product,
     product_steps,
-    times,
 )
 from cellbounds.inference.rows.row_sampling import draw_tables
-from cellbounds.inference.rows.row_types import Ground, make_ground, tables_of
-from cellbounds.inference.rows.row_vectors import SummedCell, WeighedRow, count_of
+from cellbounds.inference.rows.row_types import RowSystem, make_row_system, tables_of
+from cellbounds.inference.rows.row_vectors import CHAIN, SummedCell, WeightedRow, row_counts
 from cellbounds.model.priors import Weights
 from cellbounds.model.rates.layout import make_layout
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, log_of, probabilities
+from cellbounds.runtime.scaled_floats import (
+    UNIT,
+    FloatArray,
+    ScaledFloats,
+    log_of,
+    normalised,
+    probabilities,
+)
 from cellbounds.statements import Total
 from cellbounds.statements.margin_bounds import combined_bounds
 
 __all__ = ["rows_fibre"]
 
+WEIGHING = "summing the weights of all tables"
 FINDING = "finding the most likely table"
+CELL = "the distribution of a cell"
 
-MARGIN = 1e-6
-"""Logarithms are further from the truth than this only beyond 2**40."""
-
-
-def likeliest_table(ground: Ground, rows: Sequence[WeighedRow], effort: float) -> IntArray:
-    """The first table of largest weight, flat."""
-    distinct = {id(row): row for row in rows}
-    # Most products are seen to be too small before they are made.
-    check_work(sum(row.best_vectors.steps / 2 for row in distinct.values()), effort, FINDING)
-    best = {key: row.best_vectors.totals(largest=True) for key, row in distinct.items()}
-    chosen = _best_sums(ground, rows, [best[id(row)] for row in rows], effort)
-    table = np.zeros(ground.size, dtype=np.int64)
-    for place, (row, at) in enumerate(zip(rows, chosen, strict=True)):
-        for column, count in enumerate(row.best_vectors.best(at)):
-            table[ground.numbers(place, column)] = _best_split(row.cells[column], count)
-    return table
-
-
-def _best_sums(
-    ground: Ground, rows: Sequence[WeighedRow], weights: Sequence[ScaledFloats], effort: float
-) -> list[int]:
-    """For each row the place of its sum in a best table."""
-    if not rows:
-        return []
-    logs = [logarithms(one) for one in weights]
-    price = _price(ground, rows, logs)
-    short = [_shortfall(one - price * row.offsets) for row, one in zip(rows, logs, strict=True)]
-    loose = _shortfall(-price * np.arange(ground.give + 1))
-    limit = 1.0
-    while True:
-        kept = [np.flatnonzero(one <= limit + MARGIN) for one in short]
-        check_work(sum(map(len, kept)) * (ground.spare + 1.0), effort, DOING)
-        chosen = _among(ground, rows, weights, kept, loose <= limit + MARGIN)
-        if chosen is not None:
-            used = sum(int(row.offsets[at]) for row, at in zip(rows, chosen, strict=True))
-            missed = sum(float(one[at]) for one, at in zip(short, chosen, strict=True))
-            if missed + float(loose[ground.spare - used]) <= limit:
-                return chosen
-        limit *= 4
-
-
-def _shortfall(values: npt.NDArray[np.floating[Any]]) -> FloatArray:
-    return np.asarray(values.max() - values, dtype=np.float64)
-
-
-def _price(ground: Ground, rows: Sequence[WeighedRow], logs: Sequence[FloatArray]) -> float:
-    """The price of a record at which the best row sums add up to N, or nearly."""
-    pairs = list(zip(rows, logs, strict=True))
-
-    def used(price: float) -> int:
-        places = [int(np.argmax(one - price * row.offsets)) for row, one in pairs]
-        spent = sum(int(row.offsets[at]) for row, at in zip(rows, places, strict=True))
-        return spent + (ground.give if price < 0 else 0)
-
-    low, high = -1.0, 1.0
-    while used(low) < ground.spare and low > -1e9:
-        low *= 2
-    while used(high) > ground.spare and high < 1e9:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        if used(middle) > ground.spare:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _among(
-    ground: Ground,
-    rows: Sequence[WeighedRow],
-    weights: Sequence[ScaledFloats],
-    kept: Sequence[IntArray],
-    loose: BoolArray,
-) -> list[int] | None:
-    """The first best table whose row sums are all among those kept, None if there is none."""
-    from cellbounds.inference.rows.choice_kernel import best_pairs, first_best
-    from cellbounds.inference.rows.sum_kernel import EMPTY
-
-    size = ground.spare + 1
-    mantissa, exponent = np.zeros(size), np.full(size, EMPTY)
-    open_end = np.flatnonzero(loose)
-    mantissa[open_end], exponent[open_end] = 0.5, 1
-    after = [ScaledFloats(mantissa, exponent)]
-    few = [
-        (row.offsets[at], one.mantissa[at], one.exponent[at])
-        for row, one, at in zip(rows, weights, kept, strict=True)
-    ]
-    for one in reversed(few):
-        after.append(ScaledFloats(*best_pairs(*one, *after[-1])))
-    after.reverse()
-    left, chosen = ground.spare, []
-    if after[0].mantissa[left] == 0:
-        return None
-    for row, one, at, rest in zip(rows, few, kept, after[1:], strict=True):
-        place = int(at[first_best(left, *one, *rest)])
-        chosen.append(place)
-        left -= int(row.offsets[place])
-    return chosen
-
-
-def _best_split(cell: SummedCell, count: int) -> list[int]:
-    """The first best way to split a count into the parts of a cell."""
-    from cellbounds.inference.rows.choice_kernel import first_best
-
-    parts, left = [], count
-    for place in range(len(cell.cells) - 1):
-        after = cell.best_after(place, count)
-        parts.append(first_best(left, np.arange(count + 1), *cell.part(place, count), *after))
-        left -= parts[-1]
-    return [*parts, left]
-
-
-DOING = "summing the weights of all tables"
+TRANSFORM = 4
+"""Steps that one word of a product of polynomials counts for, for each doubling of its length."""
 
 FAR = 1100
 """Row sums below 2**-FAR of the likeliest add nothing to a probability that is shown."""
@@ -180,110 +72,203 @@ FAR = 1100
 LONG = 1 << 11
 """Polynomials from this length on are made level before they are multiplied."""
 
+MARGIN = 1e-6
+"""Logarithms are further from the truth than this only beyond 2**40."""
 
-def weigh(ground: Ground, weights: Weights, effort: float) -> RowsWeighed:
-    """Sum the weights of all tables.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowFibre:
+    """Tables row by row: given the row sums, rows are independent of each other."""
+
+    system: RowSystem
+    effort: float
+    level_from: int = LONG
+    name = "generating functions of the rows of one conditional"
+
+    def count(self) -> int:
+        """How many tables there are, in exact integers."""
+        return _count(self.system, self.effort)
+
+    def listed(self) -> Iterator[IntArray]:
+        """All of them; by row, its sum first, then its cells, then their parts."""
+        return tables_of(self.system)
+
+    def weighted(self, weights: Weights) -> WeightedRowFibre:
+        """Sum their weights."""
+        rows = _weighted_rows(self.system, weights, self.effort)
+        return WeightedRowFibre(self, rows, weights)
+
+
+def rows_fibre(facts: Facts, effort: float, *, level_from: int = LONG) -> RowFibre | Refusal:
+    """The fibre of a release that is one conditional and what fits its rows.
+
+    Polynomials from the length `level_from` on are made level before they are multiplied.
 
     Raises
     ------
-    InvalidInput
-        If no table has any weight.
-    TooMuchWork
-        If that would take more steps than the effort.
+    InconsistentRelease
+        If no table fits.
     """
-    check_work(ground.layout_steps, effort, DOING)
-    seen: dict[object, WeighedRow] = {}
-    rows = []
-    for place in ground.rows:
-        line = ground.line(place)
-        cells = tuple(
-            SummedCell(
-                weights,
-                tuple(int(cell) for cell in ground.numbers(place, column)),
-                line.parts[column],
-                effort,
+    conditional = facts.conditional
+    if conditional is None:
+        return Refusal(facts.not_conditional)
+    total = conditional.total
+    if total.upper is None:
+        most = _most_records(conditional)
+        if most is None:
+            return Refusal(
+                "N has no upper limit, so that infinitely many tables may fit; publish N, or give "
+                "Total(upper=...)"
             )
-            for column in range(line.width)
+        if most < total.lower:
+            raise InconsistentRelease(
+                f"{total.notation}, but prior knowledge leaves room for {most} records at most"
+            )
+        conditional = replace(conditional, total=Total(lower=total.lower, upper=most))
+    most = conditional.total.upper or 0
+    if most >= MOST_RECORDS:
+        return too_many_records(most)
+    layout = make_layout(conditional, facts.release.domain.names)
+    return RowFibre(make_row_system(layout), effort, level_from)
+
+
+def _most_records(facts: ConditionalFacts) -> int | None:
+    """What upper bounds on all rows, cells or parts together leave; None if some have none."""
+    domain, conditional = facts.domain, facts.conditional
+    rows = ~conditional.intervals.zero
+    cells = np.repeat(rows, conditional.intervals.low.shape[1])
+    known = [
+        (facts.on_rows, conditional.given, rows),
+        (facts.on_cells, conditional.variables, cells),
+    ]
+    if facts.on_parts:
+        behind = cells_behind(domain, conditional.variables)
+        parts = np.repeat(cells, behind.widths)[behind.places()]
+        known.append((facts.on_parts, domain.names, parts))
+    sums = []
+    for statements, names, held in known:
+        upper = combined_bounds(statements, domain, names).upper.ravel()[held]
+        if not np.any(upper < 0):
+            sums.append(int(upper.sum(dtype=object)))
+    return min(sums, default=None)
+
+
+def _count(system: RowSystem, effort: float) -> int:
+    """The number of consistent tables: one coefficient of a product of polynomials."""
+    from flint import fmpz_poly
+
+    doing = "counting the tables"
+    check_work(system.layout_steps, effort, doing)
+    size = system.surplus + 1
+    counted = [row_counts(row_type, effort) for row_type in system.types]
+    rows = len(system.type_of)
+    bits = [max(counts).bit_length() * n for counts, n in zip(counted, system.copies, strict=True)]
+    doublings = math.log2(size + 1) * math.log2(rows + 2)
+    check_work(TRANSFORM * size * (sum(bits) / 64 + rows) * doublings, effort, doing)
+    factors: list[Any] = [fmpz_poly([1] * (system.slack + 1))]
+    for row_type, counts, copies in zip(system.types, counted, system.copies, strict=True):
+        coefficients = [0] * size
+        for offset, count in zip(system.offsets(row_type).tolist(), counts, strict=True):
+            if offset < size:
+                coefficients[offset] = count
+        factors.append(fmpz_poly(coefficients).pow_trunc(copies, size))
+    # Short coefficients first, so that long ones are few.
+    while len(factors) > 2:
+        factors.sort(key=lambda factor: -int(factor.height_bits()))
+        factors.append(factors.pop().mul_low(factors.pop(), size))
+    # Of the last product one coefficient is enough.
+    left, right = factors if len(factors) == 2 else (fmpz_poly([1]), factors[0])
+    ends = range(max(0, size - 1 - int(right.degree())), min(int(left.degree()), size - 1) + 1)
+    return int(sum(left[i] * right[size - 1 - i] for i in ends))
+
+
+def _weighted_rows(system: RowSystem, weights: Weights, effort: float) -> list[WeightedRow]:
+    """The rows with their weights, those that are alike being one.
+
+    Raises
+    ------
+    TooMuchWork
+        If summing their weights would take more steps than the effort.
+    """
+    check_work(system.layout_steps, effort, WEIGHING)
+    distinct: dict[object, WeightedRow] = {}
+    rows = []
+    for place, number in enumerate(system.type_of.tolist()):
+        row_type = system.types[number]
+        cells = tuple(
+            SummedCell(weights, tuple(system.numbers(place, column).tolist()), parts, effort)
+            for column, parts in enumerate(row_type.parts)
         )
-        key = (int(ground.line_of[place]), *(cell.key for cell in cells))
-        if key not in seen:
-            seen[key] = WeighedRow(line, cells, ground.offsets(line), effort)
-        rows.append(seen[key])
-    check_room(sum(row.numbers for row in seen.values()), DOING)
-    check_work(sum(row.making for row in seen.values()), effort, DOING)
-    check_room(len(rows) * (ground.spare + 1.0), DOING)
-    products = len(rows) * product_steps(ground.spare + 1)
-    check_work(sum(row.steps for row in seen.values()) + products, effort, DOING)
-    return RowsWeighed(ground, rows, weights, effort)
+        key = (number, *(cell.key for cell in cells))
+        if key not in distinct:
+            distinct[key] = WeightedRow(row_type, cells, system.offsets(row_type), effort)
+        rows.append(distinct[key])
+    check_room(sum(row.numbers for row in distinct.values()), WEIGHING)
+    check_work(sum(row.making for row in distinct.values()), effort, WEIGHING)
+    check_room(len(rows) * (system.surplus + 1.0), WEIGHING)
+    products = len(rows) * product_steps(system.surplus + 1)
+    check_work(sum(row.steps for row in distinct.values()) + products, effort, WEIGHING)
+    return rows
 
 
-class RowsWeighed:
+class WeightedRowFibre:
     """Sums of the weights of all tables of one conditional.
 
     The weights of row sums are multiplied by a power of one number, the same for all rows, so
     that products of long polynomials are level; N being given, no probability changes.
     """
 
-    def __init__(
-        self, ground: Ground, rows: Sequence[WeighedRow], weights: Weights, effort: float
-    ) -> None:
-        self._ground, self._rows, self._effort = ground, rows, effort
+    def __init__(self, fibre: RowFibre, rows: Sequence[WeightedRow], weights: Weights) -> None:
+        system = fibre.system
+        self._system, self._rows, self._effort = system, rows, fibre.effort
         self._uniform = weights.uniform
-        self._size = ground.spare + 1
-        self._tilt = _level(ground, rows) if self._size >= LONG else Fraction(1)
-        self._powers = kernel_ready(weights.sequence_of((Fraction(1), self._tilt), ground.spare))
-        distinct = {id(row): row for row in rows}
-        self._tilted = {key: times(row.totals, self._at(row)) for key, row in distinct.items()}
-        self._suffixes = self._multiplied()
+        self._size = system.surplus + 1
+        self._tilt = _level(system, rows) if self._size >= fibre.level_from else Fraction(1)
+        self._powers = weights.sequence_of((Fraction(1), self._tilt), system.surplus)
+        self._tilted = {row: row.totals.times(self._powers.at(row.offsets)) for row in set(rows)}
+        # Products of the polynomials after each row, last the totals that N leaves open.
+        self._suffixes = self._products(self._rows[:0:-1], system.slack)[::-1]
         self.error = self._error()
         self.log_mass = self._log_mass()
-        self._row_masses: dict[int, list[ScaledFloats]] = {}
+        self._row_masses: dict[WeightedRow, list[ScaledFloats]] = {}
         self._places = {
             cell: (place, column, part)
             for place, row in enumerate(rows)
-            for column in range(row.line.width)
-            for part, cell in enumerate(ground.numbers(place, column).tolist())
+            for column in range(len(row.cells))
+            for part, cell in enumerate(system.numbers(place, column).tolist())
         }
 
-    def _at(self, row: WeighedRow) -> ScaledFloats:
-        return ScaledFloats(self._powers.mantissa[row.offsets], self._powers.exponent[row.offsets])
+    def _polynomial(self, row: WeightedRow) -> ScaledFloats:
+        return dense(row.offsets, self._tilted[row], self._size)
 
-    def _polynomial(self, row: WeighedRow) -> ScaledFloats:
-        return dense(row.offsets, self._tilted[id(row)], self._size)
-
-    def _multiplied(self) -> list[ScaledFloats]:
-        """Products of the polynomials after each row, last the totals that N leaves open."""
-        found = [_first(self._powers, self._ground.give)]
-        for row in reversed(self._rows[1:]):
+    def _products(self, rows: Sequence[WeightedRow], slack: int) -> list[ScaledFloats]:
+        """The powers up to some slack, multiplied by the polynomial of one row after another."""
+        found = [self._powers.where(np.arange(self._size) <= slack)]
+        for row in rows:
             found.append(product(self._polynomial(row), found[-1]))
-        return found[::-1]
+        return found
+
+    @cached_property
+    def _prefixes(self) -> list[ScaledFloats]:
+        """Products of the polynomials of the rows before each."""
+        return self._products(self._rows[:-1], 0)
 
     def _error(self) -> float:
-        from cellbounds.inference.rows.sum_kernel import CHAIN
-
         in_rows = sum(row.roundings + 3 for row in self._rows)
         in_products = (len(self._rows) + 3) * ROUNDINGS
         in_cells = 3 * max((row.roundings for row in self._rows), default=0) + CHAIN + 20
         return 2.02 * UNIT * (in_rows + in_products + in_cells)
 
     def _log_mass(self) -> float:
-        at = self._ground.spare
-        before = self._polynomial(self._rows[0]) if self._rows else _first(self._powers, 0)
-        mantissa, exponent = coefficient(before, self._suffixes[0], at)
+        at = self._system.surplus
+        first = self._polynomial(self._rows[0]) if self._rows else self._products((), 0)[0]
+        mantissa, exponent = coefficient(first, self._suffixes[0], at)
         if mantissa == 0:
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "
                 "or means to cells that must hold somebody"
             )
         return log_of(mantissa, exponent) - at * math.log(self._tilt)
-
-    @cached_property
-    def _prefixes(self) -> list[ScaledFloats]:
-        """Products of the polynomials of the rows before each."""
-        found = [_first(self._powers, 0)]
-        for row in self._rows[:-1]:
-            found.append(product(self._polynomial(row), found[-1]))
-        return found
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell (flat)."""
@@ -292,45 +277,39 @@ class RowsWeighed:
         place, column, part = self._places[cell]
         row = self._rows[place]
         masses = self._masses(place)[column]
-        if row.line.part_counts[column] > 1:
+        if len(row.cells[column].cells) > 1:
             masses = self._part_masses(row.cells[column], part, masses)
         values = np.flatnonzero(masses.mantissa > 0)
-        return Distribution(
-            values, probabilities(ScaledFloats(masses.mantissa[values], masses.exponent[values]))
-        )
+        return Distribution(values, probabilities(masses.at(values)))
 
     def _masses(self, place: int) -> list[ScaledFloats]:
         """The weights of all tables by the count of each column of a row."""
         row = self._rows[place]
-        found = self._row_masses.get(id(row))
+        found = self._row_masses.get(row)
         if found is None:
             steps = 2 * product_steps(self._size) * len(self._rows)
-            check_work(steps, self._effort, "the distribution of a cell")
+            check_work(steps, self._effort, CELL)
             others = product(self._prefixes[place], self._suffixes[place])
-            at = self._ground.spare - row.offsets
-            outer = times(ScaledFloats(others.mantissa[at], others.exponent[at]), self._at(row))
-            found = self._row_masses[id(row)] = self._by_count(row, outer)
+            outer = others.at(self._system.surplus - row.offsets)
+            outer = outer.times(self._powers.at(row.offsets))
+            found = self._row_masses[row] = self._by_count(row, outer)
         return found
 
-    def _by_count(self, row: WeighedRow, outer: ScaledFloats) -> list[ScaledFloats]:
+    def _by_count(self, row: WeightedRow, outer: ScaledFloats) -> list[ScaledFloats]:
         """The same from what the other rows weigh for each sum of this one.
 
         Sums that are next to impossible are passed over; counts that need them stay possible.
         """
         vectors, chosen = row.vectors, np.arange(len(row.offsets))
-        all_positive = bool((vectors.weights.mantissa > 0).all())
-        if all_positive:
-            logs = logarithms(times(outer, row.totals))
+        if (vectors.weights.mantissa > 0).all():
+            logs = outer.times(row.totals).log2()
             chosen = np.flatnonzero(logs >= logs.max() - FAR)
         steps = 4 * vectors.steps * len(chosen) / len(row.offsets)
-        check_work(steps, self._effort, "the distribution of a cell")
-        found = vectors.masses(outer, chosen)
+        check_work(steps, self._effort, CELL)
+        masses = vectors.masses(outer, chosen)
         if len(chosen) == len(row.offsets):
-            return found
-        return [
-            _with_possible(masses, possible)
-            for masses, possible in zip(found, vectors.possible(), strict=True)
-        ]
+            return masses
+        return [_with_possible(*pair) for pair in zip(masses, vectors.possible(), strict=True)]
 
     def _part_masses(self, cell: SummedCell, part: int, masses: ScaledFloats) -> ScaledFloats:
         """The same for one part: what remains of each sum is shared out among the others."""
@@ -338,28 +317,22 @@ class RowsWeighed:
 
         most = len(masses.mantissa) - 1
         check_work(most**2 / 2, self._effort, "the distribution of a part of a cell")
-        share = divided(masses, cell.sequence(most))
-        return times(
-            cell.part(part, most), ScaledFloats(*correlate(*share, *cell.rest(part, most)))
-        )
+        share = masses.over(cell.sequence(most))
+        others = ScaledFloats(*correlate(share, cell.rest(part, most)))
+        return cell.part(part, most).times(others)
 
     def mode(self) -> IntArray:
         """The first table of largest weight (flat)."""
         if self._uniform:
-            return next(tables_of(self._ground))
-        return likeliest_table(self._ground, self._rows, self._effort)
+            return next(tables_of(self._system))
+        return _likeliest_table(self._system, self._rows, self._effort)
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent tables, one in each line."""
         steps = sum(row.vectors.steps / len(row.offsets) for row in self._rows)
         check_work(size * steps, self._effort, f"drawing {size} tables")
-        tilted = [self._tilted[id(row)] for row in self._rows]
-        return draw_tables(self._ground, self._rows, tilted, self._suffixes, size, rng)
-
-
-def _first(powers: ScaledFloats, last: int) -> ScaledFloats:
-    """The powers up to the last, then zeros."""
-    return masked(powers, np.arange(len(powers.mantissa)) <= last)
+        tilted = [self._tilted[row] for row in self._rows]
+        return draw_tables(self._system, self._rows, tilted, self._suffixes, size, rng)
 
 
 def _with_possible(masses: ScaledFloats, possible: BoolArray) -> ScaledFloats:
@@ -371,21 +344,21 @@ def _with_possible(masses: ScaledFloats, possible: BoolArray) -> ScaledFloats:
     )
 
 
-def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
+def _level(system: RowSystem, rows: Sequence[WeightedRow]) -> Fraction:
     """A number whose powers make the expected sums of all rows add up to N."""
-    logs = [(np.arange(ground.give + 1), np.zeros(ground.give + 1))]
+    weights = [(np.arange(system.slack + 1), np.zeros(system.slack + 1))]
     for row in rows:
-        found = logarithms(row.totals)
-        weighing = np.flatnonzero(np.isfinite(found))
-        if not len(weighing):
+        logs = row.totals.log2()
+        positive = np.flatnonzero(np.isfinite(logs))
+        if not len(positive):
             return Fraction(1)  # no table has any weight
-        few = weighing[:: len(weighing) // LONG + 1]
-        logs.append((row.offsets[few], found[few]))
+        few = positive[:: len(positive) // LONG + 1]
+        weights.append((row.offsets[few], logs[few]))
 
     def expected(slope: float) -> float:
         total = 0.0
-        for offsets, one in logs:
-            tilted = one + slope * offsets
+        for offsets, logs in weights:
+            tilted = logs + slope * offsets
             shares = np.exp2(np.maximum(tilted - tilted.max(), -100.0))
             total += float((shares * offsets).sum() / shares.sum())
         return total
@@ -393,75 +366,105 @@ def _level(ground: Ground, rows: Sequence[WeighedRow]) -> Fraction:
     low, high = -64.0, 64.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) < ground.spare else (low, middle)
+        low, high = (middle, high) if expected(middle) < system.surplus else (low, middle)
     return Fraction(2.0**high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowsFibre:
-    """Tables row by row: given the row sums, rows are independent of each other."""
-
-    ground: Ground
-    effort: float
-    name = "generating functions of the rows of one conditional"
-
-    def count(self) -> int:
-        """How many tables there are, in exact integers."""
-        return count_of(self.ground, self.effort)
-
-    def listed(self) -> Iterator[IntArray]:
-        """All of them; by row, its sum first, then its cells, then their parts."""
-        return tables_of(self.ground)
-
-    def weighed(self, weights: Weights) -> RowsWeighed:
-        """Sum their weights."""
-        return weigh(self.ground, weights, self.effort)
+def _likeliest_table(system: RowSystem, rows: Sequence[WeightedRow], effort: float) -> IntArray:
+    """The first table of largest weight, flat."""
+    # Most products are seen to be too small before they are made.
+    check_work(sum(row.best_vectors.steps / 2 for row in set(rows)), effort, FINDING)
+    best = {row: row.best_vectors.totals(largest=True) for row in set(rows)}
+    chosen = _best_sums(system, rows, [best[row] for row in rows], effort)
+    table = np.zeros(system.size, dtype=np.int64)
+    for place, (row, at) in enumerate(zip(rows, chosen, strict=True)):
+        for column, count in enumerate(row.best_vectors.best(at)):
+            table[system.numbers(place, column)] = _best_split(row.cells[column], count)
+    return table
 
 
-def rows_fibre(facts: Facts, effort: float) -> RowsFibre | Refusal:
-    """The fibre of a release that is one conditional and what fits its rows.
-
-    Raises
-    ------
-    InconsistentRelease
-        If no table fits.
-    """
-    one = facts.conditional
-    if one is None:
-        return Refusal(facts.not_conditional)
-    if one.total.upper is None:
-        most = _most_records(one)
-        if most is None:
-            return Refusal(
-                "N has no upper limit, so that infinitely many tables may fit; publish N, or give "
-                "Total(upper=...)"
-            )
-        if most < one.total.lower:
-            raise InconsistentRelease(
-                f"{one.total.notation}, but prior knowledge leaves room for {most} records at most"
-            )
-        one = replace(one, total=Total(lower=one.total.lower, upper=most))
-    if (one.total.upper or 0) >= MOST_RECORDS:
-        return too_many_records(one.total.upper or 0)
-    return RowsFibre(make_ground(make_layout(one, facts.release.domain.names)), effort)
+def _best_sums(
+    system: RowSystem, rows: Sequence[WeightedRow], weights: Sequence[ScaledFloats], effort: float
+) -> list[int]:
+    """For each row the place of its sum in a best table."""
+    if not rows:
+        return []
+    logs = [own.log2() for own in weights]
+    price = _price(system, rows, logs)
+    short = [_shortfall(own - price * row.offsets) for row, own in zip(rows, logs, strict=True)]
+    loose = _shortfall(-price * np.arange(system.slack + 1))
+    limit = 1.0
+    while True:
+        near = [np.flatnonzero(own <= limit + MARGIN) for own in short]
+        check_work(sum(map(len, near)) * (system.surplus + 1.0), effort, FINDING)
+        chosen = _best_among(system, rows, weights, near, loose <= limit + MARGIN)
+        if chosen is not None:
+            used = sum(int(row.offsets[at]) for row, at in zip(rows, chosen, strict=True))
+            missed = sum(float(own[at]) for own, at in zip(short, chosen, strict=True))
+            if missed + float(loose[system.surplus - used]) <= limit:
+                return chosen
+        limit *= 4
 
 
-def _most_records(facts: ConditionalFacts) -> int | None:
-    """What upper bounds on all rows, cells or parts together leave; None if some have none."""
-    domain, conditional = facts.domain, facts.conditional
-    rows = ~conditional.intervals.zero
-    cells = np.repeat(rows, conditional.intervals.low.shape[1])
-    said = [
-        (facts.on_rows, conditional.given, rows),
-        (facts.on_cells, conditional.variables, cells),
-    ]
-    if facts.on_parts:
-        behind = cells_behind(domain, conditional.variables)
-        parts = np.repeat(cells, behind.widths)[behind.places()]
-        said.append((facts.on_parts, domain.names, parts))
-    found = []
-    for statements, names, held in said:
-        upper = combined_bounds(statements, domain, names).upper.ravel()[held]
-        if not np.any(upper < 0):
-            found.append(int(upper.sum(dtype=object)))
-    return min(found, default=None)
+def _shortfall(values: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    return np.asarray(values.max() - values, dtype=np.float64)
+
+
+def _price(system: RowSystem, rows: Sequence[WeightedRow], logs: Sequence[FloatArray]) -> float:
+    """The price of a record at which the best row sums add up to N, or nearly."""
+
+    def used(price: float) -> int:
+        spent = sum(
+            int(row.offsets[np.argmax(own - price * row.offsets)])
+            for row, own in zip(rows, logs, strict=True)
+        )
+        return spent + (system.slack if price < 0 else 0)
+
+    low, high = -1.0, 1.0
+    while used(low) < system.surplus and low > -1e9:
+        low *= 2
+    while used(high) > system.surplus and high < 1e9:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if used(middle) > system.surplus else (low, middle)
+    return high
+
+
+def _best_among(
+    system: RowSystem,
+    rows: Sequence[WeightedRow],
+    weights: Sequence[ScaledFloats],
+    near: Sequence[IntArray],
+    loose: BoolArray,
+) -> list[int] | None:
+    """The first best table whose row sums are all among those near, None if there is none."""
+    from cellbounds.inference.rows.choice_kernel import best_pairs, first_best
+
+    open_end = np.zeros(system.surplus + 1)
+    open_end[np.flatnonzero(loose)] = 1.0
+    after = [normalised(open_end)]
+    few = [(row.offsets[at], own.at(at)) for row, own, at in zip(rows, weights, near, strict=True)]
+    for offsets, own in reversed(few):
+        after.append(ScaledFloats(*best_pairs(offsets, own, after[-1])))
+    after.reverse()
+    left, chosen = system.surplus, []
+    if after[0].mantissa[left] == 0:
+        return None
+    for (offsets, own), at, rest in zip(few, near, after[1:], strict=True):
+        place = first_best(left, offsets, own, rest)
+        chosen.append(int(at[place]))
+        left -= int(offsets[place])
+    return chosen
+
+
+def _best_split(cell: SummedCell, count: int) -> list[int]:
+    """The first best way to split a count into the parts of a cell."""
+    from cellbounds.inference.rows.choice_kernel import first_best
+
+    parts, left, every = [], count, np.arange(count + 1)
+    for place in range(len(cell.cells) - 1):
+        after = cell.best_after(place, count)
+        parts.append(first_best(left, every, cell.part(place, count), after))
+        left -= parts[-1]
+    return [*parts, left]

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cellbounds.inference.protocol import check_work
-from cellbounds.inference.rows.row_types import Ground
-from cellbounds.inference.rows.row_vectors import SummedCell, WeighedRow
+from cellbounds.inference.rows.row_types import RowSystem
+from cellbounds.inference.rows.row_vectors import SummedCell, WeightedRow
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats
 
@@ -73,7 +73,7 @@ def _through_all(
     uniforms: FloatArray = rng.random(len(left))
     order = np.lexsort((uniforms, left))
     chosen = np.empty(len(left), dtype=np.int64)
-    chosen[order] = draw_pairs(left[order], uniforms[order], offsets, *weights, *after)
+    chosen[order] = draw_pairs(left[order], uniforms[order], offsets, weights, after)
     return chosen
 
 
@@ -120,50 +120,35 @@ class _Proposals:
 
 
 def draw_tables(
-    ground: Ground,
-    rows: Sequence[WeighedRow],
+    system: RowSystem,
+    rows: Sequence[WeightedRow],
     tilted: Sequence[ScaledFloats],
     suffixes: Sequence[ScaledFloats],
     size: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Draw tables, flat, one in each line.
+    """Draw tables, flat, one in each line: row sums one after the other, then rows, then parts.
 
     `rows` and `tilted` (their weights by row sum) are in the order of the table's rows;
     ``suffixes[i]`` are the products of the weights after row i.
     """
-    drawn = np.zeros((size, ground.size), dtype=np.int64)
-    places = _draw_sums(ground, rows, tilted, suffixes, size, rng)
+    drawn = np.zeros((size, system.size), dtype=np.int64)
+    left, places = np.full(size, system.surplus, dtype=np.int64), []
+    wholes = [None, *suffixes]
+    for row, weights, after, whole in zip(rows, tilted, suffixes, wholes, strict=False):
+        places.append(selected(left, row.offsets, weights, after, whole, rng, row.effort))
+        left = left - row.offsets[places[-1]]
     for place, row in enumerate(rows):
         cells = _draw_cells(row, places[place], rng)
         for column, cell in enumerate(row.cells):
-            numbers = ground.numbers(place, column)
+            numbers = system.numbers(place, column)
             drawn[:, numbers] = _draw_parts(cell, cells[:, column], rng)
     return drawn
 
 
-def _draw_sums(
-    ground: Ground,
-    rows: Sequence[WeighedRow],
-    tilted: Sequence[ScaledFloats],
-    suffixes: Sequence[ScaledFloats],
-    size: int,
-    rng: np.random.Generator,
-) -> list[IntArray]:
-    """For each row the places of its drawn sums among its feasible ones."""
-    left = np.full(size, ground.spare, dtype=np.int64)
-    places = []
-    wholes = [None, *suffixes]
-    for row, weights, after, whole in zip(rows, tilted, suffixes, wholes, strict=False):
-        chosen = selected(left, row.offsets, weights, after, whole, rng, row.effort)
-        left = left - row.offsets[chosen]
-        places.append(chosen)
-    return places
-
-
-def _draw_cells(row: WeighedRow, places: IntArray, rng: np.random.Generator) -> IntArray:
+def _draw_cells(row: WeightedRow, places: IntArray, rng: np.random.Generator) -> IntArray:
     """Counts of all columns, one line for each draw; draws with the same sum share the work."""
-    uniforms = rng.random((len(places), row.line.width))
+    uniforms = rng.random((len(places), len(row.cells)))
     cells = np.empty(uniforms.shape, dtype=np.int64)
     order = np.argsort(places, kind="stable")
     ends = np.flatnonzero(np.diff(places[order], append=-1)) + 1

@@ -1,19 +1,17 @@
 """The rows of one conditional as sums over tables see them: feasible sums, ranges of cells, parts.
 
-A *line* is a row up to what tells rows apart: rates, priors, and what is known of the parts of
-its cells. Rows with the same line have the same counts of tables, and the same weights if their
-cells have.
+Rows of the same *type* agree in rates, priors, and what is known of the parts of their cells: they
+have the same counts of tables, and the same weights if their cells have.
 
-Every consistent table, one after the other, without ever running into a dead end.
-
-The order: row by row; within a row first its sum, then its cells column by column, then the
-parts of each cell; smaller numbers come first.
+Tables are listed one after the other, without ever running into a dead end: row by row; within a
+row first its sum, then its cells column by column, then the parts of each cell; smaller numbers
+come first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -26,10 +24,16 @@ from cellbounds.model.rates.offset_sets import Bits, Window
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, solve_rows
 
-__all__ = ["Ground", "Line", "PartRange", "make_ground", "tables_of"]
+__all__ = ["PartRange", "RowSystem", "RowType", "make_row_system", "tables_of"]
 
 SUM = 64
 """Steps that one feasible sum counts for, for each column."""
+
+MOST_BITS = 1 << 32
+"""Reachable sums that are held at most, all rows together."""
+
+REMEMBERED = 1 << 12
+"""Row sums whose ranges of cells are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class PartRange:
     upper: int | None
     values: tuple[int, ...] | None
 
-    def options(self, total: int) -> range | tuple[int, ...]:
+    def options(self, total: int) -> Options:
         """The counts up to a total, ascending."""
         if self.values is not None:
             return tuple(value for value in self.values if value <= total)
@@ -51,14 +55,14 @@ class PartRange:
         return _mask_of(self.options(most), most)
 
 
-def _mask_of(values: range | tuple[int, ...], most: int) -> BoolArray:
+def _mask_of(values: Options, most: int) -> BoolArray:
     mask = np.zeros(most + 1, dtype=bool)
     mask[[value for value in values if value <= most]] = True
     return mask
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class RowType:
     """A distinct row: `kind` is its place in the solution.
 
     `part_counts` and `parts` are by column: how many parts a cell has, and what is known of them
@@ -107,8 +111,8 @@ class Line:
         With the other columns inside their own ranges; lists of values are not looked at.
         """
         evaluator = self.solution.evaluator
-        asked = evaluator.sums_array(sums.tolist(), int(sums.max(initial=0)))[None, :]
-        lower, upper = evaluator.cell_ranges(np.array([self.kind]), asked)
+        rows = evaluator.sums_array(sums.tolist(), int(sums.max(initial=0)))[None, :]
+        lower, upper = evaluator.cell_ranges(np.array([self.kind]), rows)
         return lower[:, 0].astype(np.int64), upper[:, 0].astype(np.int64)
 
     def mask(self, column: int, most: int) -> BoolArray | None:
@@ -118,31 +122,26 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class RowSystem:
     """All rows that hold somebody, and the total that they share.
 
     Attributes
     ----------
-    line_of
-        The line of each row.
+    type_of
+        The type of each row, by number.
     size
         Cells of the table.
     """
 
     layout: Layout
     solution: FeasibleRows
-    lines: tuple[Line, ...]
-    line_of: IntArray
+    types: tuple[RowType, ...]
+    type_of: IntArray
     size: int
 
-    @property
-    def rows(self) -> range:
-        """The rows that hold somebody."""
-        return range(len(self.line_of))
-
-    def line(self, row: int) -> Line:
-        """The line of a row."""
-        return self.lines[int(self.line_of[row])]
+    def row_type(self, row: int) -> RowType:
+        """The type of a row."""
+        return self.types[int(self.type_of[row])]
 
     def numbers(self, row: int, column: int) -> IntArray:
         """The cells of the table (flat) behind one cell of a row: its parts."""
@@ -152,50 +151,47 @@ class Ground:
 
     @cached_property
     def copies(self) -> list[int]:
-        """How many rows each line has."""
-        return [int(n) for n in np.bincount(self.line_of, minlength=len(self.lines))]
+        """How many rows there are of each type."""
+        return [int(n) for n in np.bincount(self.type_of, minlength=len(self.types))]
 
     @property
     def layout_steps(self) -> float:
-        """What it costs to lay out the feasible sums of all lines and their ranges of cells."""
-        return SUM * sum((line.width + 1.0) * line.sum_count for line in self.lines)
+        """What it costs to lay out the feasible sums of all types and their ranges of cells."""
+        return SUM * sum((one.width + 1.0) * one.sum_count for one in self.types)
 
     @cached_property
     def unit(self) -> int:
         """What divides all differences between feasible sums of a row."""
-        steps = [int(np.gcd.reduce(line.sums - line.sums[0])) for line in self.lines]
+        steps = [int(np.gcd.reduce(one.sums - one.sums[0])) for one in self.types]
         return math.gcd(*steps) or 1
 
     @cached_property
-    def spare(self) -> int:
+    def surplus(self) -> int:
         """What N leaves above the least feasible sums, in units, as far as rows can use it."""
-        return min(self._above // self.unit, self._reach)
+        reach = self._over_rows(int(self.offsets(one)[-1]) for one in self.types)
+        return min(self._above // self.unit, reach)
 
     @cached_property
-    def give(self) -> int:
-        """By how many units the sums may fall short of `spare`: 0 if N is known."""
+    def slack(self) -> int:
+        """By how many units the sums may fall short of the surplus: 0 if N is known."""
         problem = self.solution.problem
         missing = max(0, self._above - ((problem.total_upper or 0) - problem.total_lower))
-        return self.spare - -(-missing // self.unit)
+        return self.surplus - -(-missing // self.unit)
 
     @property
     def _above(self) -> int:
-        least = [int(line.sums[0]) * n for line, n in zip(self.lines, self.copies, strict=True)]
-        return (self.solution.problem.total_upper or 0) - sum(least)
+        least = self._over_rows(int(one.sums[0]) for one in self.types)
+        return (self.solution.problem.total_upper or 0) - least
 
-    @property
-    def _reach(self) -> int:
-        most = [
-            int(self.offsets(line)[-1]) * n for line, n in zip(self.lines, self.copies, strict=True)
-        ]
-        return sum(most)
+    def _over_rows(self, by_type: Iterable[int]) -> int:
+        return sum(number * n for number, n in zip(by_type, self.copies, strict=True))
 
-    def offsets(self, line: Line) -> IntArray:
-        """The feasible sums of a line as units above the least."""
-        return np.asarray((line.sums - line.sums[0]) // self.unit)
+    def offsets(self, row_type: RowType) -> IntArray:
+        """The feasible sums of a type as units above the least."""
+        return np.asarray((row_type.sums - row_type.sums[0]) // self.unit)
 
 
-def make_ground(layout: Layout) -> Ground:
+def make_row_system(layout: Layout) -> RowSystem:
     """Solve for feasible row sums, and find which rows are alike.
 
     Raises
@@ -205,127 +201,95 @@ def make_ground(layout: Layout) -> Ground:
     """
     solution = solve_rows(layout.problem)
     widths = layout.behind.widths.reshape(layout.row_count, layout.column_count).tolist()
-    seen: dict[object, int] = {}
-    lines: list[Line] = []
-    line_of = []
-    for kind, row in zip(solution.kind.tolist(), layout.problem.rows.tolist(), strict=True):
-        key = (kind, tuple(widths[row]), _parts_of(layout, row))
-        place = seen.setdefault(key, len(lines))
-        if place == len(lines):
-            lines.append(Line(solution, *key))
-        line_of.append(place)
-    return Ground(
-        layout,
-        solution,
-        tuple(lines),
-        np.array(line_of, dtype=np.int64),
-        layout.facts.domain.size,
+    rows = zip(solution.kind.tolist(), layout.problem.rows.tolist(), strict=True)
+    keys = [(kind, tuple(widths[row]), _part_ranges(layout, row)) for kind, row in rows]
+    distinct = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    types = tuple(RowType(solution, *key) for key in distinct)
+    type_of = np.array([distinct[key] for key in keys], dtype=np.int64)
+    return RowSystem(layout, solution, types, type_of, layout.facts.domain.size)
+
+
+def _part_ranges(layout: Layout, row: int) -> tuple[tuple[PartRange, ...] | None, ...]:
+    known = layout.parts
+    if known is None:
+        return (None,) * layout.column_count
+    columns = range(row * layout.column_count, (row + 1) * layout.column_count)
+    # A single part is the cell itself.
+    return tuple(
+        tuple(
+            PartRange(
+                int(known.lower[place]),
+                None if known.upper[place] < 0 else int(known.upper[place]),
+                known.values.get(place),
+            )
+            for place in known.places(cell)
+        )
+        if len(known.places(cell)) != 1
+        else None
+        for cell in columns
     )
 
 
-def _parts_of(layout: Layout, row: int) -> tuple[tuple[PartRange, ...] | None, ...]:
-    known = layout.parts
-    columns: list[tuple[PartRange, ...] | None] = []
-    for cell in range(row * layout.column_count, (row + 1) * layout.column_count):
-        places = () if known is None else known.places(cell)
-        if known is None or len(places) == 1:
-            columns.append(None)  # a single part is the cell itself
-            continue
-        columns.append(
-            tuple(
-                PartRange(
-                    int(known.lower[place]),
-                    None if known.upper[place] < 0 else int(known.upper[place]),
-                    known.values.get(place),
-                )
-                for place in places
-            )
-        )
-    return tuple(columns)
-
-
-MOST_BITS = 1 << 32
-"""Reachable sums that are held at most, all rows together."""
-
-REMEMBERED = 1 << 12
-"""Row sums whose ranges of cells are kept."""
-
-
-def tables_of(ground: Ground) -> Iterator[IntArray]:
+def tables_of(system: RowSystem) -> Iterator[IntArray]:
     """All tables, flat."""
-    reachable = _reachable(ground)
-    fillings = [_Filling(line) for line in ground.lines]
-    width = ground.solution.problem.width
-    behind = [ground.numbers(row, column) for row in ground.rows for column in range(width)]
-    places = np.concatenate(behind) if behind else np.zeros(0, dtype=np.int64)
+    reachable = _reachable(system)
+    vectors = [_vectors_of(one) for one in system.types]
+    count, width = len(system.type_of), system.solution.problem.width
+    behind = [system.numbers(row, column) for row in range(count) for column in range(width)]
+    places = np.concatenate([np.zeros(0, dtype=np.int64), *behind])
+    top = system.solution.problem.total_upper or 0
 
     def rows(chosen: Sequence[tuple[int, list[int]]]) -> Iterator[tuple[int, list[int]]]:
         row = len(chosen)
         left = top - sum(total for total, _ in chosen)
-        line = int(ground.line_of[row])
-        for total in ground.lines[line].solution.feasible[ground.lines[line].kind].values:
+        number = int(system.type_of[row])
+        for total in system.solution.feasible[system.types[number].kind].values:
             if total > left:
                 break
             if reachable[row + 1].holds(left - total):
-                for cells in fillings[line].vectors(total):
+                for cells in vectors[number](total):
                     yield total, cells
 
-    top = ground.solution.problem.total_upper or 0
-    for found in odometer(len(ground.line_of), rows):
-        table = np.zeros(ground.size, dtype=np.int64)
+    for found in odometer(count, rows):
+        table = np.zeros(system.size, dtype=np.int64)
         if found:
             table[places] = np.concatenate([cells for _, cells in found])
         yield table
 
 
-class _Filling:
-    """Ways to fill a row, its sum being given."""
+def _vectors_of(row_type: RowType) -> Callable[[int], Iterator[list[int]]]:
+    """Ways to fill a row, its sum being given: counts of all cells of the table behind it."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
-        self._columns = lru_cache(maxsize=REMEMBERED)(self._made_columns)
-
-    def _made_columns(self, total: int) -> list[Options]:
-        lower, upper = self._line.ranges(np.array([total]))
-        options: list[Options] = []
-        for column in range(self._line.width):
-            low, high = int(lower[column, 0]), int(upper[column, 0])
-            values = self._line.listed.get(column)
-            options.append(
-                range(low, high + 1)
-                if values is None
-                else tuple(value for value in values if low <= value <= high)
-            )
+    @lru_cache(maxsize=REMEMBERED)
+    def columns(total: int) -> list[Options]:
+        lower, upper = (ends[:, 0].tolist() for ends in row_type.ranges(np.array([total])))
+        options: list[Options] = [range(a, b + 1) for a, b in zip(lower, upper, strict=True)]
+        for column, values in row_type.listed.items():
+            options[column] = tuple(value for value in values if value in options[column])
         return options
 
-    def vectors(self, total: int) -> Iterator[list[int]]:
-        """Counts of all cells of the table behind the row, column by column."""
-        for cells in adding_to(self._columns(total), total):
-            if max(self._line.part_counts) == 1:
-                yield cells
-                continue
-            for split in odometer(len(cells), self._parts_of(tuple(cells))):
-                yield [count for parts in split for count in parts]
-
-    def _parts_of(
-        self, cells: tuple[int, ...]
-    ) -> Callable[[Sequence[list[int]]], Iterator[list[int]]]:
-        line = self._line
-
-        def opened(chosen: Sequence[list[int]]) -> Iterator[list[int]]:
-            column = len(chosen)
-            count = cells[column]
-            options: list[Options] = [range(count + 1)] * line.part_counts[column]
-            known = line.parts[column]
+    def split(cells: Sequence[int]) -> Callable[[Sequence[list[int]]], Iterator[list[int]]]:
+        def parts(chosen: Sequence[list[int]]) -> Iterator[list[int]]:
+            count, known = cells[len(chosen)], row_type.parts[len(chosen)]
+            options: list[Options] = [range(count + 1)] * row_type.part_counts[len(chosen)]
             if known is not None:
                 options = [part.options(count) for part in known]
-            for parts in adding_to(options, count):
-                yield [*parts]
+            return map(list, adding_to(options, count))
 
-        return opened
+        return parts
+
+    def vectors(total: int) -> Iterator[list[int]]:
+        for cells in adding_to(columns(total), total):
+            if max(row_type.part_counts) == 1:
+                yield cells
+                continue
+            for parts in odometer(len(cells), split(tuple(cells))):
+                yield [count for counts in parts for count in counts]
+
+    return vectors
 
 
-class _Sums:
+class _ReachableSums:
     """Sums that some rows can make together, above the least one."""
 
     def __init__(self, held: Bits, least: int, width: int) -> None:
@@ -341,24 +305,23 @@ class _Sums:
         return offset >= self._limit or bool(self._bytes[offset >> 3] >> (offset & 7) & 1)
 
 
-def _reachable(ground: Ground) -> list[_Sums]:
+def _reachable(system: RowSystem) -> list[_ReachableSums]:
     """For each row the sums that it and the rows after it can make, and what N leaves open."""
-    problem, sets = ground.solution.problem, ground.solution.sums.sets
-    width = (ground.solution.slack or 0) + 1
-    if width * (len(ground.line_of) + 1) > MOST_BITS:
+    problem, sets = system.solution.problem, system.solution.sums.sets
+    width, count = (system.solution.slack or 0) + 1, len(system.type_of)
+    if width * (count + 1) > MOST_BITS:
         raise TooMuchWork(
             f"listing tables needs the sums that rows can make together, {width} of them for "
-            f"each of {len(ground.line_of)} rows; the limit is {MOST_BITS} in all: draw a sample "
-            "instead"
+            f"each of {count} rows; the limit is {MOST_BITS} in all: draw a sample instead"
         )
     window = Window(width)
     held, least = window.nothing(), 0
     open_end = (problem.total_upper or 0) - problem.total_lower
     if open_end:
         held = window.plus(held, range_row(open_end), 1)
-    found = [_Sums(held, least, width)]
-    for row in reversed(ground.rows):
-        one = sets[ground.line(row).kind]
-        held, least = window.plus(held, one, 1), least + one.start
-        found.append(_Sums(held, least, width))
+    found = [_ReachableSums(held, least, width)]
+    for row in reversed(range(count)):
+        own = sets[system.row_type(row).kind]
+        held, least = window.plus(held, own, 1), least + own.start
+        found.append(_ReachableSums(held, least, width))
     return found[::-1]

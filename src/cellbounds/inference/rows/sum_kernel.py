@@ -1,8 +1,9 @@
 """Sums of products of weights, compiled; imported only where they are computed.
 
 All numbers are at least zero, held as mantissa (0, or in [0.5, 1)) times 2**exponent, so that
-nothing cancels and nothing overflows. A sum of products has a relative error of at most CHAIN
-units: blocks of 64 terms in four running sums, then compensated summation over the blocks.
+nothing cancels and nothing overflows. A sum of products has a relative error of at most 26 units
+(`row_vectors.CHAIN`): blocks of 64 terms in four running sums, then compensated summation over the
+blocks.
 
 Products of polynomials with coefficients of any magnitude, compiled.
 """
@@ -14,28 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.inference.rows.row_vectors import RowVectors
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.compilation import compiled
-from cellbounds.runtime.scaled_floats import FloatArray
+from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
-__all__ = [
-    "CHAIN",
-    "DEEPEST",
-    "EMPTY",
-    "POWERS",
-    "correlate",
-    "masses",
-    "multiply",
-    "normal",
-    "tails",
-    "totals",
-]
-
-CHAIN = 26
-"""Roundings of a sum of products, what is too faint to be added included."""
-
-EMPTY = -(2**60)
-"""The exponent of zero; two of them may be added."""
+__all__ = ["DEEPEST", "POWERS", "correlate", "masses", "multiply", "normal", "tails", "totals"]
 
 BLOCK = 64
 """Terms that are summed without compensation."""
@@ -55,7 +40,7 @@ POWERS[0] = 0.0
 def normal(value: float, exponent: int) -> tuple[float, int]:
     """A number with its mantissa brought into range."""
     if value == 0.0:
-        return 0.0, EMPTY
+        return 0.0, NOTHING
     mantissa, shift = math.frexp(value)
     return mantissa, exponent + shift
 
@@ -66,15 +51,15 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
     length = len(m1)
     if length == 1:
         return normal(m1[0] * m2[0], e1[0] + e2[0])
-    best = 4 * EMPTY
+    best = 4 * NOTHING
     for t in range(length):
         best = max(best, e1[t] + e2[t])
-    if best < EMPTY:
-        return 0.0, EMPTY
+    if best < NOTHING:
+        return 0.0, NOTHING
     total, carry = 0.0, 0.0
     for begin in range(0, length, BLOCK):
         end = min(begin + BLOCK, length)
-        top = 4 * EMPTY
+        top = 4 * NOTHING
         for t in range(begin, end):
             top = max(top, e1[t] + e2[t])
         if top < best - FAINT:
@@ -103,7 +88,7 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
 @compiled
 def _most(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> tuple[float, int]:
     """The largest product of two runs of the same length."""
-    found, place = 0.0, EMPTY
+    found, place = 0.0, NOTHING
     for t in range(len(m1)):
         exponent = e1[t] + e2[t]
         if exponent < place - 1 or m1[t] == 0.0 or m2[t] == 0.0:
@@ -131,21 +116,25 @@ def _spans(total: int, lower: IntArray, upper: IntArray, low: IntArray, high: In
 
 
 @compiled
+def _tables(row: RowVectors) -> Any:
+    """Ends of partial sums, and room for a number at each: mantissas and exponents."""
+    count = len(row.starts)
+    low, high = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    return low, high, np.zeros((count, row.span)), np.zeros((count, row.span), dtype=np.int64)
+
+
+@compiled
 def _fill_tails(
-    lower: IntArray,
-    upper: IntArray,
-    low: IntArray,
-    high: IntArray,
-    starts: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    gm: FloatArray,
-    ge: IntArray,
+    row: RowVectors, k: int, low: IntArray, high: IntArray, gm: FloatArray, ge: IntArray,
     largest: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Sums (or largest) over the columns from each on, for every sum of those before it."""
+    lower, upper, starts = row.lower[k], row.upper[k], row.starts
+    m, e = row.weights
     columns = len(lower)
+    _spans(row.sums[k], lower, upper, low, high)
     gm[columns, 0], ge[columns, 0] = 0.5, 1
+    # The last column makes up what is missing: there is nothing to sum.
     last = columns - 1
     for p in range(low[last], high[last] + 1):
         at = starts[last] + low[columns] - p
@@ -156,7 +145,7 @@ def _fill_tails(
             count = min(upper[j], high[j + 1] - p) - first + 1
             at = p - low[j]
             if count <= 0:
-                gm[j, at], ge[j, at] = 0.0, EMPTY
+                gm[j, at], ge[j, at] = 0.0, NOTHING
                 continue
             a, b = starts[j] + first, first + p - low[j + 1]
             if largest:
@@ -172,67 +161,38 @@ def _fill_tails(
 
 
 @compiled
-def totals(
-    sums: IntArray,
-    lower: IntArray,
-    upper: IntArray,
-    starts: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    span: int,
-    largest: bool,
-) -> tuple[FloatArray, IntArray]:
-    """For each row sum the sum (or the largest) of the weights of all row vectors.
-
-    `lower` and `upper` have one line for each sum. The weights of column j begin at ``starts[j]``.
-    """
-    columns = lower.shape[1]
-    gm, ge = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
-    low, high = np.zeros(columns + 1, dtype=np.int64), np.zeros(columns + 1, dtype=np.int64)
-    found, exponents = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
-    for k in range(len(sums)):
-        _spans(sums[k], lower[k], upper[k], low, high)
-        _fill_tails(lower[k], upper[k], low, high, starts, m, e, gm, ge, largest)
+def totals(row: RowVectors, largest: bool) -> Any:
+    """For each row sum the sum (or the largest) of the weights of all row vectors."""
+    low, high, gm, ge = _tables(row)
+    found, exponents = np.zeros(len(row.sums)), np.zeros(len(row.sums), dtype=np.int64)
+    for k in range(len(row.sums)):
+        _fill_tails(row, k, low, high, gm, ge, largest)
         found[k], exponents[k] = gm[0, 0], ge[0, 0]
-    return found, exponents
+    return ScaledFloats(found, exponents)
 
 
 @compiled
-def tails(
-    total: int,
-    lower: IntArray,
-    upper: IntArray,
-    starts: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    span: int,
-    largest: bool,
-) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+def tails(row: RowVectors, k: int, largest: bool) -> Any:
     """For one row sum, the sums over the columns from each on.
 
     Least and largest sums of the columns before it, then mantissas and exponents above the least.
     """
-    columns = len(lower)
-    gm, ge = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
-    low, high = np.zeros(columns + 1, dtype=np.int64), np.zeros(columns + 1, dtype=np.int64)
-    _spans(total, lower, upper, low, high)
-    _fill_tails(lower, upper, low, high, starts, m, e, gm, ge, largest)
+    low, high, gm, ge = _tables(row)
+    _fill_tails(row, k, low, high, gm, ge, largest)
     return low, high, gm, ge
 
 
 @compiled
 def _fill_heads(
-    lower: IntArray,
-    upper: IntArray,
-    low: IntArray,
-    high: IntArray,
-    starts: IntArray,
-    rm: FloatArray,
-    re: IntArray,
-    fm: FloatArray,
+    row: RowVectors, k: int, turned: ScaledFloats, low: IntArray, high: IntArray, fm: FloatArray,
     fe: IntArray,
-) -> None:
-    """Sums over the columns before each, for every sum of theirs; weights are turned round."""
+) -> None:  # fmt: skip
+    """Sums over the columns before each, for every sum of theirs.
+
+    Weights are turned round, so that both factors of a sum of products run the same way.
+    """
+    lower, upper, starts = row.lower[k], row.upper[k], row.starts
+    rm, re = turned
     fm[0, 0], fe[0, 0] = 0.5, 1
     if len(lower) > 1:
         for q in range(low[1], high[1] + 1):
@@ -244,7 +204,7 @@ def _fill_heads(
             count = min(high[j], q - lower[j]) - first + 1
             at = q - low[j + 1]
             if count <= 0:
-                fm[j + 1, at], fe[j + 1, at] = 0.0, EMPTY
+                fm[j + 1, at], fe[j + 1, at] = 0.0, NOTHING
                 continue
             a, b = first - low[j], starts[j + 1] - 1 - (q - first)
             fm[j + 1, at], fe[j + 1, at] = dot(
@@ -276,40 +236,28 @@ def _add(
 
 
 @compiled
-def masses(
-    sums: IntArray,
-    lower: IntArray,
-    upper: IntArray,
-    starts: IntArray,
-    m: FloatArray,
-    e: IntArray,
-    rm: FloatArray,
-    re: IntArray,
-    om: FloatArray,
-    oe: IntArray,
-    span: int,
-) -> tuple[FloatArray, IntArray]:
-    """For each column and count the weights of all row vectors, those of a sum times `om`, `oe`.
+def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: IntArray) -> Any:
+    """For each column and count the weights of all row vectors, those of a sum times `outer`.
 
-    Laid out as the weights `m`, `e`; `rm`, `re` are the weights of each column turned round.
+    Laid out as the weights of the row; `turned` are the weights of each column turned round. Only
+    the sums at the chosen places are looked at.
     """
-    columns = lower.shape[1]
-    gm, ge = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
-    fm, fe = np.zeros((columns + 1, span)), np.zeros((columns + 1, span), dtype=np.int64)
-    low, high = np.zeros(columns + 1, dtype=np.int64), np.zeros(columns + 1, dtype=np.int64)
+    low, high, gm, ge = _tables(row)
+    fm, fe = np.zeros(gm.shape), np.zeros(gm.shape, dtype=np.int64)
+    m, e = row.weights
+    om, oe = outer
     found, carries = np.zeros(len(m)), np.zeros(len(m))
-    exponents = np.full(len(m), EMPTY)
-    for k in range(len(sums)):
+    exponents = np.full(len(m), NOTHING)
+    for k in chosen:
         if om[k] == 0.0:
             continue
-        _spans(sums[k], lower[k], upper[k], low, high)
-        _fill_tails(lower[k], upper[k], low, high, starts, m, e, gm, ge, False)
-        _fill_heads(lower[k], upper[k], low, high, starts, rm, re, fm, fe)
-        for j in range(columns):
-            for v in range(lower[k, j], upper[k, j] + 1):
+        _fill_tails(row, k, low, high, gm, ge, False)
+        _fill_heads(row, k, turned, low, high, fm, fe)
+        for j in range(row.lower.shape[1]):
+            for v in range(row.lower[k, j], row.upper[k, j] + 1):
                 first = max(low[j], low[j + 1] - v)
                 count = min(high[j], high[j + 1] - v) - first + 1
-                at = starts[j] + v
+                at = row.starts[j] + v
                 if count <= 0 or m[at] == 0.0:
                     continue
                 a, b = first - low[j], first + v - low[j + 1]
@@ -328,7 +276,7 @@ def masses(
                     _add(found, carries, exponents, at, weight, e[at] + exponent + oe[k])
     for at in range(len(found)):
         found[at], exponents[at] = normal(found[at], exponents[at])
-    return found, exponents
+    return ScaledFloats(found, exponents)
 
 
 SPREAD = 480
@@ -339,7 +287,7 @@ SPREAD = 480
 def _blocks(m: FloatArray, e: IntArray) -> tuple[IntArray, FloatArray, BoolArray]:
     """For each block its largest exponent, its numbers over that power of two, and if all fit."""
     count = len(m) // BLOCK + 1
-    tops, fits = np.full(count, 4 * EMPTY), np.ones(count, dtype=np.bool_)
+    tops, fits = np.full(count, 4 * NOTHING), np.ones(count, dtype=np.bool_)
     scaled = np.zeros(len(m))
     for t in range(len(m)):
         if m[t] > 0.0:
@@ -370,12 +318,12 @@ def _plain_dot(left: FloatArray, right: FloatArray) -> float:
 
 
 @compiled
-def multiply(
-    m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray, places: IntArray
-) -> tuple[FloatArray, IntArray]:
+def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
     """Coefficients of a product of polynomials at some places; blocks too faint are skipped."""
+    m1, e1 = left
+    m2, e2 = right
     size = len(m2)
-    found, exponents = np.zeros(len(places)), np.full(len(places), EMPTY)
+    found, exponents = np.zeros(len(places)), np.full(len(places), NOTHING)
     back_m, back_e = m2[::-1].copy(), e2[::-1].copy()
     tops1, scaled1, fits1 = _blocks(m1, e1)
     tops2, scaled2, fits2 = _blocks(back_m, back_e)
@@ -383,9 +331,9 @@ def multiply(
         first, stop = max(0, places[k] - size + 1), min(len(m1), places[k] + 1)
         # Entry v of the first meets entry v + shift of the second, which is turned round.
         shift = size - 1 - places[k]
-        total, carry, scale = 0.0, 0.0, 4 * EMPTY
+        total, carry, scale = 0.0, 0.0, 4 * NOTHING
         begin = first
-        best, ahead = 8 * EMPTY, first
+        best, ahead = 8 * NOTHING, first
         while begin < stop:
             bound = tops1[begin // BLOCK] + tops2[(begin + shift) // BLOCK]
             if bound > best:
@@ -397,7 +345,7 @@ def multiply(
             b1, b2 = begin // BLOCK, (begin + shift) // BLOCK
             end = min(stop, begin + min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK))
             bound = tops1[b1] + tops2[b2]
-            if (early or begin != ahead) and bound >= max(scale - FAINT, EMPTY):
+            if (early or begin != ahead) and bound >= max(scale - FAINT, NOTHING):
                 if fits1[b1] and fits2[b2]:
                     m, e = normal(
                         _plain_dot(scaled1[begin:end], scaled2[begin + shift : end + shift]), bound
@@ -419,17 +367,17 @@ def multiply(
             begin = first if early else end
             early = False
         found[k], exponents[k] = normal(total, scale)
-    return found, exponents
+    return ScaledFloats(found, exponents)
 
 
 @compiled
-def correlate(
-    hm: FloatArray, he: IntArray, m: FloatArray, e: IntArray
-) -> tuple[FloatArray, IntArray]:
-    """For each v the sum over y of h(y) times w(y - v)."""
+def correlate(left: ScaledFloats, right: ScaledFloats) -> Any:
+    """For each v the sum over y of left(y) times right(y - v)."""
+    hm, he = left
+    m, e = right
     size = len(hm)
     found, exponents = np.zeros(size), np.zeros(size, dtype=np.int64)
     for v in range(size):
         count = min(size - v, len(m))
         found[v], exponents[v] = dot(hm[v : v + count], he[v : v + count], m[:count], e[:count])
-    return found, exponents
+    return ScaledFloats(found, exponents)

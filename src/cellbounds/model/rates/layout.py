@@ -157,21 +157,13 @@ def about(facts: ConditionalFacts, over: tuple[str, ...]) -> About:
 def _tells_apart(facts: ConditionalFacts, over: tuple[str, ...]) -> bool:
     """Whether every cell of a margin lies in one cell of the statement, and they share it out."""
     domain = facts.domain
-    behind = [_behind(domain, name) for name in over]
+    behind = [domain.base(name) for name in over]
     once = len(set(behind)) == len(behind)
     return (
         once
         and all(group_of_levels(domain, name) is not None for name in over)
-        and all(
-            name in over or _behind(domain, name) in over for name in facts.conditional.variables
-        )
+        and all(name in over or domain.base(name) in over for name in facts.conditional.variables)
     )
-
-
-def _behind(domain: Domain, name: str) -> str:
-    """The variable of the table that a name stands for."""
-    derived = domain.grouping(name)
-    return name if derived is None else derived[0]
 
 
 def _ground(domain: Domain, over: tuple[str, ...]) -> Domain:

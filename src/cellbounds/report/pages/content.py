@@ -24,7 +24,7 @@ from cellbounds.errors import (
     Unsettled,
     UnsupportedRelease,
 )
-from cellbounds.inference.chooser import Chosen, exact_sums
+from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import belief_of
@@ -211,19 +211,19 @@ def chances_of(
     try:
         one_conditional = gather(release).conditional is not None
         effort = limits.row_effort if one_conditional else limits.effort
-        sums_or_refusal = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
-        if isinstance(sums_or_refusal, Chosen):
-            sums = sums_or_refusal.sums
+        exact = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
+        if isinstance(exact, ExactSums):
+            sums = exact.weighted
             return CellPosteriors(
                 "exact: every consistent table is summed over",
-                sums_or_refusal.name,
+                exact.name,
                 lambda labels: sums.distribution(place(labels)),
             )
-        if sums_or_refusal.steps is None:
-            return CellPosteriors(f"not worked out: {sums_or_refusal.reason}")
+        if exact.steps is None:
+            return CellPosteriors(f"not worked out: {exact.reason}")
         if seed is None:
             return CellPosteriors(
-                f"not worked out: {sums_or_refusal.reason} (a report with a seed estimates it)"
+                f"not worked out: {exact.reason} (a report with a seed estimates it)"
             )
         drawn = posterior(
             release,

@@ -16,8 +16,7 @@ from contextlib import closing
 from typing import Any, TypeVar
 
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled
-from cellbounds.runtime.workers.deadline import Until
-from cellbounds.runtime.workers.processes import Processes
+from cellbounds.runtime.workers.processes import Processes, Until
 
 __all__ = ["checked_executor", "shared"]
 

@@ -13,19 +13,26 @@ from typing import Any
 import numpy as np
 
 from cellbounds.data.frames import frame_columns
-from cellbounds.data.microdata.amounts import half_up, is_missing, refusal
-from cellbounds.data.microdata.asking import Asked
-from cellbounds.data.microdata.tally import Tally, gathered, no_label, no_labels_at_all
+from cellbounds.data.microdata.selection import Selection
+from cellbounds.data.microdata.tally import (
+    Tally,
+    gathered,
+    half_up,
+    is_missing,
+    no_label,
+    no_labels_at_all,
+    refusal,
+)
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
 
-__all__ = ["Engine", "engine_of"]
+__all__ = ["engine_of"]
 
 _HALF = 2**32
 """Whole numbers are added up in two halves: few engines notice when a sum leaves 64 bits."""
 
 
-class Engine:
+class LazyFrame:
     """A lazy frame of any library that narwhals knows."""
 
     def __init__(self, lazy: Any, where: str) -> None:
@@ -38,28 +45,30 @@ class Engine:
         """The names of the columns."""
         return list(self.schema)
 
-    def tally(self, asked: Asked, memory: str | None) -> Tally:
+    def tally(self, selection: Selection, memory: str | None) -> Tally:
         """Let the engine count, and take the counts of the cells that occur."""
         del memory  # the engine has limits of its own
-        self._check_types(asked)
-        lazy, sums = self._sums(asked)
+        self._check_types(selection)
+        lazy, sums = self._sums(selection)
         asked_for = [expression.alias(name) for name, expression in sums.items()]
-        grouped = lazy.group_by(list(asked.used)).agg(*asked_for)
+        grouped = lazy.group_by(list(selection.used)).agg(*asked_for)
         values, categories = frame_columns(grouped.collect().to_native())
         names = list(sums)
         if not values[names[0]]:
             raise InvalidInput(f"{self.where} has no lines; there is nothing to count")
-        levels = {name: self._levels(name, values[name], categories, asked) for name in asked.used}
-        columns = [_positions(values[name], levels[name]) for name in asked.used]
+        levels = {
+            name: self._levels(name, values[name], categories, selection) for name in selection.used
+        }
+        columns = [_positions(values[name], levels[name]) for name in selection.used]
         lines = whole_array(values[names[0]], (len(columns[0]),))
-        if asked.amount is None:
+        if selection.amount is None:
             return gathered(self.where, levels, columns, lines)
-        amounts, counted = self._amounts(asked, names, values)
-        if asked.weighted:
+        amounts, counted = self._amounts(selection, names, values)
+        if selection.weighted:
             return gathered(self.where, levels, columns, amounts)
         return gathered(self.where, levels, columns, amounts, lines=lines, counted=counted)
 
-    def _sums(self, asked: Asked) -> tuple[Any, dict[str, Any]]:
+    def _sums(self, selection: Selection) -> tuple[Any, dict[str, Any]]:
         """What is asked about each cell: lines and, of an amount, its lines, least and sums."""
         import narwhals
 
@@ -67,14 +76,14 @@ class Engine:
         free = [name for name in wanted if name not in self.schema]
         lazy = self.lazy
         found = [narwhals.len()]
-        if asked.amount is not None:
-            column = narwhals.col(asked.amount)
+        if selection.amount is not None:
+            column = narwhals.col(selection.amount)
             found += [column.count(), column.min()]
-            if self._is_wide(asked.amount):
+            if self._is_wide(selection.amount):
                 # Two halves are a whole, but not two whole weights.
                 found += [column.sum(), (column % 1).max()]
             else:
-                lazy, high, low = self._halves(asked.amount, free[-2:])
+                lazy, high, low = self._halves(selection.amount, free[-2:])
                 found += [high.sum(), low.sum()]
         return lazy, dict(zip(free, found, strict=False))
 
@@ -99,42 +108,42 @@ class Engine:
         column = narwhals.col(name).cast(narwhals.Int64) if wide else narwhals.col(name)
         return self.lazy, column // _HALF, column % _HALF
 
-    def _check_types(self, asked: Asked) -> None:
+    def _check_types(self, selection: Selection) -> None:
         """Refuse columns that are no labels, and numbers that cannot be added up exactly."""
-        for name in asked.used:
+        for name in selection.used:
             if self.schema[name].is_nested():
                 raise no_labels_at_all(self.where, name)
-        if asked.amount is None or self.schema[asked.amount].is_integer():
+        if selection.amount is None or self.schema[selection.amount].is_integer():
             return
-        if not self.schema[asked.amount].is_decimal():
+        if not self.schema[selection.amount].is_decimal():
             raise InvalidInput(
-                f"{self.where}: the {asked.what}s {asked.amount!r} are of type "
-                f"{self.schema[asked.amount]}, which an engine does not add up exactly; turn them "
-                "into integers or decimals there"
+                f"{self.where}: the {selection.what}s {selection.amount!r} are of type "
+                f"{self.schema[selection.amount]}, which an engine does not add up exactly; turn "
+                "them into integers or decimals there"
             )
 
     def _amounts(
-        self, asked: Asked, names: Sequence[str], values: dict[str, list[Any]]
+        self, selection: Selection, names: Sequence[str], values: dict[str, list[Any]]
     ) -> tuple[IntArray, BoolArray]:
         """The sums of each cell, and whether one of its lines had a number."""
         whole: list[int] = []
-        is_wide = self._is_wide(asked.amount or "")
+        is_wide = self._is_wide(selection.amount or "")
         for lines, counted, least, *parts in zip(*(values[name] for name in names), strict=True):
             first, second = (Fraction(part or 0) for part in parts)
             total = first if is_wide else first * _HALF + second
-            missing = counted < lines and not asked.uncounted
-            fraction = is_wide and second != 0 and not asked.rounded
+            missing = counted < lines and not selection.uncounted
+            fraction = is_wide and second != 0 and not selection.rounded
             if missing or fraction or (least is not None and least < 0):
                 # An engine numbers no lines, and the labels may be those of one person.
-                place = f"{self.where}, column {asked.amount!r}, in some lines"
-                raise refusal(place, asked, missing=missing)
+                place = f"{self.where}, column {selection.amount!r}, in some lines"
+                raise refusal(place, selection, missing=missing)
             whole.append(half_up(total))
         return whole_array(whole, (len(whole),)), np.array(values[names[1]]) > 0
 
     def _levels(
-        self, name: str, found: list[Any], categories: dict[str, list[Any]], asked: Asked
+        self, name: str, found: list[Any], categories: dict[str, list[Any]], selection: Selection
     ) -> list[Any]:
-        if asked.missing == "error" and any(map(is_missing, found)):
+        if selection.missing == "error" and any(map(is_missing, found)):
             raise no_label(self.where, name)
         declared = categories.get(name)
         if declared:
@@ -145,7 +154,7 @@ class Engine:
             raise no_labels_at_all(self.where, name) from None
 
 
-def engine_of(source: Any) -> Engine | None:
+def engine_of(source: Any) -> LazyFrame | None:
     """The engine behind a source; None if it is none."""
     import narwhals
 
@@ -155,7 +164,7 @@ def engine_of(source: Any) -> Engine | None:
         return None
     if not isinstance(lazy, narwhals.LazyFrame):
         return None
-    return Engine(lazy, f"the {type(source).__name__}")
+    return LazyFrame(lazy, f"the {type(source).__name__}")
 
 
 def _positions(column: list[Any], levels: list[Any]) -> IntArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cellbounds.errors import InvalidInput
 from cellbounds.text import column_names
 
-__all__ = ["MISSING", "Asked", "asked_of"]
+__all__ = ["MISSING", "Selection", "selection_of"]
 
 MISSING = "(missing)"
 """The label of missing values where they are a level of their own."""
@@ -17,7 +17,7 @@ _POLICIES = ("error", "drop", "level")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Selection:
     """Which columns make cells, and what is added up in them.
 
     Parameters
@@ -53,7 +53,7 @@ class Asked:
         return "weight" if self.weighted else "count"
 
 
-def asked_of(
+def selection_of(
     where: str,
     header: Sequence[str],
     *,
@@ -63,7 +63,7 @@ def asked_of(
     rounded: bool,
     missing: str,
     uncounted: bool,
-) -> Asked:
+) -> Selection:
     """Check the arguments of a reading against the columns that there are."""
     _check_missing(missing, count)
     _check_weight(where, header, weight, rounded=rounded, count=count)
@@ -75,7 +75,7 @@ def asked_of(
     amount = weight if count is None else count
     names = [name for name in header if name != amount]
     chosen = _chosen(where, names, variables)
-    return Asked(
+    return Selection(
         tuple(chosen),
         tuple(chosen if count is None else names),
         amount,
