@@ -165,7 +165,7 @@ _LATER = {
         "inference.counting": "TooManyTables count_tables estimate_tables tables",
         "ledger": "Ledger LedgerError",
         "papers": "example_path example_table",
-        "statements.files": "read_release write_release",
+        "statements.release_files": "read_release write_release",
         "report.filing": "Report build_report",
         "results.charts": "save_chart",
         "disclosure.auditing": "Audit audit",
