@@ -22,7 +22,7 @@ import numpy as np
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
 from cellbounds.model.constraints import NO_UPPER, System, compile_release
-from cellbounds.model.problem import Problem, make_problem, reduced
+from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.results.values import UNBOUNDED
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.solvers.solve import bounds
@@ -162,7 +162,8 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
         if (problem.lower[nobody] > 0).any():
             raise InconsistentRelease("a cell that holds somebody is to hold nobody")
         problem = replace(problem, upper=np.where(nobody, 0, problem.upper))
-    small, free = reduced(problem)
+    presolved = presolve(problem)
+    small, free = presolved.problem, presolved.cells
     fixed = np.where(problem.lower == problem.upper, problem.lower, 0)
     number = np.full(len(fixed), -1)
     number[free] = np.arange(len(free))
