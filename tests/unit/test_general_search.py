@@ -755,7 +755,7 @@ def mixed():
 
 @pytest.mark.parametrize("sample", [1, 4, 100])
 def test_independent_rows_have_full_rank(sample, monkeypatch):
-    monkeypatch.setattr("cellbounds.model.redundancy.CELLS_PER_ROW", sample)
+    monkeypatch.setattr("cellbounds.model.linear_programs.CELLS_PER_ROW", sample)
     one = made(mixed())
     equal = one.row_lower == one.row_upper
     kept = independent_rows(one)
