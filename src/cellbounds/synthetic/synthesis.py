@@ -18,8 +18,8 @@ from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Margin, Release
-from cellbounds.synthetic.result import Synthetic
 from cellbounds.synthetic.rounded import TOTALS, Rounded, rounded_rates
+from cellbounds.synthetic.synthetic_tables import Synthetic
 
 __all__ = ["synthesize", "usual_prior"]
 
