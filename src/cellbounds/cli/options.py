@@ -53,10 +53,10 @@ def command(
         with limited(given["memory"]):
             return function(Given(**given))
 
-    made = click.command(epilog=epilog)(called)
+    made_command = click.command(epilog=epilog)(called)
     if group is not None:
-        group.add_command(made)
-    return made
+        group.add_command(made_command)
+    return made_command
 
 
 def combined(*several: Option) -> Option:

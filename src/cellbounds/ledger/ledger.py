@@ -17,6 +17,7 @@ from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_o
 from cellbounds.ledger.history import internal_history, public_history
 from cellbounds.ledger.journal import (
     WAIT,
+    Draft,
     Journal,
     LedgerState,
     now,
@@ -127,10 +128,9 @@ class Ledger:
             "protected": [list(names) for names in margins],
         }
         person = book.person(who)
+        kept = {plain.digest: kept_text(plain)} if keep_table else {}
         with book.creating() as page:
-            page.append("opened", person, why, content)
-            if keep_table:
-                page.keep(plain.digest, kept_text(plain))
+            page.record(Draft("opened", content, kept), person, why)
         return cls(book)
 
     @classmethod
@@ -387,9 +387,9 @@ class Ledger:
         None if it is not at hand and the ledger judges without the counts.
         """
         state = self.state()
-        found = supplied(state, table, self.book.store.kept)
+        tables = supplied(state, table, self.book.store.kept)
         about = state.about(version)
-        return None if found is None else found[about - 1]
+        return None if tables is None else tables[about - 1]
 
     def together(self, *, until: int | None = None) -> Release:
         """Everything that is out as one release, or that was out after the entry `until`."""
@@ -425,12 +425,12 @@ class Ledger:
             As for :meth:`ask`.
         """
         state = self.state()
-        found = supplied(replace(state, independent=False), table, self.book.store.kept)
-        assert found is not None  # without `independent` a missing table is an error
+        tables = supplied(replace(state, independent=False), table, self.book.store.kept)
+        assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
         effort = Budget(seconds, executor, progress)
-        alone = frontier_of(state, found, list(listed), total, effort)
-        return with_sets(alone, state, found, total, effort) if sets else alone
+        alone = frontier_of(state, tables, list(listed), total, effort)
+        return with_sets(alone, state, tables, total, effort) if sets else alone
 
     def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
         """Check every link of the chain, and the head against a copy that was kept elsewhere.
@@ -445,10 +445,10 @@ class Ledger:
             were then; the ledger may have grown since.
         """
         store = self.book.store
-        rows, found = store.rows()
+        rows, last = store.rows()
         return check(
             rows,
-            found,
+            last,
             self.book.place.name,
             noted=head,
             count=entries,

@@ -293,7 +293,7 @@ def shaped_entries(given: object, axes: int, what: str, kind: str) -> npt.NDArra
         entries = np.array(given, dtype=object)
     except ValueError:  # lists that numpy cannot lay out at all
         entries = np.empty(0, dtype=object)
-    ragged = any(isinstance(entry, list | tuple | np.ndarray) for entry in entries.flat)
+    ragged = any(isinstance(entry, list | tuple | np.ndarray) for entry in entries.ravel())
     if entries.ndim != axes or not entries.size or ragged:
         raise InvalidInput(
             f"{what}: {kind} of shape {entries.shape}; it names {axes} "
