@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -84,17 +84,11 @@ def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
     if sum(edge.count for edge in edges) <= most:
         blocks = [(_listed(edge), SIGNS, KEEPS) for edge in edges]
         return Moves.of_lines("basic moves", size, blocks, connected)
-    nothing = np.zeros(0, dtype=np.int64)
-    return Moves(
-        "basic moves",
-        size,
-        np.zeros(1, dtype=np.int64),
-        nothing,
-        nothing,
-        nothing,
-        connected,
-        _sampler(edges),
-    )
+    share = np.cumsum([float(edge.count) for edge in edges])
+    # Each move is as likely as every other. A function of a module, so that chains may run in
+    # other processes.
+    sampler = Sampler(NUMBERS, partial(_drawn, edges, share / share[-1]))
+    return replace(Moves.of_lines("basic moves", size, [], connected), sampler=sampler)
 
 
 _Tree = list[tuple[frozenset[str], frozenset[str]]]
@@ -157,12 +151,9 @@ def _sides(
 
 
 def _edges(domain: Domain, tree: _Tree) -> list[_Edge]:
-    made = []
-    for left, right in tree:
-        both = left & right
-        parts = (left - both, both, right - both)
-        made.append(_Edge(*(_offsets(domain, part) for part in parts)))
-    return made
+    """The settings of either side alone and of the separator, for each edge."""
+    parts = ((left - right, left & right, right - left) for left, right in tree)
+    return [_Edge(*(_offsets(domain, part) for part in sides)) for sides in parts]
 
 
 def _offsets(domain: Domain, names: frozenset[str]) -> IntArray:
@@ -180,15 +171,6 @@ def _listed(edge: _Edge) -> IntArray:
     right = edge.right[np.stack([here, there, here, there], axis=1)]
     corners = edge.separator[:, None, None, None] + left[:, None, :] + right[None, :, :]
     return corners.reshape(-1, 4)
-
-
-def _sampler(edges: list[_Edge]) -> Sampler:
-    """Draw moves, each as likely as every other."""
-    share = np.cumsum([float(edge.count) for edge in edges])
-    share /= share[-1]
-
-    # A function of a module, so that chains may run in other processes.
-    return Sampler(NUMBERS, partial(_drawn, edges, share))
 
 
 def _drawn(edges: list[_Edge], share: FloatArray, numbers: FloatArray) -> tuple[IntArray, IntArray]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -22,7 +21,7 @@ from cellbounds.inference.chains.lattice_moves import lattice_moves, markov_basi
 from cellbounds.inference.chains.metropolis import run_chain
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
 from cellbounds.inference.chooser import exact_fibre
-from cellbounds.inference.protocol import Refusal
+from cellbounds.inference.protocol import Refusal, answer_head
 from cellbounds.model.priors import Belief, Weights
 from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
@@ -142,26 +141,21 @@ def chain_draws(
     if connected.kind is Connection.BROKEN:
         notes.append("the chains cannot reach every table: what they say is about a part of them")
     return Draws(
-        release,
-        release.domain.names,
-        "Markov chain",
-        Evidence.ESTIMATED,
-        time.perf_counter() - begun,
-        None,
-        _asked_for(drawn.counts, size).reshape(-1, *shape),
+        *answer_head(release, "Markov chain", Evidence.ESTIMATED, begun),
+        _first_draws(drawn.counts, size).reshape(-1, *shape),
         belief,
         independent=False,
         weights=None,
         monte_carlo=checks,
         connected=str(connected),
         chains=chains,
-        rates=None if means is None else _asked_for(means, size).reshape(-1, *shape),
+        rates=None if means is None else _first_draws(means, size).reshape(-1, *shape),
         stopped_early=drawn.stopped_early,
         notes=tuple(notes),
     )
 
 
-def _asked_for(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def _first_draws(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """As many draws as were asked for: the last chains may give one less."""
     chains, length, _ = draws.shape
     kept = min(size, chains * length)

@@ -114,27 +114,24 @@ class Moves:
         families: IntArray | None = None,
     ) -> Moves:
         """Moves given as the rows of an array; those of zeros are left out."""
-        some = array.any(axis=1)
-        array = array[some]
-        lines, cells = np.nonzero(array)
-        widths = np.bincount(lines, minlength=len(array))
-        changes = array[lines, cells]
-        if changes.dtype == object:
-            if any(abs(change) >= SAFE for change in changes):
+        if array.dtype == object:
+            if any(abs(change) >= SAFE for change in array.flat):
                 raise TooMuchWork("a move changes a cell by more than 64-bit integers can hold")
-            changes = changes.astype(np.int64)
-        chosen = np.full(len(array), KEEPS) if families is None else families[some]
-        return cls(name, array.shape[1], starts_of(widths), cells, changes, chosen, connected)
+            array = array.astype(np.int64)
+        some = array.any(axis=1)
+        family = KEEPS if families is None else families[some]
+        cells = np.broadcast_to(np.arange(array.shape[1]), array[some].shape)
+        return cls.of_lines(name, array.shape[1], [(cells, array[some], family)], connected)
 
     @classmethod
     def of_lines(
         cls,
         name: str,
         size: int,
-        blocks: Sequence[tuple[IntArray, IntArray, int]],
+        blocks: Sequence[tuple[IntArray, IntArray, int | IntArray]],
         connected: Connectivity,
     ) -> Moves:
-        """Moves given in blocks: cells and changes, one line a move, and the family of the block.
+        """Moves given in blocks: cells and changes, one line a move, and their families.
 
         Changes of zero may fill up short moves.
         """
@@ -142,11 +139,11 @@ class Moves:
         changes, widths, families = list(cells), list(cells), list(cells)
         for places, by, family in blocks:
             by = np.broadcast_to(by, places.shape)
-            kept = by != 0
-            cells.append(places[kept])
-            changes.append(by[kept])
-            widths.append(kept.sum(axis=1))
-            families.append(np.full(len(places), family))
+            some = by != 0
+            cells.append(places[some])
+            changes.append(by[some])
+            widths.append(some.sum(axis=1))
+            families.append(np.broadcast_to(family, len(places)))
         return cls(
             name,
             size,

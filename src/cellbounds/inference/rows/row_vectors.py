@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -188,7 +187,9 @@ def _one_by_one(widths: IntArray, rest: IntArray, effort: float) -> list[int]:
             signs = _signs(group, left)
             counts.append(sum(sign * fillings[left - shift] for shift, sign in signs.items()))
         else:
-            counts.append(_by_running_sums(group, left))
+            # Cheaper when most widths are distinct.
+            ones = [[1] * (width + 1) for width in group.elements()]
+            counts.append(_sum_of_products(ones, left))
     return counts
 
 
@@ -209,15 +210,6 @@ def _signs(group: Counter[int], rest: int) -> dict[int, int]:
     return signs
 
 
-def _by_running_sums(group: Counter[int], rest: int) -> int:
-    """The same column by column; cheaper when most widths are distinct."""
-    counts = [1] + [0] * rest
-    for width in group.elements():
-        sums = list(itertools.accumulate(counts))
-        counts = [*sums[: width + 1], *map(operator.sub, sums[width + 1 :], sums)]
-    return counts[rest]
-
-
 def _by_products(row_type: RowType, lower: IntArray, upper: IntArray, effort: float) -> list[int]:
     """Rows whose cells have lists of values, or parts."""
     widths = upper - lower + 1
@@ -234,22 +226,14 @@ def _by_products(row_type: RowType, lower: IntArray, upper: IntArray, effort: fl
     return counts
 
 
-def _sum_of_products(pieces: list[list[int]], rest: int) -> int:
+def _sum_of_products(pieces: Iterable[list[int]], rest: int) -> int:
     """Choose one entry of each list, places adding to `rest`; sum the products of entries."""
-    if len(pieces) == 1:
-        return pieces[0][rest]
-    if len(pieces) == 2:
-        left, right = pieces
-        first = max(0, rest - len(right) + 1)
-        last = min(rest, len(left) - 1)
-        back = right[rest - last : rest - first + 1]
-        return sum(map(operator.mul, left[first : last + 1], reversed(back)))
     from flint import fmpz_poly
 
-    made = fmpz_poly(pieces[0])
-    for piece in pieces[1:]:
-        made = made.mul_low(fmpz_poly(piece), rest + 1)
-    return int(made[rest])
+    product_of = fmpz_poly([1])
+    for piece in pieces:
+        product_of = product_of.mul_low(fmpz_poly(piece), rest + 1)
+    return int(product_of[rest])
 
 
 def _ways(row_type: RowType, column: int, most: int) -> list[int]:
