@@ -131,7 +131,7 @@ def _total_known(release: Release) -> bool:
     """Whether N follows: it is said, or an exact margin adds up to it."""
     domain = release.domain
     return release.total.exact is not None or any(
-        one.fixed_counts(domain) is not None for one in release.statements
+        statement.fixed_counts(domain) is not None for statement in release.statements
     )
 
 

@@ -70,10 +70,10 @@ def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
     >>> basic_moves(release).array
     array([[ 1, -1, -1,  1]])
     """
-    found = _junction_tree(release)
-    if isinstance(found, str):
-        raise UnsupportedRelease(f"basic moves are not proven to connect here: {found}")
-    edges = [edge for edge in _edges(release.domain, found) if edge.count]
+    tree = _junction_tree(release)
+    if isinstance(tree, str):
+        raise UnsupportedRelease(f"basic moves are not proven to connect here: {tree}")
+    edges = [edge for edge in _edges(release.domain, tree) if edge.count]
     size = release.domain.size
     theorem = (
         "two-way table with fixed margins (Diaconis & Sturmfels 1998)"
@@ -106,7 +106,7 @@ def _junction_tree(release: Release) -> _Tree | str:
         if derived:
             return f"{statement.notation} merges levels ({', '.join(derived)})"
         faces.append(frozenset(statement.variables))
-    cliques = [one for one in dict.fromkeys(faces) if not any(one < other for other in faces)]
+    cliques = [face for face in dict.fromkeys(faces) if not any(face < other for other in faces)]
     missing = [n for n in release.domain.names if not any(n in clique for clique in cliques)]
     if missing:
         return f"no margin covers {', '.join(missing)}"
@@ -133,7 +133,7 @@ def _heaviest_tree(cliques: list[frozenset[str]]) -> list[tuple[int, int]]:
     for a, b in pairs:
         if part[a] != part[b]:
             links.append((a, b))
-            part = [part[a] if one == part[b] else one for one in part]
+            part = [part[a] if label == part[b] else label for label in part]
     return links
 
 
@@ -146,7 +146,7 @@ def _sides(
             if (a, b) != cut and (a in near) != (b in near):
                 near |= {a, b}
     left = frozenset().union(*(cliques[k] for k in near))
-    right = frozenset().union(*(one for k, one in enumerate(cliques) if k not in near))
+    right = frozenset().union(*(clique for k, clique in enumerate(cliques) if k not in near))
     return left, right
 
 
@@ -165,10 +165,10 @@ def _offsets(domain: Domain, names: frozenset[str]) -> IntArray:
 
 def _listed(edge: _Edge) -> IntArray:
     """The four corners of every move of an edge."""
-    one, two = np.triu_indices(len(edge.left), 1)
-    here, there = np.triu_indices(len(edge.right), 1)
-    left = edge.left[np.stack([one, one, two, two], axis=1)]
-    right = edge.right[np.stack([here, there, here, there], axis=1)]
+    first, second = np.triu_indices(len(edge.left), 1)
+    third, fourth = np.triu_indices(len(edge.right), 1)
+    left = edge.left[np.stack([first, first, second, second], axis=1)]
+    right = edge.right[np.stack([third, fourth, third, fourth], axis=1)]
     corners = edge.separator[:, None, None, None] + left[:, None, :] + right[None, :, :]
     return corners.reshape(-1, 4)
 
@@ -181,9 +181,9 @@ def _drawn(edges: list[_Edge], share: FloatArray, numbers: FloatArray) -> tuple[
         lines = np.flatnonzero(chosen == place)
         at = numbers[lines]
         base = edge.separator[_pick(at[:, 1], len(edge.separator))]
-        one, two = _pair(at[:, 2], at[:, 3], len(edge.left))
-        here, there = _pair(at[:, 4], at[:, 5], len(edge.right))
-        for corner, (a, b) in enumerate(((one, here), (one, there), (two, here), (two, there))):
+        lefts = _pair(at[:, 2], at[:, 3], len(edge.left))
+        rights = _pair(at[:, 4], at[:, 5], len(edge.right))
+        for corner, (a, b) in enumerate(itertools.product(lefts, rights)):
             corners[lines, corner] = base + edge.left[a] + edge.right[b]
     return corners, np.broadcast_to(SIGNS, corners.shape)
 
@@ -194,5 +194,5 @@ def _pick(number: FloatArray, count: int) -> IntArray:
 
 def _pair(first: FloatArray, second: FloatArray, count: int) -> tuple[IntArray, IntArray]:
     """Two different settings."""
-    one, other = _pick(first, count), _pick(second, count - 1)
-    return one, other + (other >= one)
+    own, other = _pick(first, count), _pick(second, count - 1)
+    return own, other + (other >= own)

@@ -158,34 +158,34 @@ def chain_draws(
 def _first_draws(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """As many draws as were asked for: the last chains may give one less."""
     chains, length, _ = draws.shape
-    kept = min(size, chains * length)
-    parts = [draws[k, : kept // chains + (k < kept % chains)] for k in range(chains)]
+    count = min(size, chains * length)
+    parts = [draws[k, : count // chains + (k < count % chains)] for k in range(chains)]
     return np.concatenate(parts)
 
 
-def _moves(release: Release, asked: str | Moves | None) -> Moves | None:
-    if asked is None or isinstance(asked, Moves):
-        return asked
-    if asked not in MOVES:
-        raise InvalidInput(f"moves {asked!r}; choose one of {', '.join(MOVES)}")
-    return MOVES[asked](release)
+def _moves(release: Release, moves: str | Moves | None) -> Moves | None:
+    if moves is None or isinstance(moves, Moves):
+        return moves
+    if moves not in MOVES:
+        raise InvalidInput(f"moves {moves!r}; choose one of {', '.join(MOVES)}")
+    return MOVES[moves](release)
 
 
 def _connectivity(release: Release, weights: Weights, moves: Moves) -> Connectivity:
     """Whether moves connect the tables: checked one by one if there are few and no theorem is."""
-    said = moves.connected
-    if said.kind is not Connection.UNPROVEN or moves.sampler is not None:
-        return said
+    known = moves.connected
+    if known.kind is not Connection.UNPROVEN or moves.sampler is not None:
+        return known
     most = min(CHECKED_TABLES, CHECKED_PAIRS // max(len(moves), 1))
     try:
         fibre = exact_fibre(release, CHECKED_EFFORT)
         if isinstance(fibre, Refusal):
-            return said
+            return known
         tables = np.array(list(itertools.islice(fibre.listed(), most + 1)))
     except TooMuchWork:
-        return said
+        return known
     if not 0 < len(tables) <= most:
-        return said
+        return known
     # Tables without any weight are not among those that a chain should reach.
     barred = [cell for cell, (_, factor) in enumerate(weights.kinds) if factor == 0]
     return connectivity(moves, tables[(tables[:, barred] == 0).all(axis=1)])

@@ -173,15 +173,15 @@ class Moves:
         np.add.at(dense, (self.lines, self.cells), self.changes)
         return dense
 
-    def only(self, kept: IntArray) -> Moves:
+    def only(self, chosen: IntArray) -> Moves:
         """Some of the listed moves."""
-        entries = kept[self.lines]
+        entries = chosen[self.lines]
         return replace(
             self,
-            starts=starts_of(np.diff(self.starts)[kept]),
+            starts=starts_of(np.diff(self.starts)[chosen]),
             cells=self.cells[entries],
             changes=self.changes[entries],
-            families=self.families[kept],
+            families=self.families[chosen],
         )
 
     def across(self, lists: Iterable[frozenset[int]]) -> Moves:
@@ -226,8 +226,8 @@ def distinct(array: IntArray) -> IntArray:
         return array
     first = np.argmax(array != 0, axis=1)
     signs = np.where(array[np.arange(len(array)), first] < 0, -1, 1)
-    found: dict[tuple[int, ...], None] = {tuple(row): None for row in (array * signs[:, None])}
-    return np.array(list(found), dtype=array.dtype).reshape(-1, array.shape[1])
+    rows: dict[tuple[int, ...], None] = {tuple(row): None for row in (array * signs[:, None])}
+    return np.array(list(rows), dtype=array.dtype).reshape(-1, array.shape[1])
 
 
 def starts_of(widths: npt.ArrayLike) -> IntArray:

@@ -139,13 +139,13 @@ def most_terms(layer: DiagramLayer, terms: IntArray) -> int:
 @compiled
 def masses(
     layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
-    block: int, found: RangedFloats,
+    block: int, by_value: RangedFloats,
 ) -> None:  # fmt: skip
     """The weight of all paths in which each cell of the layer has each of its values.
 
     Sums are made in blocks of nodes, so that no sum has very many terms.
     """
-    sums, powers, starts = found.mantissa, found.exponent, weights.starts
+    sums, powers, starts = by_value.mantissa, by_value.exponent, weights.starts
     part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
     for begin in range(0, len(layer.sizes), block):
         part[:] = 0.0

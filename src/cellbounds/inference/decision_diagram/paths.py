@@ -158,13 +158,13 @@ class WeightedDiagram:
 
     def _layer_weights(self, layer: DiagramLayer, cells: list[int]) -> LayerWeights:
         """The weights of the cells of a layer, as multiples of those of their lowest counts."""
-        made = [
+        sequences = [
             self._source.between(self._kinds[cell], low, low + span - 1)
             for cell, low, span in zip(
                 cells, layer.lowers.tolist(), layer.spans.tolist(), strict=True
             )
         ]
-        mantissa, exponent = (np.concatenate(parts) for parts in zip(*made, strict=True))
+        mantissa, exponent = (np.concatenate(parts) for parts in zip(*sequences, strict=True))
         exponent = np.where(mantissa == 0, 0, exponent)
         power = (exponent + RANGE // 2 - 1) // RANGE
         starts = np.concatenate([[0], np.cumsum(layer.spans)[:-1]])
@@ -187,12 +187,12 @@ class WeightedDiagram:
         """The weights of the ways to each node of each layer."""
         from cellbounds.inference.decision_diagram.path_kernel import forward
 
-        found = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
+        reached = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth, layer in enumerate(self._diagram.layers[:-1]):
             after = RangedFloats.zeros(len(self._back[depth + 1].mantissa))
-            forward(layer, self._weights[depth], found[-1], after)
-            found.append(after)
-        return found
+            forward(layer, self._weights[depth], reached[-1], after)
+            reached.append(after)
+        return reached
 
     @cached_property
     def error(self) -> float:
@@ -231,10 +231,10 @@ class WeightedDiagram:
 
         if depth not in self._found:
             layer, weights = self._diagram.layers[depth], self._weights[depth]
-            found = RangedFloats.zeros(len(weights.mantissa), np.int64)
+            by_value = RangedFloats.zeros(len(weights.mantissa), np.int64)
             block = math.isqrt(len(layer.sizes)) + 1
-            masses(layer, weights, self._forth[depth], self._back[depth + 1], block, found)
-            self._found[depth] = found
+            masses(layer, weights, self._forth[depth], self._back[depth + 1], block, by_value)
+            self._found[depth] = by_value
         return self._found[depth]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:

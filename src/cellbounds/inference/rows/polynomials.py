@@ -78,14 +78,14 @@ def _by_balls(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
     try:
         while True:
             ctx.prec = precision
-            found = (_polynomial(left) * _polynomial(right)).coeffs()[:size]
+            balls = (_polynomial(left) * _polynomial(right)).coeffs()[:size]
             # A coefficient without terms is exactly zero, in every precision.
-            if all(ball.rel_accuracy_bits() >= ACCURATE or ball.is_zero() for ball in found):
+            if all(ball.rel_accuracy_bits() >= ACCURATE or ball.is_zero() for ball in balls):
                 break
             precision *= 2
     finally:
         ctx.prec = before
-    return dense(np.arange(len(found)), rounded(found), size)
+    return dense(np.arange(len(balls)), rounded(balls), size)
 
 
 def _polynomial(numbers: ScaledFloats) -> Any:

@@ -243,10 +243,10 @@ class WeightedRowFibre:
 
     def _products(self, rows: Sequence[WeightedRow], slack: int) -> list[ScaledFloats]:
         """The powers up to some slack, multiplied by the polynomial of one row after another."""
-        found = [self._powers.where(np.arange(self._size) <= slack)]
+        products = [self._powers.where(np.arange(self._size) <= slack)]
         for row in rows:
-            found.append(product(self._polynomial(row), found[-1]))
-        return found
+            products.append(product(self._polynomial(row), products[-1]))
+        return products
 
     @cached_property
     def _prefixes(self) -> list[ScaledFloats]:
@@ -285,15 +285,15 @@ class WeightedRowFibre:
     def _masses(self, place: int) -> list[ScaledFloats]:
         """The weights of all tables by the count of each column of a row."""
         row = self._rows[place]
-        found = self._row_masses.get(row)
-        if found is None:
+        masses = self._row_masses.get(row)
+        if masses is None:
             steps = 2 * product_steps(self._size) * len(self._rows)
             check_work(steps, self._effort, CELL)
             others = product(self._prefixes[place], self._suffixes[place])
             outer = others.at(self._system.surplus - row.offsets)
             outer = outer.times(self._powers.at(row.offsets))
-            found = self._row_masses[row] = self._by_count(row, outer)
-        return found
+            masses = self._row_masses[row] = self._by_count(row, outer)
+        return masses
 
     def _by_count(self, row: WeightedRow, outer: ScaledFloats) -> list[ScaledFloats]:
         """The same from what the other rows weigh for each sum of this one.
