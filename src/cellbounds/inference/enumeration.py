@@ -15,14 +15,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.model.priors import Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import (
-    UNIT,
-    FloatArray,
-    ScaledFloats,
-    log_of,
-    normalised,
-    probabilities,
-)
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
 __all__ = ["ListedFibre", "Options", "WeightedList", "adding_to", "odometer"]
 
@@ -156,11 +149,9 @@ class WeightedList:
                 "or means to cells that must hold somebody"
             )
         self._tables = tables
-        self._chances: FloatArray = probabilities(masses)
+        self._chances: FloatArray = masses.shares()
         self._best = int(np.argmax(self._chances))
-        mantissa, exponent = masses.mantissa[self._best], masses.exponent[self._best]
-        self.log_mass = log_unit + log_of(float(mantissa), int(exponent))
-        self.log_mass -= math.log(self._chances[self._best])
+        self.log_mass = log_unit + masses.log_at(self._best) - math.log(self._chances[self._best])
         self.error = error
 
     def distribution(self, cell: int) -> Distribution:

@@ -24,7 +24,7 @@ from cellbounds.inference.protocol import Fibre, Refusal, WeightedFibre
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import UNIT, FloatArray, probabilities
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray
 from cellbounds.statements import Release, Total
 
 __all__ = [
@@ -51,7 +51,7 @@ Direct = Callable[[], Fibre | Refusal]
 def part_chances(weights: Weights, own: Kind, rest: Kind, count: int) -> FloatArray:
     """The chances of a part to hold 0, 1, ... of a count that it shares with the rest."""
     others = weights.sequence_of(rest, count).at(slice(None, None, -1))
-    return probabilities(weights.sequence_of(own, count).times(others))
+    return weights.sequence_of(own, count).times(others).shares()
 
 
 def split_tables(

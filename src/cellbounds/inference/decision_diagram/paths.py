@@ -17,14 +17,7 @@ from cellbounds.inference.decision_diagram.layers import DiagramLayer
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import (
-    UNIT,
-    FloatArray,
-    ScaledFloats,
-    log_of,
-    normalised,
-    probabilities,
-)
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
 __all__ = ["RANGE", "Diagram", "LayerWeights", "RangedFloats", "WeightedDiagram"]
 
@@ -174,13 +167,12 @@ class WeightedDiagram:
     @property
     def log_mass(self) -> float:
         """The logarithm of the sum over all paths; minus infinity if it is zero."""
-        total = self._back[0].scaled()
         lowest = (
             self._source.log_weight_of(self._kinds[cell], low)
             for layer, cells in zip(self._diagram.layers, self._cells, strict=True)
             for cell, low in zip(cells.tolist(), layer.lowers.tolist(), strict=True)
         )
-        return log_of(float(total.mantissa[0]), int(total.exponent[0])) + math.fsum(lowest)
+        return self._back[0].scaled().log_at(0) + math.fsum(lowest)
 
     @cached_property
     def _forth(self) -> list[RangedFloats]:
@@ -223,7 +215,7 @@ class WeightedDiagram:
         mantissa, exponent = (part[own] for part in self._masses(depth))
         held = np.flatnonzero(mantissa)
         masses = RangedFloats(mantissa[held], exponent[held]).scaled()
-        return Distribution(int(layer.lowers[within]) + held, probabilities(masses))
+        return Distribution(int(layer.lowers[within]) + held, masses.shares())
 
     def _masses(self, depth: int) -> RangedFloats:
         """The weights of all paths with each value of the cells of a layer, one after the other."""

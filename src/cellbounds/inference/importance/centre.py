@@ -6,10 +6,8 @@ equation. Near them, counts are taken for normal ones conditioned on the equatio
 variance, too. All of this is in floating point and only proposes: weights make up for what it
 gets wrong.
 
-Following the centre of the remaining tables while variables are placed, compiled.
-
-Compiled code is kept on disk by file: after a change here, `proposal_kernel.py`, which calls it, has to
-be compiled anew, too.
+While variables are placed, compiled code follows the centre of the tables that remain. It is kept
+on disk by file: after a change here, `proposal_kernel.py`, which calls it, has to be compiled anew.
 """
 
 from __future__ import annotations

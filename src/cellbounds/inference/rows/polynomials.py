@@ -56,12 +56,11 @@ def product(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
     return ScaledFloats(*multiply(left, right, np.arange(len(left.mantissa))))
 
 
-def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> tuple[float, int]:
-    """One coefficient of a product: mantissa and exponent."""
+def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> ScaledFloats:
+    """One coefficient of a product."""
     from cellbounds.inference.rows.sum_kernel import multiply
 
-    mantissa, exponent = multiply(left, right, np.array([place]))
-    return float(mantissa[0]), int(exponent[0])
+    return ScaledFloats(*multiply(left, right, np.array([place])))
 
 
 def _steepness(numbers: ScaledFloats) -> int:

@@ -46,14 +46,7 @@ from cellbounds.model.rates.layout import make_layout
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import (
-    UNIT,
-    FloatArray,
-    ScaledFloats,
-    log_of,
-    normalised,
-    probabilities,
-)
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 from cellbounds.statements import Total
 from cellbounds.statements.margin_bounds import combined_bounds
 
@@ -262,13 +255,13 @@ class WeightedRowFibre:
     def _log_mass(self) -> float:
         at = self._system.surplus
         first = self._polynomial(self._rows[0]) if self._rows else self._products((), 0)[0]
-        mantissa, exponent = coefficient(first, self._suffixes[0], at)
-        if mantissa == 0:
+        log_mass = coefficient(first, self._suffixes[0], at).log_at(0)
+        if log_mass == -math.inf:
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "
                 "or means to cells that must hold somebody"
             )
-        return log_of(mantissa, exponent) - at * math.log(self._tilt)
+        return log_mass - at * math.log(self._tilt)
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell (flat)."""
@@ -280,7 +273,7 @@ class WeightedRowFibre:
         if len(row.cells[column].cells) > 1:
             masses = self._part_masses(row.cells[column], part, masses)
         values = np.flatnonzero(masses.mantissa > 0)
-        return Distribution(values, probabilities(masses.at(values)))
+        return Distribution(values, masses.at(values).shares())
 
     def _masses(self, place: int) -> list[ScaledFloats]:
         """The weights of all tables by the count of each column of a row."""
