@@ -244,6 +244,7 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     """
     low, high, gm, ge = _tables(row)
     fm, fe = np.zeros(gm.shape), np.zeros(gm.shape, dtype=np.int64)
+    lower, upper, starts = row.lower, row.upper, row.starts
     m, e = row.weights
     om, oe = outer
     sums, carries = np.zeros(len(m)), np.zeros(len(m))
@@ -253,11 +254,11 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
             continue
         _fill_tails(row, k, low, high, gm, ge, False)
         _fill_heads(row, k, turned, low, high, fm, fe)
-        for j in range(row.lower.shape[1]):
-            for v in range(row.lower[k, j], row.upper[k, j] + 1):
+        for j in range(lower.shape[1]):
+            for v in range(lower[k, j], upper[k, j] + 1):
                 first = max(low[j], low[j + 1] - v)
                 count = min(high[j], high[j + 1] - v) - first + 1
-                at = row.starts[j] + v
+                at = starts[j] + v
                 if count <= 0 or m[at] == 0.0:
                     continue
                 a, b = first - low[j], first + v - low[j + 1]
