@@ -66,8 +66,9 @@ def _named(frame: FrameType) -> tuple[str, str] | None:
     module = frame.f_globals.get("__name__", "")
     name = frame.f_code.co_qualname
     ours = module == "cellbounds" or module.startswith("cellbounds.")
-    # Bodies of modules and of classes are code, but nobody calls them.
-    called = bool(frame.f_code.co_flags & 0x2)
+    # Bodies of modules and of classes are code, but nobody calls them; nor did anybody write what
+    # dataclasses make.
+    called = bool(frame.f_code.co_flags & 0x2) and not frame.f_code.co_filename.startswith("<")
     return (module, name) if ours and called and "<" not in name.rsplit(".", 1)[-1] else None
 
 

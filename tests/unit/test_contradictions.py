@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.solvers import contradictions
+from cellbounds.solvers import blame
 from mixtures import cases
 
 TWO = ["0", "1"]
@@ -131,14 +131,14 @@ def test_more_than_twelve_statements():
 
 def test_when_trials_run_out_the_set_is_only_irreducible(monkeypatch):
     tried = []
-    original = contradictions._Trials.impossible
+    original = blame._Trials.impossible
 
     def impossible(self, statements):
         tried.append(len(statements))
         return original(self, statements)
 
-    monkeypatch.setattr(contradictions, "MOST_TRIALS", 4)
-    monkeypatch.setattr(contradictions._Trials, "impossible", impossible)
+    monkeypatch.setattr(blame, "MOST_TRIALS", 4)
+    monkeypatch.setattr(blame._Trials, "impossible", impossible)
     extra = [cb.Prior(["d"], upper=9), cb.Prior(["a", "d"], upper=9)]
     message = said(*extra, *TRIANGLE)
     assert len(tried) == 2 * 5  # each statement once, for bounds and for values

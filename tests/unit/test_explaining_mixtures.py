@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 
 import cellbounds as cb
 from blaming import statements_of
-from cellbounds.solvers import explanations
+from cellbounds.solvers import blame as blaming
 from listing import listed
 from mixtures import cases, margin_cases
 
@@ -209,7 +209,7 @@ def test_figures_that_say_nothing_are_never_blamed():
 
 
 def test_many_statements_are_left_out_one_at_a_time(monkeypatch):
-    monkeypatch.setattr(explanations, "MOST_STATEMENTS", 2)
+    monkeypatch.setattr(blaming, "MOST_STATEMENTS", 2)
     release = cb.Release(
         CUBE,
         [
@@ -225,7 +225,7 @@ def test_many_statements_are_left_out_one_at_a_time(monkeypatch):
 
 
 def test_few_trials_leave_more_figures_and_say_so(monkeypatch):
-    monkeypatch.setattr(explanations, "MOST_WORK", 0)
+    monkeypatch.setattr(blaming, "MOST_WORK", 0)
     domain = cb.Domain({"a": [str(k) for k in range(64)], "b": TWO})
     counts = np.full(64, 2)
     release = cb.Release(domain, [cb.Margin(["a"], counts), cb.Margin(["b"], [100, 28])])

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
 from cellbounds.model.effort import Effort
-from cellbounds.model.linear_programs import LinearProgram
+from cellbounds.model.linear_programs import LinearProgram, independent_rows
 from cellbounds.model.problem import Problem, make_problem, raw_problem, reduced
-from cellbounds.model.redundancy import independent_rows
 from cellbounds.model.targets import asked_about
 from cellbounds.solvers.general.attainable import Run, values_of
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver

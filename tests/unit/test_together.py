@@ -274,10 +274,10 @@ def check_effort(oracle, known, alone):
 def test_the_search_knows_all_that_can_be_known(oracle, threads):
     if threads:
         with ThreadPoolExecutor(2) as executor:
-            known, finished = search(oracle, Effort(executor=executor))
+            known = search(oracle, Effort(executor=executor))
     else:
-        known, finished = search(oracle, Effort())
-    assert finished
+        known = search(oracle, Effort())
+    assert known.finished
     check_effort(oracle, known, alone=not threads)
     said = oracle.outcomes
     for one, outcome in said.items():

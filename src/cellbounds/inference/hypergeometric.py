@@ -18,8 +18,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
-from cellbounds.model.structure import Facts
-from cellbounds.model.structure.separators import Leaf, Tree
+from cellbounds.model.structure import Facts, Leaf, Tree
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -152,12 +152,16 @@ class Source(Protocol):
         """Every attainable count of one cell."""
         ...
 
+    def gather(self, indices: Iterable[Position]) -> None:
+        """Find the values of many cells at once."""
+        ...
+
     def witness(self, index: tuple[int, ...], value: int) -> Table:
         """A consistent table in which the cell holds `value`, checked."""
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Answer:
     """What every answer knows about itself."""
 
@@ -166,7 +170,7 @@ class Answer:
     method: str
     evidence: Evidence
     seconds: float
-    _source: Source | None = field(repr=False)
+    _source: Source | None
 
     @property
     def domain(self) -> Domain:
@@ -201,6 +205,31 @@ class Answer:
     ) -> str:
         return html_table(title, [*self.over, *columns], rows, numbers, self._more(len(rows)))
 
+    # What subclasses say: a title, columns and rows for the first cells, and what to know besides.
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def _rows(self, most: int) -> tuple[list[str], list[list[str]]]:
+        raise NotImplementedError
+
+    def _remarks(self) -> str:
+        return ""
+
+    def __str__(self) -> str:
+        names, rows = self._rows(LINES)
+        text = self._text(self._title(), names, {*names} - {"values"}, rows)
+        return "\n".join(filter(None, [text, self._remarks()]))
+
+    def _repr_html_(self) -> str:
+        names, rows = self._rows(HTML_LINES)
+        remarks = self._remarks()
+        title = f"{self._title()} ({remarks})" if remarks else self._title()
+        return self._html(title, names, {*names} - {"values"}, rows)
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}: {self.size} cells>"
+
     def _head(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
@@ -212,11 +241,11 @@ class Answer:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CellAnswer(Answer):
     """An answer about all cells of a margin (`domain`), or about those that were chosen."""
 
-    _places: CellIndex = field(repr=False)
+    _places: CellIndex
 
     @property
     def size(self) -> int:
@@ -250,7 +279,7 @@ class CellAnswer(Answer):
         return f"{some} over {list(self.over)}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bounds(CellAnswer):
     """The smallest and largest count of every cell asked about.
 
@@ -274,11 +303,9 @@ class Bounds(CellAnswer):
     lower: npt.NDArray[Any]
     upper: npt.NDArray[Any]
     kind: str
-    _explain: Callable[[tuple[Label, ...]], Explanation] | None = field(repr=False)
-    _attained: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = field(repr=False, default=None)
-    _certify: Callable[[bool | None, float | None], dict[str, Any]] | None = field(
-        repr=False, default=None
-    )
+    _explain: Callable[[tuple[Label, ...]], Explanation] | None
+    _attained: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
+    _certify: Callable[[bool | None, float | None], dict[str, Any]] | None = None
 
     @property
     def attained_lower(self) -> npt.NDArray[Any]:
@@ -401,25 +428,13 @@ class Bounds(CellAnswer):
             numbers["attained_upper"] = self._attained[1].flat
         return numbers
 
-    def _rows(self, most: int) -> list[list[str]]:
-        cells = zip(self.cells(), *self._numbers().values(), strict=True)
-        return [
-            [*map(str, labels), *map(shown, row)] for labels, *row in itertools.islice(cells, most)
-        ]
-
-    def __str__(self) -> str:
-        names = list(self._numbers())
-        return self._text(self._title(), names, set(names), self._rows(LINES))
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}: {self.size} cells>"
+    def _rows(self, most: int) -> tuple[list[str], list[list[str]]]:
+        numbers = self._numbers()
+        cells = itertools.islice(zip(self.cells(), *numbers.values(), strict=True), most)
+        return list(numbers), [[*map(str, labels), *map(shown, row)] for labels, *row in cells]
 
     def _title(self) -> str:
         return f"{self.kind} bounds{self._about()} given {', '.join(notations(self.release))}"
-
-    def _repr_html_(self) -> str:
-        names = list(self._numbers())
-        return self._html(self._title(), names, set(names), self._rows(HTML_LINES))
 
 
 def notations(release: Release) -> list[str]:
@@ -431,11 +446,11 @@ Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The smallest and the largest count of every cell."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Attainable(CellAnswer):
     """Every attainable count of each cell; look cells up by their labels."""
 
-    _certify: Callable[[bool | None, float | None], dict[str, Any]] = field(repr=False)
+    _certify: Callable[[bool | None, float | None], dict[str, Any]]
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
         """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
@@ -468,9 +483,8 @@ class Attainable(CellAnswer):
 
         Otherwise they are found one by one as they are looked at.
         """
-        gather = getattr(self._source, "gather", None)
-        if gather is not None:
-            gather(self._places)
+        if self._source is not None:
+            self._source.gather(self._places)
 
     def certificate(
         self, *, public: bool | None = None, seconds: float | None = None
@@ -511,8 +525,8 @@ class Attainable(CellAnswer):
         ]
         return {**self._head(), "cells": cells}
 
-    def _rows(self, most: int) -> list[list[str]]:
-        return [
+    def _rows(self, most: int) -> tuple[list[str], list[list[str]]]:
+        return ["size", "values"], [
             [*map(str, labels), shown(values.size) if values.settled else "?", values.text(RUNS)]
             for labels, values in itertools.islice(self.items(), most)
         ]
@@ -520,13 +534,3 @@ class Attainable(CellAnswer):
     def _title(self) -> str:
         some = f" of {self.size} cells" if isinstance(self._places, ChosenCells) else ""
         return f"attainable counts{some} given {', '.join(notations(self.release))}"
-
-    def __str__(self) -> str:
-        return self._text(self._title(), ["size", "values"], {"size"}, self._rows(LINES))
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}: {self.size} cells>"
-
-    def _repr_html_(self) -> str:
-        rows = self._rows(HTML_LINES)
-        return self._html(self._title(), ["size", "values"], {"size"}, rows)

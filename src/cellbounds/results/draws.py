@@ -14,7 +14,7 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief
-from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns, notations
+from cellbounds.results.answers import Answer, label_columns, notations
 from cellbounds.results.distribution import Distribution, MonteCarlo
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
@@ -26,7 +26,7 @@ FORMAT = "cellbounds-draws/1"
 RESERVED = ("draw", "count", "weight", "mean", "mc_error", "effective_size", "rhat")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Draws(Answer):
     """Tables drawn from the posterior over the consistent ones.
 
@@ -144,7 +144,7 @@ class Draws(Answer):
         given = ", ".join(notations(self.release))
         return f"{len(self)} tables drawn given {given}; prior: {self.prior.name}"
 
-    def _said(self) -> str:
+    def _remarks(self) -> str:
         lines = [f"{self.method}: {'independent' if self.independent else 'dependent'} draws"]
         if self.connected:
             lines.append(f"connected: {self.connected}")
@@ -152,13 +152,5 @@ class Draws(Answer):
             lines.append("stopped early: fewer draws than asked for")
         return "\n".join([*lines, *self.notes])
 
-    def __str__(self) -> str:
-        names, rows = self._rows(LINES)
-        return self._text(self._title(), names, set(names), rows) + "\n" + self._said()
-
     def __repr__(self) -> str:
         return f"<{self._title()}>"
-
-    def _repr_html_(self) -> str:
-        names, rows = self._rows(HTML_LINES)
-        return self._html(f"{self._title()} ({self._said()})", names, set(names), rows)

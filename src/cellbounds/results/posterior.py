@@ -14,7 +14,7 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief, GammaPoisson
-from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns, labelled, notations
+from cellbounds.results.answers import Answer, label_columns, labelled, notations
 from cellbounds.results.distribution import Distribution, MonteCarlo, Rate, checked_probability
 from cellbounds.results.evidence import Evidence
 from cellbounds.runtime.arrays import IntArray
@@ -32,7 +32,7 @@ CHECKS = ("mc_error", "effective_size", "rhat")
 RESERVED = (*SUMMARY, *CHECKS, "counts", "probabilities")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Posterior(Answer):
     """How likely each count of each cell is, given a release and a prior.
 
@@ -52,8 +52,8 @@ class Posterior(Answer):
     prior: Belief
     error: float | None
     monte_carlo: MonteCarlo | None
-    _distribution: Callable[[int], Distribution] = field(repr=False)
-    _mode: Callable[[], IntArray] = field(repr=False)
+    _distribution: Callable[[int], Distribution]
+    _mode: Callable[[], IntArray]
     notes: tuple[str, ...] = ()
     _made: dict[int, Distribution] = field(default_factory=dict, repr=False)
 
@@ -209,23 +209,12 @@ class Posterior(Answer):
     def _title(self) -> str:
         return f"posterior given {self.given}; prior: {self.prior.name}"
 
-    def _said(self) -> str:
+    def _remarks(self) -> str:
         if self.error is not None:
             how = f"exact, relative error at most {self.error:.1g}"
         else:
             how = "estimated by Monte Carlo"
         return "\n".join([f"{self.method}: {how}", *self.notes])
-
-    def __str__(self) -> str:
-        names, rows = self._rows(LINES)
-        return self._text(self._title(), names, set(names), rows) + "\n" + self._said()
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}: {self.domain.size} cells>"
-
-    def _repr_html_(self) -> str:
-        names, rows = self._rows(HTML_LINES)
-        return self._html(f"{self._title()} ({self._said()})", names, set(names), rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

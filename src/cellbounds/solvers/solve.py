@@ -23,11 +23,10 @@ from cellbounds.results import Attainable, Bounds, Explanation
 from cellbounds.results.cell_index import Position, asked_positions, check_listable
 from cellbounds.results.solution import Query, Reduction, Solution, Solver
 from cellbounds.runtime.checkpoints import Checkpoint
+from cellbounds.solvers.blame import contradiction, explain_bounds
 from cellbounds.solvers.closed_forms import TwoCubed
 from cellbounds.solvers.conditional.relaxed import ImprovedConditional, LinearConditional
 from cellbounds.solvers.conditional.sharp import SharpConditional
-from cellbounds.solvers.contradictions import contradiction
-from cellbounds.solvers.explanations import explain_bounds
 from cellbounds.solvers.general.solutions import GeneralLinear, GeneralSharp
 from cellbounds.statements import Release
 

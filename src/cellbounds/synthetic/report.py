@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -24,7 +23,7 @@ from cellbounds.statements import Release, Total, publish
 from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
 from cellbounds.utility import UtilityComparison, compare_utility
-from cellbounds.utility.display import Section
+from cellbounds.utility.display import Section, Shown, columns_of
 from cellbounds.version import __version__
 
 __all__ = ["SyntheticReport", "report_on"]
@@ -80,7 +79,7 @@ class CopyMatch:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SyntheticReport:
+class SyntheticReport(Shown):
     """Disclosure and utility of synthetic tables side by side with the original.
 
     It is for the owner: it has figures of the true table in it.
@@ -118,8 +117,7 @@ class SyntheticReport:
             for match in self.matches
             for name in ("cells", "equal", "small", "small_equal")
         ]
-        names = ("published", "measure", "value")
-        return frame_of({name: [row[i] for row in lines] for i, name in enumerate(names)}, backend)
+        return frame_of(columns_of(("published", "measure", "value"), lines), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned."""
@@ -166,18 +164,14 @@ class SyntheticReport:
         ]
 
     def __str__(self) -> str:
-        said = "\n".join(f"note: {note}" for note in self.notes)
-        blocks = [section.text() for section in self._sections()]
-        return "\n\n".join([*blocks, said, f"utility\n{self.utility}"])
+        return f"{Shown.__str__(self)}\n\nutility\n{self.utility}"
 
     def __repr__(self) -> str:
         # Figures of a confidential table are not printed by accident.
         return f"<report on {len(self.matches)} synthetic tables, for the owner>"
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
-        blocks = [section.html() for section in self._sections()]
-        return "".join([*blocks, said, self.utility._repr_html_()])
+        return Shown._repr_html_(self) + self.utility._repr_html_()
 
 
 def _as_float(number: float) -> float:

@@ -15,6 +15,14 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
+from cellbounds.utility.association import (
+    Independence,
+    OddsRatios,
+    checked_level,
+    independence,
+    odds_ratios,
+    percent,
+)
 from cellbounds.utility.display import (
     Section,
     Shown,
@@ -24,10 +32,13 @@ from cellbounds.utility.display import (
     number_text,
 )
 from cellbounds.utility.distances import hellinger, matched, occupied, total_variation
-from cellbounds.utility.loglinear import Margins, fit_loglinear, model_text
-from cellbounds.utility.loglinear_comparison import LoglinearComparison, compared
-from cellbounds.utility.odds import OddsRatios, checked_level, odds_ratios, percent
-from cellbounds.utility.tests_of_independence import Independence, independence
+from cellbounds.utility.loglinear import (
+    LoglinearComparison,
+    Margins,
+    compared,
+    fit_loglinear,
+    model_text,
+)
 
 __all__ = ["UtilityComparison", "compare_utility"]
 

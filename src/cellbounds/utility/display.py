@@ -147,16 +147,18 @@ class Listing:
     def _remarks(self) -> list[str]:
         return []
 
+    def _heading(self) -> list[str]:
+        """What stands above the table in a terminal."""
+        return [self._title(), *(f"  {remark}" for remark in self._remarks())]
+
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         """The header, so many lines at most, and what is said of those left out."""
         raise NotImplementedError
 
     def __str__(self) -> str:
         header, rows, more = self._table(self.most_lines[0])
-        lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]
-        if rows:
-            lines.append(aligned(header, rows, self.numbers))
-        return "\n".join(filter(None, [*lines, more, self.warning]))
+        table = aligned(header, rows, self.numbers) if rows else ""
+        return "\n".join(filter(None, [*self._heading(), table, more, self.warning]))
 
     def __repr__(self) -> str:
         return f"<{self._title()}>"

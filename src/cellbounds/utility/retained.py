@@ -14,7 +14,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Conditional, Margin, Release
 from cellbounds.statements.conditional import check_rate_variables
-from cellbounds.statements.notation import names_text, parse
+from cellbounds.statements.notation import Request, parse
 from cellbounds.text import aligned
 from cellbounds.utility.distances import as_floats
 
@@ -138,7 +138,7 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
     known = table.with_domain(domain)
     told = [_told(one, release) for one in release.statements if isinstance(one, Told)]
     wanted = _stated(release) if use is None else _read(use, domain)
-    parts = tuple(_part(known, one, told) for one in wanted)
+    parts = tuple(_part(known, notation, request, told) for notation, request in wanted)
     even = sum(one.even for one in parts)
     lost = sum(one.distance for one in parts)
     return Kept(1.0 if even == 0 else max(0.0, 1.0 - lost / even), parts)
@@ -148,57 +148,40 @@ Told = Conditional | Margin
 """Statements with figures that a reader can look up."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Rates of responses among those who share the givens."""
-
-    responses: tuple[str, ...]
-    given: tuple[str, ...]
-    notation: str
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
     """Figures as a reader takes them: axes givens, then responses; 0 where nothing is told."""
 
-    given: tuple[str, ...]
-    responses: tuple[str, ...]
+    request: Request
     figures: FloatArray
     notation: str
 
 
-def _stated(release: Release) -> list[_Wanted]:
+def _stated(release: Release) -> list[tuple[str, Request]]:
     """The statements of the release, exact, each once."""
-    found: dict[tuple[tuple[str, ...], tuple[str, ...]], _Wanted] = {}
+    found: dict[object, tuple[str, Request]] = {}
     for one in release.statements:
-        if isinstance(one, Margin):
-            wanted = _Wanted(one.variables, (), f"[{names_text(one.variables)}]")
-        elif isinstance(one, Conditional):
-            names = f"{names_text(one.responses)}|{names_text(one.given)}"
-            wanted = _Wanted(one.responses, one.given, f"[{names}]")
-        else:
-            continue
-        found.setdefault((wanted.responses, wanted.given), wanted)
+        if isinstance(one, Told):
+            exact = Request(one.request.responses, one.request.given)
+            found.setdefault((exact.responses, exact.given or ()), (exact.notation, exact))
     return list(found.values())
 
 
-def _read(use: Iterable[str], domain: Domain) -> list[_Wanted]:
+def _read(use: Iterable[str], domain: Domain) -> list[tuple[str, Request]]:
     if isinstance(use, str):
         raise InvalidInput(f"use={use!r} is one text; give a list, such as [{use!r}]")
     wanted = []
     for text in use:
-        spoken = parse(text)
-        rough = (spoken.digits, spoken.base, spoken.below) != (None, None, None)
-        if spoken.is_total or rough:
+        request = parse(text)
+        if request.is_total or not request.exact:
             raise InvalidInput(
                 f"the use {text!r}: what a reader wants are exact rates or margins; write it "
                 "without a suffix, such as '[Y|A,B]' or '[A,B]'"
             )
-        given = spoken.given or ()
-        domain.distinct((*given, *spoken.responses))
-        if spoken.given is not None:
-            check_rate_variables(domain, spoken.responses, given, text)
-        wanted.append(_Wanted(spoken.responses, given, text.strip()))
+        domain.distinct(request.names)
+        if request.given is not None:
+            check_rate_variables(domain, request.responses, request.given, text)
+        wanted.append((text.strip(), request))
     if not wanted:
         raise InvalidInput("use is empty; name what a reader wants, such as ['[Y|A,B]']")
     return wanted
@@ -206,10 +189,10 @@ def _read(use: Iterable[str], domain: Domain) -> list[_Wanted]:
 
 def _told(statement: Told, release: Release) -> _Read:
     if isinstance(statement, Margin):
-        counts = _middle_counts(statement, _known_total(release))
-        return _Read((), statement.variables, counts, statement.notation)
-    rates = _middle_rates(statement).reshape(statement.shape)
-    return _Read(statement.given, statement.responses, rates, statement.notation)
+        figures = _middle_counts(statement, _known_total(release))
+    else:
+        figures = _middle_rates(statement).reshape(statement.shape)
+    return _Read(statement.request, figures, statement.notation)
 
 
 def _middle_rates(statement: Conditional) -> FloatArray:
@@ -246,10 +229,9 @@ def _known_total(release: Release) -> int | None:
     return None
 
 
-def _part(table: Table, wanted: _Wanted, told: Sequence[_Read]) -> KeptUse:
-    names = (*wanted.given, *wanted.responses)
-    counts = as_floats(table.margin(*names))
-    rows = int(np.prod(counts.shape[: len(wanted.given)], dtype=np.int64))
+def _part(table: Table, notation: str, wanted: Request, told: Sequence[_Read]) -> KeptUse:
+    counts = as_floats(table.margin(*wanted.names))
+    rows = int(np.prod(counts.shape[: len(wanted.given or ())], dtype=np.int64))
     flat = counts.reshape(rows, -1)
     even = _distance(flat, np.zeros(flat.shape))
     best, source = even, None
@@ -259,7 +241,7 @@ def _part(table: Table, wanted: _Wanted, told: Sequence[_Read]) -> KeptUse:
             distance = _distance(flat, guess.reshape(rows, -1))
             if distance < best:
                 best, source = distance, one.notation
-    return KeptUse(wanted.notation, best, even, source)
+    return KeptUse(notation, best, even, source)
 
 
 def _distance(counts: FloatArray, guess: FloatArray) -> float:
@@ -276,18 +258,18 @@ def _distance(counts: FloatArray, guess: FloatArray) -> float:
 
 
 def _guess(
-    domain: Domain, wanted: _Wanted, told: _Read, shape: tuple[int, ...]
+    domain: Domain, wanted: Request, told: _Read, shape: tuple[int, ...]
 ) -> FloatArray | None:
     """What a statement tells, laid out as what is wanted; None if it tells nothing of it.
 
     Each axis of the statement is summed over, or turned into the axis of the variable wanted that
     speaks of the same levels.
     """
-    names = (*wanted.given, *wanted.responses)
+    names, first_response = wanted.names, len(wanted.given or ())
     figures = told.figures
     axes: list[int] = []
-    for number, name in enumerate((*told.given, *told.responses)):
-        conditioned = number < len(told.given)
+    for number, name in enumerate(told.request.names):
+        conditioned = number < len(told.request.given or ())
         summable = not conditioned and shares_out(domain, name)
         place = _place(domain, name, names)
         axis = len(axes)
@@ -296,13 +278,13 @@ def _guess(
                 return None
             figures = figures.sum(axis=axis)
             continue
-        response = place >= len(wanted.given)
+        response = place >= first_response
         turned = _turned(domain, names[place], name, summable, response)
         if turned is None or (conditioned and response):
             return None
         figures = np.moveaxis(np.tensordot(turned, figures, axes=(1, axis)), 0, axis)
         axes.append(place)
-    if not any(place >= len(wanted.given) for place in axes):
+    if not any(place >= first_response for place in axes):
         return None
     ordered = figures.transpose(np.argsort(axes))
     apart = [size if place in axes else 1 for place, size in enumerate(shape)]
@@ -339,10 +321,7 @@ def _turned(
 
 def levels_behind(domain: Domain, name: str) -> tuple[str, list[frozenset[int]]]:
     """The variable behind a name, and the places of its levels behind each level of the name."""
-    found = domain.grouping(name)
-    if found is None:
-        return name, [frozenset((place,)) for place in range(len(domain.levels(name)))]
-    return found[0], [frozenset(members) for members in found[1]]
+    return domain.base(name), domain.level_sets(name)
 
 
 def shares_out(domain: Domain, name: str) -> bool:

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.disclosure.exploring.designs import Design
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library
 from cellbounds.statements import Release
-from cellbounds.text import aligned, html_table
+from cellbounds.utility.display import Listing, picked
 from cellbounds.version import __version__
 
 __all__ = ["Frontier", "JudgedDesign", "LeftOut"]
 
 FORMAT = "cellbounds-explore/1"
-
-LINES = 40
-"""Designs of the frontier that are printed."""
 
 WARNING = (
     "which designs are safe, their risk and their utility depend on the confidential counts: keep "
@@ -133,8 +129,8 @@ class LeftOut:
     why: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Frontier:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Frontier(Listing):
     """Every design that was judged; what :func:`cellbounds.explore` gives.
 
     Attributes
@@ -150,6 +146,9 @@ class Frontier:
     use
         The rates that the utility speaks of.
     """
+
+    most_lines: ClassVar[tuple[int, int]] = (40, 40)
+    numbers: ClassVar[frozenset[str]] = frozenset({"risk", "utility"})
 
     designs: tuple[JudgedDesign, ...]
     left_out: tuple[LeftOut, ...]
@@ -208,28 +207,24 @@ class Frontier:
     def columns(self) -> dict[str, list[Any]]:
         """The designs column by column."""
         best, frontier = self.best, set(map(id, self.frontier))
-        found: dict[str, list[Any]] = {}
+        columns: dict[str, list[Any]] = {}
         for one in self.designs:
             design, way = one.design, one.design.way
             row = {
                 "statement": one.notation,
                 "responses": ", ".join(design.responses),
                 "given": ", ".join(design.given),
-                "digits": way.digits,
-                "rounding": way.rounding,
+                **picked(way, "digits", "rounding"),
                 "eps": None if way.eps is None else str(way.eps),
                 "merged": design.merged,
                 "outcome": one.outcome.value,
                 "frontier": id(one) in frontier,
                 "best": one is best,
-            } | {name: getattr(one, name) for name in MEASURED}
+                **{name: getattr(one, name) for name in MEASURED},
+            }
             for name, value in row.items():
-                found.setdefault(name, []).append(value)
-        return found
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """A tidy data frame of the designs; for the owner's eyes."""
-        return frame_of(self.columns(), backend)
+                columns.setdefault(name, []).append(value)
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; for the owner's eyes."""
@@ -239,10 +234,7 @@ class Frontier:
             "version": __version__,
             "warning": self.warning,
             "policy": self.policy.to_dict(),
-            "independent": self.independent,
-            "use": self.use,
-            "complete": self.complete,
-            "planned": self.planned,
+            **picked(self, "independent", "use", "complete", "planned"),
             "seconds": round(self.seconds, 6),
             "best": None if self.best is None else places[id(self.best)],
             "frontier": [places[id(one)] for one in self.frontier],
@@ -267,7 +259,7 @@ class Frontier:
         named = f"{len(self.designs)} designs for {self.use}"
         return f"{named} under the policy {self.policy.name}: {said}"
 
-    def _said(self) -> list[str]:
+    def _remarks(self) -> list[str]:
         """What a reader must know besides."""
         said = []
         if not self.complete:
@@ -288,13 +280,13 @@ class Frontier:
             )
         return said
 
-    def _rows(self) -> tuple[list[list[str]], str]:
+    def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         """The frontier, and the best safe design if it is not on it."""
         shown = list(self.frontier)
         best = self.best
         if best is not None and not any(one is best for one in shown):
             shown = sorted([*shown, best], key=lambda one: one.utility)
-        left = len(shown) - LINES
+        left = len(shown) - most
         if left > 0:
             shown = [one for one in shown[left:] if one is not best]
             shown = sorted([*shown, *([best] if best else [])], key=lambda one: one.utility)
@@ -312,23 +304,11 @@ class Frontier:
             for one in shown
         ]
         more = f"... {left} more on the frontier, with less utility" if left > 0 else ""
-        return rows, more
+        return HEADER, rows, more
 
-    def __str__(self) -> str:
-        rows, more = self._rows()
-        lines = [self._title(), *self._said()]
-        if rows:
-            lines += ["not beaten in risk and utility by any other design:"]
-            lines.append(aligned(HEADER, rows, {"risk", "utility"}))
-        return "\n".join(filter(None, [*lines, more, self.warning]))
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}>"
-
-    def _repr_html_(self) -> str:
-        rows, more = self._rows()
-        foot = "; ".join(filter(None, [more, *self._said(), self.warning]))
-        return html_table(self._title(), HEADER, rows, {"risk", "utility"}, foot)
+    def _heading(self) -> list[str]:
+        beaten = ["not beaten in risk and utility by any other design:"] if self.designs else []
+        return [self._title(), *self._remarks(), *beaten]
 
 
 def _alike(one: JudgedDesign, other: JudgedDesign) -> bool:

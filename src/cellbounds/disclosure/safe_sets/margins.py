@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, policy_of
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.disclosure.safe_sets.candidates import Candidates, margin_texts, spoken_candidates
 from cellbounds.disclosure.safe_sets.result import SafeSets, StatementSet
-from cellbounds.disclosure.safe_sets.searching import Judge, closed_sets, judge_all, search
+from cellbounds.disclosure.safe_sets.searching import Judge, judge_all, search
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort
@@ -96,7 +95,8 @@ def safe_margins(
     reasons = why_not_monotone(chosen, candidates, independent=independent)
     # Without the true counts nothing may depend on them, not even what stays undecided.
     judged = Judge(candidates, table, chosen, independent, not reasons and not independent)
-    found = _all_judged(judged, effort) if reasons else _searched(judged, effort)
+    found = judge_all(judged, effort) if reasons else search(judged, effort)
+    undecided = found.undecided
     worth = None if independent else Worth(table)
     return SafeSets(
         policy=chosen,
@@ -104,14 +104,14 @@ def safe_margins(
         candidates=tuple(one.text for one in candidates.listed),
         safe=_sets(candidates, found.safe, found.maximal, worth),
         unsafe=_sets(candidates, found.unsafe, found.minimal),
-        undecided=tuple(candidates.texts(one) for one in found.undecided),
+        undecided=tuple(candidates.texts(one) for one in undecided),
         never=tuple(
             one.text
             for one, below in zip(candidates.listed, candidates.below, strict=True)
             if found.outcome(below | candidates.ground) is Outcome.UNSAFE
         ),
-        judgements=found.judgements,
-        complete=found.complete,
+        judgements=len(found.judged),
+        complete=found.finished and not undecided,
         independent=independent,
         notes=(f"every set was judged: {'; '.join(reasons)}",) if reasons else (),
         seconds=time.perf_counter() - begun,
@@ -148,70 +148,6 @@ def _check(table: Table, candidates: Candidates) -> None:
             raise InvalidInput(
                 f"{what}: the table contradicts {', '.join(broken)}; give what was made from it"
             )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """Sets as numbers, with what was proven of them."""
-
-    safe: list[int]
-    unsafe: list[int]
-    undecided: list[int]
-    judgements: int
-    complete: bool
-    outcome: Callable[[int], Outcome | None]
-    maximal: Callable[[int], bool]
-    minimal: Callable[[int], bool]
-
-
-def _searched(judged: Judge, effort: Effort) -> _Found:
-    """By a search: what was not judged follows from what was."""
-    known, finished = search(judged, effort)
-    candidates = judged.candidates
-    undecided = [one for one in known.judged if known.outcome(one) is Outcome.UNDECIDED]
-
-    def maximal(chosen: int) -> bool:
-        return all(known.outcome(one) is Outcome.UNSAFE for one in candidates.above(chosen))
-
-    def minimal(chosen: int) -> bool:
-        return all(known.outcome(one) is Outcome.SAFE for one in candidates.under(chosen))
-
-    return _Found(
-        known.safe,
-        known.unsafe,
-        undecided,
-        len(known.judged),
-        finished and not undecided,
-        known.outcome,
-        maximal,
-        minimal,
-    )
-
-
-def _all_judged(judged: Judge, effort: Effort) -> _Found:
-    """Set by set: nothing follows from anything."""
-    outcomes = judge_all(judged, effort)
-    sets = closed_sets(judged.candidates)
-
-    def larger(chosen: int) -> set[Outcome | None]:
-        return {outcomes.get(one) for one in sets if one != chosen and one | chosen == one}
-
-    def smaller(chosen: int) -> set[Outcome | None]:
-        return {outcomes.get(one) for one in sets if one != chosen and one | chosen == chosen}
-
-    def of(outcome: Outcome) -> list[int]:
-        return [one for one in sets if outcomes.get(one) is outcome]
-
-    return _Found(
-        [one for one in of(Outcome.SAFE) if Outcome.SAFE not in larger(one)],
-        [one for one in of(Outcome.UNSAFE) if Outcome.UNSAFE not in smaller(one)],
-        of(Outcome.UNDECIDED),
-        len(outcomes),
-        len(outcomes) == len(sets) and not of(Outcome.UNDECIDED),
-        outcomes.get,
-        lambda chosen: larger(chosen) <= {Outcome.UNSAFE},
-        lambda chosen: smaller(chosen) <= {Outcome.SAFE},
-    )
 
 
 def _sets(

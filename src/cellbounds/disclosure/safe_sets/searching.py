@@ -37,7 +37,11 @@ class Knowledge:
     walls
         Sets that could not be decided, all of whose supersets are known: nothing beyond them is
         left to be searched.
+    finished
+        Whether the budget was enough.
     """
+
+    finished = False
 
     def __init__(self, candidates: Candidates) -> None:
         self.candidates = candidates
@@ -74,6 +78,21 @@ class Knowledge:
             return Outcome.UNSAFE
         return self.judged.get(chosen)
 
+    @property
+    def undecided(self) -> list[int]:
+        """The sets that were judged, and could not be decided."""
+        return [one for one in self.judged if self.outcome(one) is Outcome.UNDECIDED]
+
+    def maximal(self, chosen: int) -> bool:
+        """Whether no larger set than a safe one is safe, for certain."""
+        larger = self.candidates.above(chosen)
+        return all(self.outcome(one) is Outcome.UNSAFE for one in larger)
+
+    def minimal(self, chosen: int) -> bool:
+        """Whether no smaller set than an unsafe one is unsafe, for certain."""
+        smaller = self.candidates.under(chosen)
+        return all(self.outcome(one) is Outcome.SAFE for one in smaller)
+
     def open_set(self, also: Iterable[int] = ()) -> int | None:
         """A largest set of which nothing is known, and that is inside none of `also`.
 
@@ -107,6 +126,40 @@ class Knowledge:
                 return found
             banned |= 1 << place
         return None
+
+
+class EverySet(Knowledge):
+    """The same where every set was judged by itself, and nothing follows from anything."""
+
+    def __init__(self, candidates: Candidates, outcomes: dict[int, Outcome]) -> None:
+        self.candidates, self.sets = candidates, closed_sets(candidates)
+        self.judged = {one: outcomes[one] for one in self.sets if one in outcomes}
+        self.finished = len(outcomes) == len(self.sets)
+        safe, unsafe = Outcome.SAFE, Outcome.UNSAFE
+        self.safe = [one for one in self._with(safe) if safe not in self._larger(one)]
+        self.unsafe = [one for one in self._with(unsafe) if unsafe not in self._smaller(one)]
+
+    def _with(self, outcome: Outcome) -> list[int]:
+        return [one for one in self.sets if self.judged.get(one) is outcome]
+
+    def _larger(self, chosen: int) -> set[Outcome | None]:
+        return {self.judged.get(one) for one in self.sets if one != chosen and one | chosen == one}
+
+    def _smaller(self, chosen: int) -> set[Outcome | None]:
+        inside = (one for one in self.sets if one != chosen and one | chosen == chosen)
+        return {self.judged.get(one) for one in inside}
+
+    def outcome(self, chosen: int) -> Outcome | None:
+        """What was judged of a set."""
+        return self.judged.get(chosen)
+
+    def maximal(self, chosen: int) -> bool:
+        """Whether every larger set is unsafe."""
+        return self._larger(chosen) <= {Outcome.UNSAFE}
+
+    def minimal(self, chosen: int) -> bool:
+        """Whether every smaller set is safe."""
+        return self._smaller(chosen) <= {Outcome.SAFE}
 
 
 MOST_SETS = 4096
@@ -167,13 +220,14 @@ class Judge:
         ).verdict
 
 
-def search(judged: Judge, effort: Effort) -> tuple[Knowledge, bool]:
-    """All that can be known, for monotone rules; and whether the budget was enough."""
+def search(judged: Judge, effort: Effort) -> Knowledge:
+    """All that can be known within the budget, for monotone rules."""
     known = Knowledge(judged.candidates)
     while not effort.spent:
         sets = _to_look_into(known)
         if not sets:
-            return known, True
+            known.finished = True
+            break
         if len(sets) == 1:
             _look_into(judged, known, sets[0], effort)
         else:
@@ -184,7 +238,7 @@ def search(judged: Judge, effort: Effort) -> tuple[Knowledge, bool]:
                     known.add(chosen, outcome)
                 effort.say(len(known.judged), len(known.judged) + 1)
         known.walls += [one for one in sets if known.outcome(one) is Outcome.UNDECIDED]
-    return known, False
+    return known
 
 
 def _to_look_into(known: Knowledge) -> list[int]:
@@ -258,14 +312,15 @@ def _steps(candidates: Candidates, first: int, last: int) -> list[int]:
     return steps
 
 
-def judge_all(judged: Judge, effort: Effort) -> dict[int, Outcome]:
+def judge_all(judged: Judge, effort: Effort) -> EverySet:
     """Every set by itself, the largest first, as far as the budget goes."""
     sets = closed_sets(judged.candidates)
     effort.say(0, len(sets))
     until = Until.of(effort.left)
     pieces = [(judged, chosen, until) for chosen in sets]
     outcomes = shared(effort.executor, _judged, pieces, progress=effort.say)
-    return {sets[place]: outcome for place, outcome in outcomes if outcome is not None}
+    found = {sets[place]: outcome for place, outcome in outcomes if outcome is not None}
+    return EverySet(judged.candidates, found)
 
 
 def _judged(judged: Judge, chosen: int, until: Until) -> Outcome | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, judge, policy_of
-from cellbounds.disclosure.suggesting.changes import Change, PlannedChange, proposals
+from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
 from cellbounds.disclosure.suggesting.planning import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppressing import Suppressed, suppress
@@ -21,6 +22,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Prior, Release, Tabulated
+from cellbounds.statements.notation import Request
 from cellbounds.utility.retained import Kept, kept, levels_behind
 
 __all__ = ["scopes_of", "suggest"]
@@ -251,12 +253,12 @@ def suggest(
         effort=Effort.of(seconds, executor, None, progress),
     )
     verdicts = budgeted.first()
-    found: list[_Found] = []
+    found: list[Suggestion] = []
     searched = Searched(0, changes, 0, 0, 0)
     if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
         search = _Search(Drafts(release, table), budgeted, most)
         search.run(changes)
-        found = search.found[:most]
+        found = [suggestion for _, suggestion in search.ranked[:most]]
         searched = Searched(
             len(search.singles), changes, budgeted.tried, search.undecided, search.left
         )
@@ -264,7 +266,7 @@ def suggest(
         release,
         chosen,
         verdicts,
-        tuple(one.suggestion for one in found),
+        tuple(found),
         searched,
         independent,
         time.monotonic() - begun,
@@ -279,14 +281,6 @@ def _check(release: object, table: object, most: object, changes: object) -> Non
     for what, number in (("most", most), ("changes", changes)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise InvalidInput(f"{what}={number!r}; give a whole number, 1 or more")
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A safe suggestion and its rank: more kept, then fewer changes, then as tried."""
-
-    rank: tuple[float, int, int]
-    suggestion: Suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,25 +300,30 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """What came of a candidate, and how many releases were judged for it."""
+    """What came of a candidate, if there was time, and how many releases were judged for it."""
 
-    verdicts: tuple[Verdict, ...] | None
-    hidden: Suppressed | None
+    found: Suppressed | None
     judged: int
 
 
 def _try_out(budgeted: BudgetedJudge, candidate: _Candidate) -> _Tried:
     """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
-    before = budgeted.tried
-    if not candidate.scope:
-        return _Tried(budgeted(candidate.release), None, budgeted.tried - before)
-    hidden = suppress(candidate.release, candidate.standing, budgeted, blind=budgeted.independent)
-    return _Tried(None, hidden, budgeted.tried - before)
+    before, release = budgeted.tried, candidate.release
+    if candidate.scope:
+        found = suppress(release, candidate.standing, budgeted, blind=budgeted.independent)
+    else:
+        verdicts = budgeted(release)
+        found = None if verdicts is None else Suppressed(release, verdicts, ())
+    return _Tried(found, budgeted.tried - before)
 
 
 def _tried_elsewhere(budgeted: BudgetedJudge, candidate: _Candidate, until: Until) -> _Tried:
     """Run by a worker, which counts for itself."""
     return _try_out(budgeted.elsewhere(until), candidate)
+
+
+_Rank = tuple[float, int, int]
+"""More kept, then fewer changes, then as tried."""
 
 
 @dataclass(slots=True)
@@ -336,7 +335,7 @@ class _Search:
     most: int
     singles: list[PlannedChange] = field(init=False)
     use: list[str] = field(init=False)
-    found: list[_Found] = field(default_factory=list)
+    ranked: list[tuple[_Rank, Suggestion]] = field(default_factory=list)
     undecided: int = 0
     left: int = 0
     _safe: list[frozenset[int]] = field(default_factory=list)
@@ -346,17 +345,18 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.singles = proposals(self.drafts, self.judge.policy)
-        planned = self.drafts.first.statements
-        self.use = list(dict.fromkeys(_bare(one.notation) for one in planned if one is not None))
+        requests = [one for one in self.drafts.first.statements if one is not None]
+        exact = (Request(one.responses, one.given).notation for one in requests)
+        self.use = list(dict.fromkeys(exact))
 
     def run(self, changes: int) -> None:
         """Try sets of one change, of two, and so on."""
         layer: list[tuple[tuple[int, ...], Plan]] = [((), self.drafts.first)]
         self._seen.add(self.drafts.first)
         for _ in range(changes):
-            hiding = [one for changed, plan in layer for one in self._hiding(changed, plan)]
+            hiding = [one for item in layer for one in self._candidates(*item, hide=True)]
             layer = list(self._grown(layer))
-            plain = [one for changed, plan in layer for one in self._plain(changed, plan)]
+            plain = [one for item in layer for one in self._candidates(*item, hide=False)]
             ready = sorted(
                 [*plain, *hiding], key=lambda one: (-one.kept.share, one.changes, one.scope)
             )
@@ -395,17 +395,10 @@ class _Search:
         """Whether some of the changes are enough."""
         return any(inside <= set(changes) for inside in self._safe)
 
-    def _plain(self, changed: tuple[int, ...], plan: Plan) -> Iterator[_Candidate]:
-        if self.judge.effort.left == 0:
-            self.left += 1
-            return
-        made = self.drafts.made(plan)
-        if made is not None:
-            release, _ = made
-            yield _Candidate(changed, release, self._kept(release))
-
-    def _hiding(self, changed: tuple[int, ...], plan: Plan) -> Iterator[_Candidate]:
-        """The same set with figures suppressed in one statement, or in all."""
+    def _candidates(
+        self, changed: tuple[int, ...], plan: Plan, *, hide: bool
+    ) -> Iterator[_Candidate]:
+        """A set of changes; or with figures suppressed in one statement, or in all."""
         if self.judge.effort.left == 0:
             self.left += 1
             return
@@ -413,13 +406,14 @@ class _Search:
         if made is None:
             return
         release, places = made
-        could = self._kept(release)
-        scopes: list[tuple[int, ...]] = [(place,) for place in places]
-        if len(places) > 1:
-            scopes.append(tuple(places))
+        share = self._kept(release)
+        scopes: list[tuple[int, ...]] = [()]
+        if hide:
+            scopes = [(place,) for place in places]
+            scopes += [tuple(places)] if len(places) > 1 else []
         for scope in scopes:
             standing = tuple(places[place] for place in scope)
-            yield _Candidate(changed, release, could, scope, standing)
+            yield _Candidate(changed, release, share, scope, standing)
 
     def _kept(self, release: Release) -> Kept:
         return kept(self.drafts.table, release, self.use or None)
@@ -428,8 +422,8 @@ class _Search:
         """Whether it could not be among those returned, or changes more than it has to."""
         if self._needless(candidate, candidate.kept):
             return True
-        full = len(self.found) >= self.most
-        return full and -candidate.kept.share >= self.found[self.most - 1].rank[0]
+        full = len(self.ranked) >= self.most
+        return full and -candidate.kept.share >= self.ranked[self.most - 1][0][0]
 
     def _needless(self, candidate: _Candidate, share: Kept) -> bool:
         """Whether figures suppressed in the same statements, with fewer changes, keep as much."""
@@ -463,38 +457,28 @@ class _Search:
     def _try(self, candidate: _Candidate, tried: _Tried | None) -> None:
         if tried is None or not self.judge.count(tried.judged):
             tried = _try_out(self.judge, candidate)
-        chosen: list[Change] = [self.singles[number] for number in candidate.changes]
-        release, share = candidate.release, candidate.kept
+        found = tried.found
+        if found is None:
+            self.left += self.judge.spent if candidate.scope else 1
+            return
+        share, numbers = candidate.kept, frozenset(candidate.changes)
         if candidate.scope:
-            hidden = tried.hidden
-            if hidden is None:
-                self.left += self.judge.spent
-                return
-            release, verdicts = hidden.release, hidden.verdicts
-            share = self._kept(release)
+            share = self._kept(found.release)
             if self._needless(candidate, share):
                 return
-            chosen += hidden.changes
-            self._hidden.append((frozenset(candidate.changes), candidate.scope, share.share))
+            self._hidden.append((numbers, candidate.scope, share.share))
         else:
-            if tried.verdicts is None:
-                self.left += 1
-                return
-            verdicts = tried.verdicts
-            outcome = verdicts[-1].verdict
+            outcome = found.verdicts[-1].verdict
             self.undecided += outcome is Outcome.UNDECIDED
             if outcome is not Outcome.SAFE:
                 return
-            self._safe.append(frozenset(candidate.changes))
-        made = Suggestion(tuple(chosen), release, verdicts, share)
-        digest = release.digest
+            self._safe.append(numbers)
+        digest = found.release.digest
         if digest in self._digests:
             return  # the same figures by another way
         self._digests.add(digest)
-        rank = (-share.share, len(chosen), len(self.found))
-        self.found = sorted([*self.found, _Found(rank, made)], key=lambda one: one.rank)
-
-
-def _bare(notation: str) -> str:
-    """A statement of a plan without how its figures are shown."""
-    return notation[: notation.rindex("]") + 1]
+        changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
+        suggestion = Suggestion(changes, found.release, found.verdicts, share)
+        # The last number tells equals apart, so that suggestions are never compared.
+        rank = (-share.share, len(changes), len(self.ranked))
+        bisect.insort(self.ranked, (rank, suggestion))

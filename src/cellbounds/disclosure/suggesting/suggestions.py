@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, overload
 
-from cellbounds.data.frames import frame_of
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict
 from cellbounds.disclosure.policies.verdict import worst
 from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
 from cellbounds.statements import Release
-from cellbounds.text import aligned, html_table
+from cellbounds.utility.display import Listing, picked
 from cellbounds.utility.retained import Kept
 from cellbounds.version import __version__
 
@@ -122,7 +121,7 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Suggestions(Sequence[Suggestion]):
+class Suggestions(Listing, Sequence[Suggestion]):
     """Safe releases near one that is not, the most useful first.
 
     Attributes
@@ -136,6 +135,8 @@ class Suggestions(Sequence[Suggestion]):
     searched
         How far the search went.
     """
+
+    numbers: ClassVar[frozenset[str]] = frozenset({"rank", "keeps"})
 
     release: Release
     policy: Policy
@@ -202,10 +203,6 @@ class Suggestions(Sequence[Suggestion]):
             "release": [one.notation for one in self.found],
         }
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """A tidy data frame, one line for each suggestion."""
-        return frame_of(self.columns(), backend)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; for the owner."""
         return {
@@ -213,39 +210,24 @@ class Suggestions(Sequence[Suggestion]):
             "version": __version__,
             "verdict": self.verdict.value,
             "over": [list(one.domain.names) for one in self.verdicts],
-            "independent": self.independent,
-            "warning": self.warning,
+            **picked(self, "independent", "warning"),
             "policy": self.policy.to_dict(),
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
             "summary": self.summary,
-            "searched": {
-                "changes": self.searched.changes,
-                "together": self.searched.together,
-                "tried": self.searched.tried,
-                "undecided": self.searched.undecided,
-                "left": self.searched.left,
-                "complete": self.searched.complete,
-            },
+            "searched": {**asdict(self.searched), "complete": self.searched.complete},
             "seconds": round(self.seconds, 6),
             "suggestions": [one.to_dict() for one in self.found],
         }
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        header = ["rank", "keeps", "what to do", "release"]
+    def _title(self) -> str:
+        return self.summary
+
+    def _table(self, _: int) -> tuple[list[str], list[list[str]], str]:
         rows = [
             [str(rank), f"{one.kept.share:.1%}", one.sentence, one.notation]
             for rank, one in enumerate(self.found, 1)
         ]
-        return header, rows
-
-    def __str__(self) -> str:
-        header, rows = self._table()
-        lines = [self.summary, aligned(header, rows, {"rank", "keeps"}) if rows else ""]
-        return "\n".join(filter(None, [*lines, self.warning]))
+        return ["rank", "keeps", "what to do", "release"], rows, ""
 
     def __repr__(self) -> str:
         return f"<Suggestions: {self.summary}>"
-
-    def _repr_html_(self) -> str:
-        header, rows = self._table()
-        return html_table(self.summary, header, rows, {"rank", "keeps"}, self.warning)

@@ -20,7 +20,7 @@ import numpy as np
 from cellbounds.inference.importance.propagation_kernel import VariableBounds
 from cellbounds.inference.importance.sampling_plan import SamplingPlan
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER
-from cellbounds.model.redundancy import independent_rows
+from cellbounds.model.linear_programs import independent_rows
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray
