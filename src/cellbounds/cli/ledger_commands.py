@@ -271,7 +271,7 @@ def commit(given: Given) -> int:
     What is out already with the same figures is not recorded again; --write writes it.
     """
     from cellbounds.ledger import NotSafe
-    from cellbounds.statements.files import write_release
+    from cellbounds.statements.release_files import write_release
 
     check_written(given, given.written, *given.statements, *given.knows)
     signed = {"who": given.who, "why": given.why, "record": given.record}

@@ -272,7 +272,7 @@ def read_knowledge(
 ) -> tuple[Prior, ...]:
     """The priors of the files of :data:`knows_option`, about a table over these variables."""
     from cellbounds.statements import Prior
-    from cellbounds.statements.files import read_release
+    from cellbounds.statements.release_files import read_release
 
     known: list[Prior] = []
     for path in paths:

@@ -171,7 +171,7 @@ def _write_explored(frontier: Frontier, given: Given) -> None:
     if given.best is not None and frontier.best is None:
         say(f"no design is safe: {given.best} was not written")
     elif given.best is not None:
-        from cellbounds.statements.files import write_release
+        from cellbounds.statements.release_files import write_release
 
         write_release(frontier.best_release(), given.best)
     write_text(render(frontier, given.style), given.output, given.style, private=True)
@@ -324,7 +324,7 @@ def _check_folder(folder: Path) -> None:
 
 def _save(suggestions: Suggestions, folder: Path) -> None:
     """Write all suggestions or none: first where nobody looks, then they are moved into place."""
-    from cellbounds.statements.files import write_release
+    from cellbounds.statements.release_files import write_release
 
     there = folder.is_dir()
     try:

@@ -226,7 +226,7 @@ def _release(given: Given) -> Release:
     """A release file alone, or what is published of a table."""
     if given.release:
         return options.combine(options.read_owned(given.source, given), given.release, given)
-    from cellbounds.statements.files import read_release
+    from cellbounds.statements.release_files import read_release
 
     if not given.source.endswith(".toml"):
         raise InvalidInput(

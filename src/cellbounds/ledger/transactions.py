@@ -35,8 +35,8 @@ from cellbounds.ledger.versions import (
     supplied,
 )
 from cellbounds.statements import Prior, Release
-from cellbounds.statements.files import read_release
 from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release_files import read_release
 
 __all__ = [
     "Between",
