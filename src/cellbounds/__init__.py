@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from cellbounds.papers import example_path, example_table
     from cellbounds.report.filing import Report, build_report
     from cellbounds.results.charts import save_chart
-    from cellbounds.statements.files import read_release, write_release
+    from cellbounds.statements.release_files import read_release, write_release
     from cellbounds.synthetic import Synthetic, synthesize
     from cellbounds.utility import (
         Kept,
@@ -165,7 +165,7 @@ _LATER = {
         "inference.counting": "TooManyTables count_tables estimate_tables tables",
         "ledger": "Ledger LedgerError",
         "papers": "example_path example_table",
-        "statements.files": "read_release write_release",
+        "statements.release_files": "read_release write_release",
         "report.filing": "Report build_report",
         "results.charts": "save_chart",
         "disclosure.auditing": "Audit audit",

@@ -192,7 +192,7 @@ WAYS = """
 import sys
 import numpy as np
 import cellbounds as cb
-from cellbounds import isolated
+from cellbounds.runtime import isolation as isolated
 
 def answers():
     for seed in range(6):

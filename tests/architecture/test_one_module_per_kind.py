@@ -15,7 +15,7 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.disclosure.policies import SmallCounts
 from cellbounds.ledger.serialization import plain_release, read_plain_release
 from cellbounds.statements import KINDS, Statement
-from cellbounds.statements.inequalities import NO_UPPER, Rows
+from cellbounds.statements.inequalities import NO_UPPER, LinearRows
 
 SOURCES = Path(cb.__file__).parent
 
@@ -47,7 +47,7 @@ class Ratio(Statement):
         more, less = (
             groups.cells_of(domain.position(self.variables[0], label)) for label in self.labels
         )
-        yield Rows(
+        yield LinearRows(
             np.array([len(more) + len(less)]),
             np.concatenate([more, less]),
             np.array([1] * len(more) + [-self.times] * len(less)),

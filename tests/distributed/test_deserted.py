@@ -69,12 +69,12 @@ def test_no_more_processes_than_pieces():
 
 @pytest.mark.skipif(os.name != "posix", reason="folders in use can be deleted on POSIX systems")
 def test_processes_that_cannot_be_started_are_done_without(tmp_path, monkeypatch):
-    from cellbounds.runtime.workers import launching
+    from cellbounds.runtime.workers import process_pool
 
     def refused(_self):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(launching._Process, "start", refused)
+    monkeypatch.setattr(process_pool._Process, "start", refused)
     with Processes(2, patience=0.0) as executor:
         found = []
         for place, result in shared(executor, works.slowly, [(k, 0.1) for k in range(4)]):

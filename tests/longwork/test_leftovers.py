@@ -27,7 +27,7 @@ STOPS = """
 import os, signal, sys
 from pathlib import Path
 import cellbounds as cb
-from cellbounds import files
+from cellbounds.runtime import files
 
 def killed(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)

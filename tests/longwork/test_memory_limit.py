@@ -196,7 +196,7 @@ def test_compiled_code_that_does_not_listen_is_ended():
     """A main thread that no signal reaches, and a child that must not be left behind."""
     code = HEAD + (
         "import signal, subprocess\n"
-        "from cellbounds import limits\n"
+        "from cellbounds.runtime import memory as limits\n"
         "limits.PATIENCE = 0.2\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         "print(child.pid, flush=True)\n"

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import cellbounds as cb
-from cellbounds.runtime.progress import FEW, SOON, Estimate, Progress, span
+from cellbounds.runtime.progress import FEW, SOON, Progress, TimeEstimate, span
 
 
 class Clock:
@@ -42,7 +42,7 @@ def run(estimate, clock, seconds, steps, total, first=1):
 
 
 def test_nothing_is_said_before_it_means_anything(clock):
-    estimate = Estimate(clock)
+    estimate = TimeEstimate(clock)
     assert estimate.left() is None
     estimate.at(0, 100)
     clock.now += 100
@@ -51,7 +51,7 @@ def test_nothing_is_said_before_it_means_anything(clock):
     assert estimate.left() is None
     estimate.at(FEW, 100)
     assert estimate.left() is not None
-    early = Estimate(clock)
+    early = TimeEstimate(clock)
     early.at(0, 100)
     clock.now += SOON / 2
     early.at(50, 100)
@@ -59,7 +59,7 @@ def test_nothing_is_said_before_it_means_anything(clock):
 
 
 def test_an_even_pace_is_foretold(clock):
-    estimate = Estimate(clock)
+    estimate = TimeEstimate(clock)
     said = run(estimate, clock, 2.0, 90, 100)
     for done, left in enumerate(said, 1):
         if left is not None:
@@ -67,7 +67,7 @@ def test_an_even_pace_is_foretold(clock):
 
 
 def test_a_change_of_pace_is_followed_without_jumps(clock):
-    estimate = Estimate(clock)
+    estimate = TimeEstimate(clock)
     run(estimate, clock, 1.0, 100, 1000)
     before = estimate.left()
     said = run(estimate, clock, 4.0, 200, 1000, first=101)
@@ -79,7 +79,7 @@ def test_a_change_of_pace_is_followed_without_jumps(clock):
 
 def test_a_standstill_is_noticed(clock):
     """What is left grows at first; then nobody can tell."""
-    estimate = Estimate(clock)
+    estimate = TimeEstimate(clock)
     run(estimate, clock, 2.0, 20, 40)
     before = estimate.left()
     for _ in range(25):
@@ -95,7 +95,7 @@ def test_a_standstill_is_noticed(clock):
 def test_a_new_phase_begins_anew(clock):
     """Another total, or less done than before: what was fast before says nothing about it."""
     for first, total in ((1, 50), (3, 1000)):
-        estimate = Estimate(clock)
+        estimate = TimeEstimate(clock)
         run(estimate, clock, 0.1, 200, 1000)
         assert estimate.left() is not None
         clock.now += 10
@@ -106,7 +106,7 @@ def test_a_new_phase_begins_anew(clock):
 
 
 def test_many_steps_are_remembered_in_little_room(clock):
-    estimate = Estimate(clock)
+    estimate = TimeEstimate(clock)
     said = run(estimate, clock, 0.01, 50_000, 100_000)
     assert len(estimate._seen) <= 513
     assert said[-1] == pytest.approx(500, rel=0.02)

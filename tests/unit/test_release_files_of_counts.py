@@ -219,3 +219,25 @@ def test_statements_may_name_the_groupings_of_files(tmp_path):
         combined_release(other, sources)
     with pytest.raises(cb.InvalidInput, match="files have theirs"):
         combined_release(table, [str(path)], count_rounding="up")
+
+
+DEEP = "[" * 50 + "1" + "]" * 50
+"""More than numpy goes through one by one."""
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        f"[[margin]]\nvariables = ['a']\ncounts = {DEEP}\n",
+        f"[[conditional]]\nresponses = ['a']\nrates = {DEEP}\ndigits = 1\n",
+        f"[[prior]]\nvariables = ['a']\nlower = {DEEP}\n",
+        f"[[prior]]\nvariables = ['a']\nvalues = {DEEP}\n",
+        f"[[linear]]\nvariables = ['a']\ncoefficients = {DEEP}\nlower = 1\n",
+    ],
+    ids=["counts", "rates", "limits", "lists", "coefficients"],
+)
+def test_figures_that_are_nested_too_deep_are_refused(tmp_path, entry):
+    path = tmp_path / "deep.toml"
+    path.write_text("format = 'cellbounds-release/1'\n[domain]\na = ['x', 'y']\n" + entry)
+    with pytest.raises(cb.InvalidInput):
+        cb.read_release(path)

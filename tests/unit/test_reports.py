@@ -604,7 +604,7 @@ def test_the_response_goes_over_the_columns():
     assert columns_of(long, []) == ("c", "d")
 
 
-FEW_DRAWS = ReportLimits(effort=1.0, row_effort=1.0, draws=40)
+FEW_DRAWS = ReportLimits(effort=1.0, row_effort=1.0, draws=40, draw_seconds=300.0)
 
 
 def test_posteriors_that_are_too_much_are_estimated_with_a_seed():

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.data.formats import read_csv_rows
+from cellbounds.data.formats.delimited import read_csv_rows
 
 SECRET = "91827"
 ENDINGS = [".csv", ".xlsx", ".parquet"]

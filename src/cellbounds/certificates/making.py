@@ -29,7 +29,7 @@ from cellbounds.version import __version__
 if TYPE_CHECKING:
     from cellbounds.certificates.verifying.row_proofs import RowProofs
 
-__all__ = ["FORMAT", "certify"]
+__all__ = ["FORMAT", "certify", "repaired"]
 
 FORMAT = "cellbounds-certificate/2"
 
@@ -76,9 +76,9 @@ def certify(
     lower, upper = worked.bounds()
     attained = worked.attained() or (lower, upper)
     over, places = question.over, question.places(release.domain)
-    said = release.to_dict()
+    release_values = release.to_dict()
     provers = _Provers(release, question, Effort.of(seconds))
-    rows = _RowProvers(said)
+    rows = _RowProvers(release_values)
     tables = _Tables(worked)
     margin = release.domain.project(over)
     cells = []
@@ -99,11 +99,11 @@ def certify(
         cells.append(entry)
     if not tables.packed:
         _without_rays(cells)
-    made = {
+    certificate = {
         "format": FORMAT,
         "version": __version__,
         "public": not from_table if public is None else public,
-        "release": {"digest": release.digest, **said},
+        "release": {"digest": release.digest, **release_values},
         "over": list(over),
         "kind": "sharp",
         "method": method,
@@ -111,7 +111,7 @@ def certify(
         "witnesses": tables.packed,
         "cells": cells,
     }
-    return made | ({"rows": rows.used} if rows.used else {})
+    return certificate | ({"rows": rows.used} if rows.used else {})
 
 
 def _without_rays(cells: list[dict[str, Any]]) -> None:
@@ -213,12 +213,12 @@ class _Provers:
             if ray is not None:
                 return {"kind": "unbounded", "ray": ray}
         else:
-            found = self._multipliers(weights, sign * int(proven))
-            if found is not None:
-                return found
-        said: str = method()
-        kind = "closed form" if said.startswith("closed form") else "method"
-        return {"kind": "solver" if said == "solver" else kind, "text": said}
+            multipliers = self._multipliers(weights, sign * int(proven))
+            if multipliers is not None:
+                return multipliers
+        method_name: str = method()
+        kind = "closed form" if method_name.startswith("closed form") else "method"
+        return {"kind": "solver" if method_name == "solver" else kind, "text": method_name}
 
     @property
     def _solver(self) -> LinearProgram:
@@ -240,7 +240,7 @@ class _Provers:
             multipliers = np.rint(proposal.duals * denominator)
             if np.abs(multipliers).max(initial=0) * denominator > 2**52:
                 return None
-            whole = _repaired(problem, weights * denominator, multipliers.astype(np.int64))
+            whole = repaired(problem, weights * denominator, multipliers.astype(np.int64))
             if whole is None:
                 continue
             limits = np.where(whole > 0, problem.row_lower, problem.row_upper)
@@ -280,13 +280,13 @@ class _Provers:
                 return None
             ray = np.rint(proposal.cells * scale).astype(np.int64)
             sums = cone.sums(ray)
-            kept = (sums >= cone.row_lower) & (sums <= cone.row_upper)
-            if kept.all() and int(weights @ ray) < 0:
+            inside = (sums >= cone.row_lower) & (sums <= cone.row_upper)
+            if inside.all() and int(weights @ ray) < 0:
                 return [[int(k), int(ray[k])] for k in np.flatnonzero(ray)]
         return None
 
 
-def _repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntArray | None:
+def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntArray | None:
     """Multipliers after which no cell is left with a negative coefficient; None if impossible."""
     limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
     multipliers = np.where((limits == NO_LOWER) | (limits == NO_UPPER), 0, multipliers)

@@ -155,7 +155,7 @@ def attack(given: Given) -> int:
     from cellbounds.report.audit_text import render
     from cellbounds.runtime.progress import Progress
     from cellbounds.solvers.solve import attainable
-    from cellbounds.statements.files import read_release
+    from cellbounds.statements.release_files import read_release
 
     names = options.names_of(given.over, "--over")
     if given.cells and given.style == "html":

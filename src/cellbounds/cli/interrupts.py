@@ -61,13 +61,13 @@ class Interruption:
         self._raised.set()
         raise KeyboardInterrupt
 
-    def unraisable(self, found: Any) -> None:
+    def unraisable(self, error: Any) -> None:
         """What is done about an error that nobody can catch: one in a destructor, say."""
-        if isinstance(found.exc_value, KeyboardInterrupt):
+        if isinstance(error.exc_value, KeyboardInterrupt):
             self._raised.clear()
             self.wake.send(bytes([signal.SIGINT]))
         else:
-            self.hook(found)
+            self.hook(error)
 
     def watch(self) -> None:
         """See to it, in another thread, that the signals have consequences."""
@@ -103,29 +103,31 @@ def _is_importing(frame: FrameType | None) -> bool:
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
     """Handle Ctrl-C as a command should, if it is handled here at all; later ones are ignored."""
-    found = Interruption()
-    with found.signals, found.wake:
+    interruption = Interruption()
+    with interruption.signals, interruption.wake:
         handler = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is threading.main_thread() and callable(handler):
-            with _handled_by(found):
-                yield found
+            with _handled_by(interruption):
+                yield interruption
         else:
-            yield found
+            yield interruption
 
 
 @contextmanager
-def _handled_by(found: Interruption) -> Iterator[None]:
-    watching = threading.Thread(target=found.watch, name="cellbounds-interrupts", daemon=True)
+def _handled_by(interruption: Interruption) -> Iterator[None]:
+    watching = threading.Thread(
+        target=interruption.watch, name="cellbounds-interrupts", daemon=True
+    )
     watching.start()
-    sys.unraisablehook = found.unraisable
-    before = signal.set_wakeup_fd(found.wake.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, found.handle)
+    sys.unraisablehook = interruption.unraisable
+    before = signal.set_wakeup_fd(interruption.wake.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, interruption.handle)
     try:
         yield
     finally:
         # The process is about to end: there is nothing left that could be interrupted.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(before)
-        sys.unraisablehook = found.hook
-        found.wake.close()
+        sys.unraisablehook = interruption.hook
+        interruption.wake.close()
         watching.join()

@@ -224,7 +224,7 @@ def init(given: Given) -> int:
 
     if len(given.tables) != 1:
         raise InvalidInput(f"{len(given.tables)} tables; give --table once, the confidential table")
-    made = Ledger.create(
+    ledger_made = Ledger.create(
         given.place,
         options.read_owned(given.tables[0], given),
         given.policy,
@@ -235,7 +235,7 @@ def init(given: Given) -> int:
         why=given.why,
         wait=given.wait,
     )
-    entry = made.history()[0]
+    entry = ledger_made.history()[0]
     return write_lines(entry, f"a ledger with 1 entry; head {entry.hash}")
 
 
@@ -271,7 +271,7 @@ def commit(given: Given) -> int:
     What is out already with the same figures is not recorded again; --write writes it.
     """
     from cellbounds.ledger import NotSafe
-    from cellbounds.statements.files import write_release
+    from cellbounds.statements.release_files import write_release
 
     check_written(given, given.written, *given.statements, *given.knows)
     signed = {"who": given.who, "why": given.why, "record": given.record}
@@ -298,8 +298,8 @@ def refuse(given: Given) -> int:
     with judging_release(given) as (book, release, how):
         entry = book.refuse(release, who=given.who, why=given.why, **how)
     then = " already" if entry.repeated else ""
-    said = f"{', '.join(entry.statements)} ({str(entry.outcome).upper()})"
-    lines = [f"entry {entry.number} refused{then}: {said}"]
+    outcome = f"{', '.join(entry.statements)} ({str(entry.outcome).upper()})"
+    lines = [f"entry {entry.number} refused{then}: {outcome}"]
     return write_lines(entry, *lines, *([entry.said] if entry.repeated else []))
 
 

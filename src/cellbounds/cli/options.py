@@ -53,10 +53,10 @@ def command(
         with limited(given["memory"]):
             return function(Given(**given))
 
-    made = click.command(epilog=epilog)(called)
+    made_command = click.command(epilog=epilog)(called)
     if group is not None:
-        group.add_command(made)
-    return made
+        group.add_command(made_command)
+    return made_command
 
 
 def combined(*several: Option) -> Option:
@@ -272,7 +272,7 @@ def read_knowledge(
 ) -> tuple[Prior, ...]:
     """The priors of the files of :data:`knows_option`, about a table over these variables."""
     from cellbounds.statements import Prior
-    from cellbounds.statements.files import read_release
+    from cellbounds.statements.release_files import read_release
 
     known: list[Prior] = []
     for path in paths:

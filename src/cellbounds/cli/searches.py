@@ -88,14 +88,14 @@ def explore(given: Given) -> int:
         with options.effort(given, progress, "search") as how:
             from cellbounds.disclosure.exploring import explore as search
 
-            found = search(table, **designs, **how)
+            frontier = search(table, **designs, **how)
         progress.say("writing")
-        _write_explored(found, given)
-    if found.best is not None:
+        _write_explored(frontier, given)
+    if frontier.best is not None:
         return options.SAFE
     from cellbounds.disclosure.policies import Outcome
 
-    settled = found.complete and all(one.outcome is Outcome.UNSAFE for one in found.designs)
+    settled = frontier.complete and all(one.outcome is Outcome.UNSAFE for one in frontier.designs)
     return options.UNSAFE if settled else options.UNDECIDED
 
 
@@ -158,23 +158,23 @@ def _merges(text: str | None) -> Any:
         ) from None
 
 
-def _write_explored(found: Frontier, given: Given) -> None:
+def _write_explored(frontier: Frontier, given: Given) -> None:
     from cellbounds.report.formats import render
 
-    if not found.designs and found.left_out:
-        first = found.left_out[0]
+    if not frontier.designs and frontier.left_out:
+        first = frontier.left_out[0]
         raise InvalidInput(f"no design can be published; {first.design.notation}: {first.why}")
     if given.plot is not None:
         from cellbounds.results.charts import save_chart
 
-        save_chart(found.plot(), given.plot)
-    if given.best is not None and found.best is None:
+        save_chart(frontier.plot(), given.plot)
+    if given.best is not None and frontier.best is None:
         say(f"no design is safe: {given.best} was not written")
     elif given.best is not None:
-        from cellbounds.statements.files import write_release
+        from cellbounds.statements.release_files import write_release
 
-        write_release(found.best_release(), given.best)
-    write_text(render(found, given.style), given.output, given.style, private=True)
+        write_release(frontier.best_release(), given.best)
+    write_text(render(frontier, given.style), given.output, given.style, private=True)
 
 
 @options.command
@@ -230,7 +230,7 @@ def margins(given: Given) -> int:
             out = combined_release(table, given.out, total=False, allow_outside=outside)
         progress.say("judging sets")
         with options.effort(given, progress) as how:
-            found = safe_margins(
+            safe_sets = safe_margins(
                 table,
                 margins=listed or given.way,
                 given=out,
@@ -240,10 +240,10 @@ def margins(given: Given) -> int:
                 independent=given.independent,
                 **how,
             )
-    write_text(render(found, given.style), given.output, given.style, private=True)
-    if any(one.statements for one in found.safe):
+    write_text(render(safe_sets, given.style), given.output, given.style, private=True)
+    if any(one.statements for one in safe_sets.safe):
         return options.SAFE
-    return options.UNSAFE if found.complete else options.UNDECIDED
+    return options.UNSAFE if safe_sets.complete else options.UNDECIDED
 
 
 @options.command
@@ -289,7 +289,7 @@ def suggest(given: Given) -> int:
         release = options.combine(table, given.release, given)
         progress.say("judging releases")
         with options.effort(given, progress) as how:
-            found = suggest_releases(
+            suggestions = suggest_releases(
                 release,
                 table,
                 given.policy,
@@ -303,9 +303,9 @@ def suggest(given: Given) -> int:
                 **how,
             )
     if given.save is not None:
-        _save(found, Path(given.save))
-    write_text(render(found, given.style), given.output, given.style, private=True)
-    return options.SAFE if found.safe_already or len(found) else options.UNSAFE
+        _save(suggestions, Path(given.save))
+    write_text(render(suggestions, given.style), given.output, given.style, private=True)
+    return options.SAFE if suggestions.safe_already or len(suggestions) else options.UNSAFE
 
 
 def _check_folder(folder: Path) -> None:
@@ -322,15 +322,15 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _save(found: Suggestions, folder: Path) -> None:
+def _save(suggestions: Suggestions, folder: Path) -> None:
     """Write all suggestions or none: first where nobody looks, then they are moved into place."""
-    from cellbounds.statements.files import write_release
+    from cellbounds.statements.release_files import write_release
 
     there = folder.is_dir()
     try:
         # Inside, if it is there: the place around it may be closed to us.
         with hidden_folder(folder / "suggestions" if there else folder) as hidden:
-            for rank, suggestion in enumerate(found, 1):
+            for rank, suggestion in enumerate(suggestions, 1):
                 write_release(suggestion.release, hidden / f"suggestion-{rank}.toml")
             folder.mkdir(exist_ok=True)
             for file in sorted(hidden.iterdir()):

@@ -54,8 +54,8 @@ def count(given: Given) -> int:
     check_outputs([given.output], [given.source, *given.release])
     with Progress("counting tables"):
         release = _release(given)
-        found = CountedTables(release, count_tables(release, effort=given.effort))
-    write_text(render(found, given.style), given.output, given.style)
+        counted = CountedTables(release, count_tables(release, effort=given.effort))
+    write_text(render(counted, given.style), given.output, given.style)
     return options.SAFE
 
 
@@ -206,17 +206,17 @@ def synthesize(given: Given) -> int:
             release = (
                 _release(given) if table is None else options.combine(table, given.release, given)
             )
-            made = make(release, **drawn, **how)
+            synthetic = make(release, **drawn, **how)
         elif table is None:
             raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
         else:
             rounded = {"digits": given.digits, "total": given.total}
-            made = make(table, given.release, **rounded, **drawn, **how)
-        text = f"{made}\n"
+            synthetic = make(table, given.release, **rounded, **drawn, **how)
+        text = f"{synthetic}\n"
         if given.compare and table is not None:
             progress.say("comparing with the true table")
-            text = f"{made.compare(table, seconds=given.seconds, effort=given.effort)}\n"
-        written = made.write(given.output, overwrite=given.overwrite)
+            text = f"{synthetic.compare(table, seconds=given.seconds, effort=given.effort)}\n"
+        written = synthetic.write(given.output, overwrite=given.overwrite)
     write_text(text, None)
     say("\n".join(f"written: {path}" for path in written))
     return options.SAFE
@@ -226,7 +226,7 @@ def _release(given: Given) -> Release:
     """A release file alone, or what is published of a table."""
     if given.release:
         return options.combine(options.read_owned(given.source, given), given.release, given)
-    from cellbounds.statements.files import read_release
+    from cellbounds.statements.release_files import read_release
 
     if not given.source.endswith(".toml"):
         raise InvalidInput(

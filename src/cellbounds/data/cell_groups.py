@@ -38,9 +38,9 @@ class CellGroups:
 
     def places(self) -> IntArray:
         """Where each cell of the domain stands in `cells`, if it is behind one cell only."""
-        found = np.empty_like(self.cells)
-        found[self.cells] = np.arange(len(self.cells))
-        return found
+        positions = np.empty_like(self.cells)
+        positions[self.cells] = np.arange(len(self.cells))
+        return positions
 
     def sums(self, counts: IntArray) -> IntArray:
         """Sum counts (flat, over the domain) to the margin (flat)."""
@@ -102,9 +102,8 @@ def _shared_out(domain: Domain, names: tuple[str, ...]) -> IntArray | None:
         levels = group_of_levels(domain, name)
         if levels is None:
             return None
-        derived = domain.grouping(name)
         along = [1] * len(domain.shape)
-        along[domain.axis(name if derived is None else derived[0])] = -1
+        along[domain.axis(domain.base(name))] = -1
         place = place * len(domain.levels(name)) + levels.reshape(along)
     return place.ravel()
 
@@ -126,11 +125,11 @@ def group_of_levels(domain: Domain, name: str) -> IntArray | None:
     if derived is None:
         return np.arange(len(domain.levels(name)))
     base, groups = derived
-    found = np.full(len(domain.levels(base)), -1)
+    level_of = np.full(len(domain.levels(base)), -1)
     for group, members in enumerate(groups):
-        found[list(members)] = group
-    once = sum(map(len, groups)) == len(found) and (found >= 0).all()
-    return found if once else None
+        level_of[list(members)] = group
+    once = sum(map(len, groups)) == len(level_of) and (level_of >= 0).all()
+    return level_of if once else None
 
 
 def _inside(domain: Domain, name: str, positions: IntArray) -> list[IntArray]:

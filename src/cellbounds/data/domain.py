@@ -217,6 +217,13 @@ class Domain:
         grouping = self._groupings.get(name)
         return name if grouping is None else grouping.of
 
+    def level_sets(self, name: str) -> list[frozenset[int]]:
+        """The positions behind each level of a name; a level of a variable stands for itself."""
+        grouping = self.grouping(name)
+        if grouping is None:
+            return [frozenset((place,)) for place in range(len(self._levels[name]))]
+        return [frozenset(members) for members in grouping[1]]
+
     def with_groupings(self, groupings: Mapping[str, Grouping]) -> Domain:
         """The same domain with more derived variables.
 
@@ -238,10 +245,10 @@ class Domain:
 
     def check_partition(self, name: str) -> None:
         """Check that the levels of a variable share out everybody, each in one place."""
-        found = self.grouping(name)
-        if found is None:
+        derived = self.grouping(name)
+        if derived is None:
             return
-        of, groups = found
+        of, groups = derived
         behind = [place for members in groups for place in members]
         labels = self._levels[of]
         if len(set(behind)) < len(behind):
@@ -323,18 +330,20 @@ class Domain:
         if not chosen:
             return Domain({})  # which says what is wrong with it
         # Names and levels were checked when this domain was made; margins are asked for often.
-        made = object.__new__(Domain)
-        made._levels = {name: self.levels(name) for name in chosen}
-        made._positions = {name: self._positions[name] for name in chosen}
-        made._axes = {name: axis for axis, name in enumerate(chosen)}
-        made._groupings = {}
-        return made
+        margin = object.__new__(Domain)
+        margin._levels = {name: self.levels(name) for name in chosen}
+        margin._positions = {name: self._positions[name] for name in chosen}
+        margin._axes = {name: axis for axis, name in enumerate(chosen)}
+        margin._groupings = {}
+        return margin
 
     def part(self, names: Iterable[str]) -> Domain:
         """Some variables in the order of this domain, and the groupings of them."""
         chosen = frozenset(names)
         part = self.project(name for name in self._levels if name in chosen)
-        groupings = {name: made for name, made in self._groupings.items() if made.of in chosen}
+        groupings = {
+            name: grouping for name, grouping in self._groupings.items() if grouping.of in chosen
+        }
         return part.with_groupings(groupings) if groupings else part
 
     def distinct(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -122,10 +122,10 @@ def read_table(
         return _from_array(source, domain, variables, structural)
     if domain is not None:
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
-    found = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet, memory=memory)
+    records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet, memory=memory)
     selection = selection_of(
-        found.where,
-        found.header,
+        records.where,
+        records.header,
         count=count,
         variables=variables,
         weight=weight,
@@ -133,7 +133,7 @@ def read_table(
         missing=missing,
         uncounted=isinstance(structural, str) and structural == "missing",
     )
-    table = _table(found.tally(selection, memory), selection, levels or {}, structural)
+    table = _table(records.tally(selection, memory), selection, levels or {}, structural)
     return table.margin(*selection.names) if selection.names != table.domain.names else table
 
 

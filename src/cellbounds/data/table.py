@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,11 @@ import numpy.typing as npt
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.storage import DENSE_LIMIT, Dense, Sparse
-from cellbounds.data.storage.canonical import canonical_bytes
-from cellbounds.data.storage.levels import combined_levels, merged_levels
 from cellbounds.data.storage.validation import dense_of, sparse_of
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["DENSE_LIMIT", "Table"]
-
+__all__ = ["DENSE_LIMIT", "Table", "merged_levels"]
 
 _MOST_SHOWN = 16
 """Variables that the short form of a table names."""
@@ -101,11 +100,11 @@ class Table:
 
     @classmethod
     def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
-        made = cls.__new__(cls)
-        made.domain = domain
-        made._dense = stored if isinstance(stored, Dense) else None
-        made._sparse = stored if isinstance(stored, Sparse) else None
-        return made
+        table = cls.__new__(cls)
+        table.domain = domain
+        table._dense = stored if isinstance(stored, Dense) else None
+        table._sparse = stored if isinstance(stored, Sparse) else None
+        return table
 
     @property
     def _stored(self) -> Dense | Sparse:
@@ -245,8 +244,8 @@ class Table:
         if not responses:
             raise InvalidInput("no response variable is named; name at least one")
         levels = {
-            ",".join(givens) or "(all)": combined_levels(self.domain, givens),
-            ",".join(responses): combined_levels(self.domain, responses),
+            ",".join(givens) or "(all)": _combined_levels(self.domain, givens),
+            ",".join(responses): _combined_levels(self.domain, responses),
         }
         laid_out = Domain(levels)
         stored = self._stored.margin(self.domain, named)
@@ -299,7 +298,9 @@ class Table:
         kept = [derived if name == variable else name for name in self.domain.names]
         levels = self.domain.to_dict()
         levels[variable] = list(behind)
-        still = {k: one for k, one in self.domain.groupings.items() if one.of != variable}
+        still = {
+            k: grouping for k, grouping in self.domain.groupings.items() if grouping.of != variable
+        }
         return Table._holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
 
     @property
@@ -310,7 +311,7 @@ class Table:
         them by its digest. Hand on :meth:`keyed_digest` instead.
         """
         hashed = hashlib.sha256()
-        for piece in canonical_bytes(self.domain, self._listed):
+        for piece in _canonical_bytes(self.domain, self._listed):
             hashed.update(piece)
         return hashed.hexdigest()
 
@@ -326,7 +327,7 @@ class Table:
         if not isinstance(key, bytes) or not key:
             raise InvalidInput("the key of a digest is empty or not bytes; give secret bytes")
         hashed = hmac.new(key, digestmod=hashlib.sha256)
-        for piece in canonical_bytes(self.domain, self._listed):
+        for piece in _canonical_bytes(self.domain, self._listed):
             hashed.update(piece)
         return hashed.hexdigest()
 
@@ -365,7 +366,7 @@ class Table:
         of them to be listed is refused (see ``to_frame(zeros=False)``). A new file is for its owner
         only.
         """
-        from cellbounds.data.formats import write_counts
+        from cellbounds.data.formats.writing import write_counts
 
         counts = [
             None if empty else int(number)
@@ -397,3 +398,96 @@ class Table:
     def __setstate__(self, state: tuple[Domain, Dense | Sparse]) -> None:
         other = Table._holding(*state)
         self.domain, self._dense, self._sparse = other.domain, other._dense, other._sparse
+
+
+def merged_levels(
+    domain: Domain, variable: str, groups: Mapping[Label, Sequence[Label]]
+) -> dict[Label, list[Label]]:
+    """The levels of a variable after merging, in order, each with the levels behind it."""
+    domain.axis(variable)
+    target: dict[Label, Label] = {}
+    for new, parts in groups.items():
+        if isinstance(parts, str) or not isinstance(parts, Iterable):
+            raise InvalidInput(
+                f"the levels of {variable!r} merged into {new!r} are given as {parts!r}; give a "
+                "list"
+            )
+        for part in parts:
+            domain.position(variable, part)
+            if part in target:
+                raise InvalidInput(f"level {part!r} of {variable!r} is merged twice")
+            target[part] = new
+    behind: dict[Label, list[Label]] = {}
+    for level in domain.levels(variable):
+        if level not in target and level in groups:
+            raise InvalidInput(
+                f"merged level {level!r} of {variable!r} has the name of a level that stays; "
+                "choose another name or merge that level too"
+            )
+        behind.setdefault(target.get(level, level), []).append(level)
+    return behind
+
+
+def _combined_levels(domain: Domain, names: Sequence[str]) -> list[Label]:
+    """The levels of one variable in place of several: the tuples of their levels."""
+    if not names:
+        return ["(all)"]
+    if len(names) == 1:
+        return list(domain.levels(names[0]))
+    number = math.prod(len(domain.levels(name)) for name in names)
+    if number > DENSE_LIMIT:
+        raise TooMuchWork(
+            f"{', '.join(names)} have {number} combinations of levels, and each would be listed; "
+            f"that is done up to {DENSE_LIMIT}. Name fewer variables"
+        )
+    return list(domain.project(names).cells())
+
+
+_AT_ONCE = 2**16
+"""Numbers that are put together before they are handed on."""
+
+
+def _canonical_bytes(domain: Domain, cells: Sparse) -> Iterator[bytes]:
+    """Levels, the places of structural zeros, and counts, in JSON and in pieces.
+
+    Every count in order where a table can be listed cell by cell; beyond that, the place and the
+    count of each occupied cell.
+    """
+    levels = [[name, list(map(str, domain.levels(name)))] for name in domain.names]
+    closed = json.dumps(cells.closed.numbers())
+    yield f"[{json.dumps(levels)}, {closed}, [".encode()
+    listed = zip(cells.occupied.numbers(), cells.occupied.counts.tolist(), strict=True)
+    if domain.size <= DENSE_LIMIT:
+        yield from _joined(_every_count(listed, domain.size))
+    else:
+        yield from _joined(f"[{place}, {count}]" for place, count in listed)
+    yield b"]]"
+
+
+def _every_count(listed: Iterable[tuple[int, int]], size: int) -> Iterator[str]:
+    """Counts as texts, long stretches of zeros as one text."""
+    done = 0
+    for place, count in listed:
+        yield from _zeros(place - done)
+        yield str(count)
+        done = place + 1
+    yield from _zeros(size - done)
+
+
+def _zeros(number: int) -> Iterator[str]:
+    while number:
+        run = min(number, _AT_ONCE)
+        yield ", ".join(["0"] * run)
+        number -= run
+
+
+def _joined(texts: Iterable[str]) -> Iterator[bytes]:
+    waiting: list[str] = []
+    begun = False
+    for text in texts:
+        waiting.append(text)
+        if len(waiting) >= _AT_ONCE:
+            yield ((", " if begun else "") + ", ".join(waiting)).encode()
+            waiting, begun = [], True
+    if waiting:
+        yield ((", " if begun else "") + ", ".join(waiting)).encode()

@@ -109,8 +109,8 @@ class Entry:
     @property
     def release(self) -> Release | None:
         """What was released, with its figures; None for other entries."""
-        said = self.content.get("release")
-        return None if said is None else read_plain_release(said)
+        values = self.content.get("release")
+        return None if values is None else read_plain_release(values)
 
     @property
     def knows(self) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ class Entry:
         return {name: getattr(self, name) for name in (*STORED, "hash")}
 
     def __str__(self) -> str:
-        said = ", ".join(self.statements)
-        return f"{self.number} {self.at} {self.kind}" + (f" {said}" if said else "")
+        text = ", ".join(self.statements)
+        return f"{self.number} {self.at} {self.kind}" + (f" {text}" if text else "")
 
 
 def body_of(values: dict[str, Any]) -> str:
@@ -221,8 +221,8 @@ def checked(rows: Sequence[StoredEntry], head: ChainHead, ledger: str) -> tuple[
         if not isinstance(row.body, str) or digest_of_text(row.body) != row.hash:
             raise _broken(expected, f"entry {expected} was changed after it was written")
         values = _values(row, expected)
-        found = (values["previous"], values["number"], values["ledger"])
-        if found != (previous, expected, ledger):
+        link = (values["previous"], values["number"], values["ledger"])
+        if link != (previous, expected, ledger):
             raise _broken(expected, f"entry {expected} does not follow the entry before it")
         entries.append(_entry(values, row.hash))
         previous = row.hash
@@ -322,11 +322,13 @@ def _wrong_part(entry: Entry) -> str | None:
     for name in ("kind", "at", "who", "why"):
         if not isinstance(getattr(entry, name), str):
             return name
-    said = entry.content
-    if not isinstance(said, dict):
+    content = entry.content
+    if not isinstance(content, dict):
         return "content"
-    absent = (name for name in NEEDED.get(entry.kind, ()) if name not in said)
-    return next(absent, None) or next((name for name in said if not _is_read(name, said)), None)
+    absent = (name for name in NEEDED.get(entry.kind, ()) if name not in content)
+    return next(absent, None) or next(
+        (name for name in content if not _is_read(name, content)), None
+    )
 
 
 def kept_table(text: str) -> Table | None:
@@ -337,9 +339,9 @@ def kept_table(text: str) -> Table | None:
         return None
 
 
-def _is_read(name: str, said: dict[str, Any]) -> bool:
+def _is_read(name: str, content: dict[str, Any]) -> bool:
     try:
-        return name not in _READERS or _READERS[name](said)
+        return name not in _READERS or _READERS[name](content)
     except _UNREADABLE:
         return False
 
@@ -348,13 +350,13 @@ def _texts(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
-def _layout(said: dict[str, Any]) -> bool:
-    structural_zeros(said["structural"], read_plain_domain(said["domain"]))
+def _layout(content: dict[str, Any]) -> bool:
+    structural_zeros(content["structural"], read_plain_domain(content["domain"]))
     return True
 
 
-def _judged(said: dict[str, Any]) -> bool:
-    judged = said["judged"]
+def _judged(content: dict[str, Any]) -> bool:
+    judged = content["judged"]
     numbers = [judged["broken"], judged["open"], *judged["harmful"]]
     known = bool(Outcome(judged["outcome"])) and all(type(number) is int for number in numbers)
     return known and _texts(judged["rules"])
@@ -366,21 +368,21 @@ def _between(ends: Any) -> bool:
 
 
 _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "added": lambda said: _between(said["added"]),
-    "digest": lambda said: isinstance(said["digest"], str),
-    "digests": lambda said: bool(said["digests"]) and _texts(said["digests"]),
+    "added": lambda content: _between(content["added"]),
+    "digest": lambda content: isinstance(content["digest"], str),
+    "digests": lambda content: bool(content["digests"]) and _texts(content["digests"]),
     "domain": _layout,
-    "independent": lambda said: isinstance(said["independent"], bool),
+    "independent": lambda content: isinstance(content["independent"], bool),
     "judged": _judged,
-    "kept": lambda said: isinstance(said["kept"], bool),
-    "knowledge": lambda said: read_plain_release(said["knowledge"]) is not None,
-    "knows": lambda said: _texts(said["knows"]),
-    "policy": lambda said: read_plain_policy(said["policy"]) is not None,
-    "protected": lambda said: all(_texts(names) for names in said["protected"]),
-    "release": lambda said: read_plain_release(said["release"]) is not None,
-    "removed": lambda said: _between(said["removed"]),
-    "statements": lambda said: _texts(said["statements"]),
-    "version": lambda said: type(said["version"]) is int and said["version"] >= 1,
+    "kept": lambda content: isinstance(content["kept"], bool),
+    "knowledge": lambda content: read_plain_release(content["knowledge"]) is not None,
+    "knows": lambda content: _texts(content["knows"]),
+    "policy": lambda content: read_plain_policy(content["policy"]) is not None,
+    "protected": lambda content: all(_texts(names) for names in content["protected"]),
+    "release": lambda content: read_plain_release(content["release"]) is not None,
+    "removed": lambda content: _between(content["removed"]),
+    "statements": lambda content: _texts(content["statements"]),
+    "version": lambda content: type(content["version"]) is int and content["version"] >= 1,
 }
 
 
@@ -419,10 +421,10 @@ class Check:
     def __str__(self) -> str:
         if not self.intact:
             return self.problem
-        said = f"{self.entries} entries, every link holds; head {self.head}"
+        text = f"{self.entries} entries, every link holds; head {self.head}"
         if self.compared:
-            return f"{said}; it continues the copy"
-        return f"{said}. Note the head and the number elsewhere: a cut end shows only there"
+            return f"{text}; it continues the copy"
+        return f"{text}. Note the head and the number elsewhere: a cut end shows only there"
 
 
 def check(
@@ -486,9 +488,9 @@ def _kept_digests(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     if not entries or not entries[0].content.get("kept"):
         return
     for entry in entries:
-        said = entry.content
+        content = entry.content
         if entry.kind in ("opened", "grown", "revised"):
-            yield entry.number, said["digest"]
+            yield entry.number, content["digest"]
         elif entry.kind == "refined":
-            for digest in said["digests"]:
+            for digest in content["digests"]:
                 yield entry.number, digest

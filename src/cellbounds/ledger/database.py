@@ -60,10 +60,10 @@ def revision_of(connection: Connection) -> str | None:
     """The revision of the schema in a database; None if it holds no ledger."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    found = connection.execute(
+    revision = connection.execute(
         text(f"SELECT version_num FROM {VERSION_TABLE}")
     ).scalar_one_or_none()
-    return None if found is None else str(found)
+    return None if revision is None else str(revision)
 
 
 def migrate(connection: Connection, shown: str, to: str = HEAD) -> None:
@@ -125,19 +125,19 @@ def guards_fault(connection: Connection) -> str:
     if connection.dialect.name == "sqlite":
         # The triggers of every table of the file: no other is needed there.
         triggers = connection.execute(text(_TRIGGERS_OF_SQLITE))
-        found = {str(name): sql == SQLITE.get(name) for name, sql in triggers}
+        intact = {str(name): sql == SQLITE.get(name) for name, sql in triggers}
         expected = set(SQLITE)
     else:
         name, body = POSTGRES
         query = text(_TRIGGERS_OF_POSTGRES)
         values = {"events": EVENTS, "body": body}
-        found = {one: bool(right) for one, right in connection.execute(query, values)}
-        found |= {one: False for (one,) in connection.execute(text(_RULES_OF_POSTGRES))}
+        intact = {one: bool(right) for one, right in connection.execute(query, values)}
+        intact |= {one: False for (one,) in connection.execute(text(_RULES_OF_POSTGRES))}
         expected = {name}
-    for name in sorted(expected | set(found)):
-        if name not in found:
+    for name in sorted(expected | set(intact)):
+        if name not in intact:
             return f"the trigger {name!r} was dropped"
-        if not found[name]:
+        if not intact[name]:
             was = "altered or put out of force" if name in expected else "added by somebody else"
             return f"the trigger or rule {name!r} was {was}"
     return ""
@@ -213,8 +213,8 @@ def _of_sqlite(origin: sqlite3.Error, place: Place) -> LedgerError:
     if kind == "CORRUPT":
         return damaged(place)
     known = _SQLITE.get(kind, f"cannot be used ({code or type(origin).__name__})")
-    made = ReadOnly if kind in _READ_ONLY else LedgerError
-    return made(f"the ledger {place.shown} {known}. Nothing was written")
+    error = ReadOnly if kind in _READ_ONLY else LedgerError
+    return error(f"the ledger {place.shown} {known}. Nothing was written")
 
 
 def damaged(place: Place) -> LedgerError:
@@ -253,7 +253,7 @@ class Store:
         """Whether there is a ledger of that name."""
         if self.place.file is not None and not self.place.file.exists():
             return False
-        with self._connected() as connection:
+        with self.connected() as connection:
             if revision_of(connection) is None:
                 return False
             return _head(connection, self.place.name) is not None
@@ -268,28 +268,28 @@ class Store:
         """
         if self.place.file is not None and not self.place.file.exists():
             raise _absent(self.place)
-        with self._connected() as connection:
-            found = revision_of(connection)
-        if found is None:
+        with self.connected() as connection:
+            revision = revision_of(connection)
+        if revision is None:
             raise _absent(self.place)
-        if found != HEAD:
+        if revision != HEAD:
             try:
-                with self._connected(writing=True) as connection:
+                with self.connected(writing=True) as connection:
                     migrate(connection, self.place.shown)
             except ReadOnly:
-                if found != READABLE:
+                if revision != READABLE:
                     raise
         if not self.exists():
             raise _absent(self.place)
 
     def rows(self) -> tuple[list[StoredEntry], ChainHead]:
         """All entries and the head, as they stood at one moment."""
-        with self._connected() as connection:
+        with self.connected() as connection:
             return _rows(connection, self.place)
 
     def kept(self, digest: str) -> str | None:
         """A confidential table that is kept here, as JSON text."""
-        with self._connected() as connection:
+        with self.connected() as connection:
             return _kept_table(connection, self.place.name, digest)
 
     def guards(self) -> str:
@@ -297,7 +297,7 @@ class Store:
 
         A file of the schema before, which may not be written, has the triggers that it has.
         """
-        with self._connected() as connection:
+        with self.connected() as connection:
             return guards_fault(connection) if revision_of(connection) == HEAD else ""
 
     @contextmanager
@@ -308,10 +308,10 @@ class Store:
                 f"the ledger {self.place.shown}: its folder is not there; create it first"
             )
         made = self.place.file is not None and _make_private(self.place, self.place.file)
-        found, done = self._identity(), False
+        identity, done = self._identity(), False
         try:
-            with self._connected(writing=True, new=True) as connection:
-                self._check_identity(found)
+            with self.connected(writing=True, new=True) as connection:
+                self._check_identity(identity)
                 migrate(connection, self.place.shown)
                 if _head(connection, self.place.name) is not None:
                     raise LedgerError(
@@ -321,7 +321,7 @@ class Store:
                 row = {"name": self.place.name, "entries": 0, "head": ""}
                 connection.execute(insert(ledgers).values(row))
                 yield Writer(connection, self.place)
-            self._check_identity(found)
+            self._check_identity(identity)
             done = True
         finally:
             if made and not done:
@@ -336,7 +336,7 @@ class Store:
         file = self.place.file
         assert file is not None  # only files are made
         try:
-            with self._connected(writing=True):
+            with self.connected(writing=True):
                 _unlink_empty(file)
         except LedgerBusy:
             return  # it is somebody else's now
@@ -346,10 +346,10 @@ class Store:
     def _identity(self) -> tuple[int, int] | None:
         """Which file it is that has this name, if one has."""
         try:
-            found = None if self.place.file is None else self.place.file.stat()
+            status = None if self.place.file is None else self.place.file.stat()
         except OSError:
             return None
-        return None if found is None else (found.st_dev, found.st_ino)
+        return None if status is None else (status.st_dev, status.st_ino)
 
     def _check_identity(self, expected: tuple[int, int] | None) -> None:
         if self._identity() != expected:
@@ -361,7 +361,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Writer]:
         """A writer that nobody comes before; what it writes is there whole or not at all."""
-        with self._connected(writing=True) as connection:
+        with self.connected(writing=True) as connection:
             if revision_of(connection) != HEAD:
                 raise LedgerError(
                     f"the schema of the ledger {self.place.shown} was changed meanwhile; open the "
@@ -370,7 +370,8 @@ class Store:
             yield Writer(connection, self.place)
 
     @contextmanager
-    def _connected(self, *, writing: bool = False, new: bool = False) -> Iterator[Connection]:
+    def connected(self, *, writing: bool = False, new: bool = False) -> Iterator[Connection]:
+        """A transaction: of a reader, or of a writer that nobody comes before."""
         with explained(self.place), _engine(self.place, self.wait).connect() as opened:
             how = {"ledger_writes": writing, **self._isolation(writing)}
             connection = opened.execution_options(**how)
@@ -413,16 +414,16 @@ def _engine(place: Place, wait: float) -> Engine:
     address = f"{place.file.as_uri()}?mode=rw"  # never makes a file by itself
 
     def connect() -> sqlite3.Connection:
-        made = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
+        connection = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
         try:
-            made.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA synchronous = EXTRA")
         except UnicodeDecodeError:  # from a damaged schema, whose text is in SQLite's message
-            made.close()
+            connection.close()
             raise damaged(place) from None
         except sqlite3.Error:
-            made.close()
+            connection.close()
             raise
-        return made
+        return connection
 
     engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
     event.listen(engine, "begin", _begin)
@@ -484,8 +485,8 @@ def _begin(connection: Connection) -> None:
 
 def _head(connection: Connection, name: str) -> ChainHead | None:
     query = select(ledgers.c.entries, ledgers.c.head).where(ledgers.c.name == name)
-    found = connection.execute(query).one_or_none()
-    return None if found is None else ChainHead(found.entries, found.head)
+    head = connection.execute(query).one_or_none()
+    return None if head is None else ChainHead(head.entries, head.head)
 
 
 def _kept_table(connection: Connection, name: str, digest: str) -> str | None:

@@ -16,7 +16,7 @@ from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.judgement import PART, Budget, CumulativeJudge
 from cellbounds.ledger.versions import PublishedRelease, informing, joined, stacked, targets_of
 from cellbounds.statements import Conditional, Release, publish
-from cellbounds.statements.notation import Request, names_text, parse
+from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import aligned, html_table
 
 __all__ = ["LedgerFrontier", "candidates_of", "frontier_of", "with_sets"]
@@ -91,8 +91,8 @@ class LedgerFrontier:
 
     def __str__(self) -> str:
         title = f"what may follow, one at a time, under the policy {self.policy.name}"
-        said = f"{title}\n{aligned(['verdict', 'statement'], self._rows())}"
-        return said if self.sets is None else f"{said}\n\n{self.sets}"
+        text = f"{title}\n{aligned(['verdict', 'statement'], self._rows())}"
+        return text if self.sets is None else f"{text}\n\n{self.sets}"
 
     def _repr_html_(self) -> str:
         title = f"What may follow, one at a time, under the policy {self.policy.name}"
@@ -135,28 +135,30 @@ def frontier_of(
         )
     listed = list(dict.fromkeys(statements))
     past = [PublishedRelease.recorded(entry) for entry in state.released]
-    made = [publish(tables[-1], text, total=total) for text in listed]
-    monotone = _monotone(state, [joined(state, past), *made])
+    releases = [publish(tables[-1], text, total=total) for text in listed]
+    monotone = _monotone(state, [joined(state, past), *releases])
     told = _told(listed) if monotone else [[] for _ in listed]
     judges = CumulativeJudge(state, stacked(state, tables), effort, past, PART)
-    found: dict[int, Outcome] = {}
+    outcomes: dict[int, Outcome] = {}
     judgements = 0
     for place in range(len(listed)):
-        if place in found:
+        if place in outcomes:
             continue
-        release = joined(state, [*past, PublishedRelease.of(made[place], state.versions)])
+        release = joined(state, [*past, PublishedRelease.of(releases[place], state.versions)])
         unsafe = judges.unsafe(release, targets_of(state))
         judgements += 1
-        found[place] = Outcome.of(unsafe)
+        outcomes[place] = Outcome.of(unsafe)
         if unsafe:
-            found |= {other: Outcome.UNSAFE for other in range(len(listed)) if place in told[other]}
+            outcomes |= {
+                other: Outcome.UNSAFE for other in range(len(listed)) if place in told[other]
+            }
         elif unsafe is False:
-            found |= dict.fromkeys(told[place], Outcome.SAFE)
+            outcomes |= dict.fromkeys(told[place], Outcome.SAFE)
     by = {
-        outcome: tuple(text for place, text in enumerate(listed) if found[place] is outcome)
+        outcome: tuple(text for place, text in enumerate(listed) if outcomes[place] is outcome)
         for outcome in Outcome
     }
-    safe = [place for place in range(len(listed)) if found[place] is Outcome.SAFE]
+    safe = [place for place in range(len(listed)) if outcomes[place] is Outcome.SAFE]
     behind = {other for place in safe for other in _told(listed)[place]}
     return LedgerFrontier(
         policy=state.policy,
@@ -170,7 +172,7 @@ def frontier_of(
 
 
 def with_sets(
-    found: LedgerFrontier,
+    frontier: LedgerFrontier,
     state: LedgerState,
     tables: Sequence[Table],
     total: bool,
@@ -188,12 +190,12 @@ def with_sets(
             "sets are searched for an intruder who knows what is out; this ledger says that he "
             "knows more: ask for sets one at a time"
         )
-    if not found.maximal:
-        return found
+    if not frontier.maximal:
+        return frontier
     sets = safe_margins(
         tables[-1],
         given=joined(state, past),
-        statements=found.maximal,
+        statements=frontier.maximal,
         policy=state.policy,
         total=total,
         independent=state.independent,
@@ -201,28 +203,24 @@ def with_sets(
         executor=effort.executor,
         progress=effort.progress,
     )
-    return replace(found, sets=sets)
+    return replace(frontier, sets=sets)
 
 
 def _told(statements: Sequence[str]) -> list[list[int]]:
     """For each statement, the others that it tells: an exact margin tells all of its variables."""
-    spoken = [parse(statement) for statement in statements]
+    requests = [parse(statement) for statement in statements]
+    named = [{*request.responses, *(request.given or ())} for request in requests]
     return [
         [
             other
-            for other, less in enumerate(spoken)
-            if other != place and _exact_margin(one) and _names(less) <= _names(one)
+            for other, names in enumerate(named)
+            if other != place and is_exact and names <= named[place]
         ]
-        for place, one in enumerate(spoken)
+        for place, is_exact in enumerate(
+            request.is_margin and request.base is None and request.below is None
+            for request in requests
+        )
     ]
-
-
-def _exact_margin(one: Request) -> bool:
-    return one.is_margin and one.base is None and one.below is None
-
-
-def _names(one: Request) -> set[str]:
-    return {*one.responses, *(one.given or ())}
 
 
 def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:

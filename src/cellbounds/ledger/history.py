@@ -36,8 +36,8 @@ def public_history(entries: Sequence[Entry]) -> dict[str, Any]:
     """What was released, when, and under which policy."""
     shown: list[dict[str, Any]] = []
     previous = ""
-    for number, said in enumerate(_public(entries), 1):
-        content = {"number": number, **said, "previous": previous}
+    for number, values in enumerate(_public(entries), 1):
+        content = {"number": number, **values, "previous": previous}
         previous = digest_of_text(body_of(content))
         shown.append({**content, "hash": previous})
     return {"format": FORMAT, "version": __version__, "view": "public", "entries": shown}
@@ -46,21 +46,21 @@ def public_history(entries: Sequence[Entry]) -> dict[str, Any]:
 def _public(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
     policy, version = "", 1
     for entry in entries:
-        said = entry.content
+        content = entry.content
         common: dict[str, Any] = {"kind": entry.kind, "at": entry.at}
         if entry.kind in ("opened", "policy"):
-            policy = said["policy"]["name"]
-            common |= {"policy": said["policy"], "independent": said["independent"]}
+            policy = content["policy"]["name"]
+            common |= {"policy": content["policy"], "independent": content["independent"]}
         if entry.kind in ("opened", "refined"):
-            common["variables"] = [name for name, _ in said["domain"]["variables"]]
+            common["variables"] = [name for name, _ in content["domain"]["variables"]]
         if entry.kind in ("grown", "revised"):
             version += 1
             common["table_version"] = version
         if entry.kind == "released":
             common |= {
                 "statements": list(entry.statements),
-                "release_digest": said["digest"],
-                "table_version": said["version"],
+                "release_digest": content["digest"],
+                "table_version": content["version"],
                 "policy": policy,
             }
         if entry.kind not in PASSING:
@@ -105,12 +105,12 @@ def _about(entry: Entry) -> str:
     if entry.kind == "revised":
         return ", ".join(_counted(what, *entry.content[what]) for what in ("removed", "added"))
     harmful = entry.content.get("judged", {}).get("harmful", [])
-    said = ", ".join(entry.statements)
+    text = ", ".join(entry.statements)
     if harmful:
-        said += f" (with {', '.join(f'entry {number}' for number in harmful)})"
+        text += f" (with {', '.join(f'entry {number}' for number in harmful)})"
     if entry.knows:
-        said += f" (he knows: {', '.join(entry.knows)})"
-    return said
+        text += f" (he knows: {', '.join(entry.knows)})"
+    return text
 
 
 def _counted(what: str, low: int, high: int | None) -> str:

@@ -204,9 +204,9 @@ def plain_layout(table: Table) -> dict[str, Any]:
     return {"domain": plain_domain(bare), "structural": places}
 
 
-def _read_layout(said: dict[str, Any]) -> tuple[Domain, BoolArray]:
-    domain = read_plain_domain(said["domain"])
-    return domain, structural_zeros(said["structural"], domain)
+def _read_layout(content: dict[str, Any]) -> tuple[Domain, BoolArray]:
+    domain = read_plain_domain(content["domain"])
+    return domain, structural_zeros(content["structural"], domain)
 
 
 WAIT = 60.0
@@ -245,18 +245,13 @@ class Draft:
     tables
         Confidential tables to keep with it, by their digests.
     earlier
-        The entry that says the same already.
+        The entry that says the same already; it answers a repeated request.
     """
 
     kind: str = ""
     content: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
     earlier: Entry | None = None
-
-    @property
-    def known(self) -> Entry | None:
-        """The earlier entry as an answer to a repeated request."""
-        return None if self.earlier is None else replace(self.earlier, repeated=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,13 +296,13 @@ class Journal:
             state = state_of(self.entries())
             draft = drafted(state)
             if not draft.kind:
-                return draft.known
+                return draft.earlier
             with self.writing() as page:
                 if page.state.mark == state.mark:
                     return page.record(draft, person, why)
         with self.writing() as page:
             draft = drafted(page.state)
-            return page.record(draft, person, why) if draft.kind else draft.known
+            return page.record(draft, person, why) if draft.kind else draft.earlier
 
     def person(self, who: str | None) -> str:
         """Who does it: the user unless somebody is named."""
@@ -345,13 +340,13 @@ class JournalPage:
     def record(self, draft: Draft, who: str, why: str) -> Entry:
         """Add what was judged, unless the same was recorded since the ledger last changed."""
         for entry in reversed(self._entries):
-            said = entry.kind, entry.who, entry.why, entry.content
-            if said == (draft.kind, who, why, json.loads(body_of(draft.content))):
+            recorded = entry.kind, entry.who, entry.why, entry.content
+            if recorded == (draft.kind, who, why, json.loads(body_of(draft.content))):
                 return replace(entry, repeated=True)
             if entry.kind not in PASSING:
                 break
         for digest, body in draft.tables.items():
-            self.keep(digest, body)
+            self._writer.keep(digest, body)
         return self.append(draft.kind, who, why, draft.content)
 
     def append(self, kind: str, who: str, why: str, content: dict[str, Any]) -> Entry:
@@ -370,10 +365,6 @@ class JournalPage:
         )
         self._writer.append(row)
         return entry
-
-    def keep(self, digest: str, body: str) -> None:
-        """Keep a confidential table."""
-        self._writer.keep(digest, body)
 
     def _time(self, last: Entry | None) -> datetime:
         """The time, which is not before that of the last entry unless somebody confirms it."""

@@ -102,20 +102,20 @@ class LedgerAnswer:
             return f"SAFE {under}: {what}" + ("" if self.release is None else ", with what is out")
         if self.verdict is Outcome.UNDECIDED:
             return f"UNDECIDED {under}: {what}; give it more seconds, or ask for less"
-        said = f"UNSAFE {under}: {what}"
+        text = f"UNSAFE {under}: {what}"
         if self.before is Outcome.UNSAFE:
-            said += "; what is out is unsafe already"
+            text += "; what is out is unsafe already"
         if self.release is None or self.smallest is None:
-            return said
+            return text
         known = any(verdict.knows for _, verdict in self.judged)
         besides = ", with what an intruder knows" if known else ""
         if not self.harmful:
-            return f"{said}; it does harm alone{besides}"
+            return f"{text}; it does harm alone{besides}"
         named = "; ".join(
             f"entry {entry.number}: {', '.join(entry.statements)}" for entry in self.harmful
         )
         fewest = "no fewer do" if self.smallest else "perhaps fewer do"
-        return f"{said}; it does harm together with {named} ({fewest}){besides}"
+        return f"{text}; it does harm together with {named} ({fewest}){besides}"
 
     def summary(self) -> dict[str, Any]:
         """What is recorded of it: no label, count or figure."""
@@ -324,8 +324,8 @@ def _fewest(
     def harms(chosen: Sequence[int]) -> bool:
         key = tuple(chosen)
         if key not in tried:
-            said = joined(state, [*(past[place] for place in chosen), new])
-            tried[key] = judges.unsafe(said, harmed)
+            release = joined(state, [*(past[place] for place in chosen), new])
+            tried[key] = judges.unsafe(release, harmed)
         return tried[key] is True
 
     def sure() -> bool:
@@ -333,15 +333,15 @@ def _fewest(
 
     if not past or harms([]):
         return (), sure()
-    kept = list(range(len(past)))
+    blamed = list(range(len(past)))
     for place in reversed(range(len(past))):  # what came last goes first: the oldest are blamed
-        fewer = [one for one in kept if one != place]
+        fewer = [one for one in blamed if one != place]
         if len(tried) < MOST_TRIALS and harms(fewer):
-            kept = fewer
-    for count in range(1, len(kept)):
+            blamed = fewer
+    for count in range(1, len(blamed)):
         for chosen in itertools.combinations(range(len(past)), count):
             if len(tried) >= MOST_TRIALS and chosen not in tried:
-                return kept, False
+                return blamed, False
             if harms(chosen):
                 return chosen, sure()
-    return kept, sure()
+    return blamed, sure()

@@ -35,8 +35,8 @@ from cellbounds.ledger.versions import (
     supplied,
 )
 from cellbounds.statements import Prior, Release
-from cellbounds.statements.files import read_release
 from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release_files import read_release
 
 __all__ = [
     "Between",
@@ -117,7 +117,7 @@ def commit(
     def drafted(state: LedgerState) -> Draft:
         earlier = _earlier(book, state, request)
         if earlier is not None:
-            return Draft(earlier=earlier)
+            return Draft(earlier=replace(earlier, repeated=True))
         answer = judged(book, state, request, budget, blame=not already_out)
         answers.append(answer)
         if answer.safe or already_out:
@@ -136,15 +136,15 @@ def _understood(
 ) -> tuple[int, Release, Release | None, list[Table] | None]:
     """The version, the release and what an intruder knows, and the tables at hand."""
     about = state.about(request.version)
-    found = supplied(state, request.tables, book.store.kept)
-    own = None if found is None else found[about - 1]
+    tables = supplied(state, request.tables, book.store.kept)
+    own = None if tables is None else tables[about - 1]
     release = _release(request.what, own, request.total)
     if not request.knows:
-        return about, release, None, found
+        return about, release, None, tables
     domain = state.domain.with_groupings(release.domain.groupings)
     if own is not None:
         domain = domain.with_groupings(own.domain.groupings)
-    return about, release, Release(domain, request.knows), found
+    return about, release, Release(domain, request.knows), tables
 
 
 def _earlier(book: Journal, state: LedgerState, request: ReleaseRequest) -> Entry | None:
@@ -182,24 +182,24 @@ def _release(what: What, table: Table | None, total: bool) -> Release:
 def _with_figures(answer: LedgerAnswer, already_out: bool) -> dict[str, Any]:
     """What is recorded of a release that is out: its figures are public."""
     assert answer.release is not None  # asked with a release
-    said = _without_figures(answer)
+    content = _without_figures(answer)
     if answer.knowledge is not None:
-        said["knowledge"] = plain_release(answer.knowledge)
-    return {**said, "release": plain_release(answer.release), "already_out": already_out}
+        content["knowledge"] = plain_release(answer.knowledge)
+    return {**content, "release": plain_release(answer.release), "already_out": already_out}
 
 
 def _without_figures(answer: LedgerAnswer) -> dict[str, Any]:
     """What is recorded of a question or a refusal: figures that are not out stay out of it."""
     assert answer.release is not None  # asked with a release
-    said = {
+    content = {
         "statements": notations_of(answer.release),
         "digest": answer.release.digest,
         "version": answer.version,
         "judged": answer.summary(),
     }
     if answer.knowledge is not None:
-        said["knows"] = [statement.notation for statement in answer.knowledge.statements]
-    return said
+        content["knows"] = [statement.notation for statement in answer.knowledge.statements]
+    return content
 
 
 def bare(table: Table) -> Table:
@@ -210,12 +210,12 @@ def bare(table: Table) -> Table:
 
 def protected(domain: Domain, margins: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
     """Margins to protect, each once, checked."""
-    found = [domain.distinct(names) for names in margins]
-    for names in found:
+    distinct = [domain.distinct(names) for names in margins]
+    for names in distinct:
         domain.axes(names)  # derived variables are not the table's own
         if not names:
             raise InvalidInput("a margin to protect names no variable; name at least one")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(distinct))
 
 
 def checked_policy(policy: Policy, domain: Domain) -> Policy:
@@ -316,10 +316,10 @@ def _brought(state: LedgerState, kind: str, **content: object) -> bool:
     source = state.source
     if source is None or source.kind != kind:
         return False
-    said = source.content
+    recorded = source.content
     if "digests" in content:
-        return sorted(said["digests"]) == content["digests"]
-    return all(said[key] == value for key, value in content.items())
+        return sorted(recorded["digests"]) == content["digests"]
+    return all(recorded[key] == value for key, value in content.items())
 
 
 def _check_stated(counted: dict[str, list[int | None]], before: Table, later: Table) -> None:
@@ -363,7 +363,9 @@ def _record_change(
         answers.append(answered(after, None, after.versions, whole, budget))
         content = {**content, "judged": answers[-1].summary()}
         kept = {table.digest: kept_text(table) for table in new if after.kept}
-        return Draft(kind, content, kept, None if kind else state.source)
+        if not kind and state.source is not None:
+            return Draft(earlier=replace(state.source, repeated=True))
+        return Draft(kind, content, kept)
 
     entry = book.record(drafted, signed)
     return replace(answers[-1], entry=entry)

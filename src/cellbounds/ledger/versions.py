@@ -55,11 +55,11 @@ Tables = Table | Sequence[Table] | None
 
 def listed(tables: Tables) -> list[Table]:
     """Tables as a list."""
-    found = [] if tables is None else [tables] if isinstance(tables, Table) else list(tables)
-    for one in found:
+    several = [] if tables is None else [tables] if isinstance(tables, Table) else list(tables)
+    for one in several:
         if not isinstance(one, Table):
             raise InvalidInput(f"table={one!r}; give a Table, or a list with one for each version")
-    return found
+    return several
 
 
 def kept_text(table: Table) -> str:
@@ -87,11 +87,11 @@ def supplied(
             "table (same variables, levels in the same order, structural zeros and counts), or "
             "refine, grow or revise the ledger if the table has changed"
         )
-    found: list[Table] = []
+    versions: list[Table] = []
     for number, digest in enumerate(state.digests, 1):
         table = given.get(digest) or _kept(digest, kept)
         if table is not None:
-            found.append(table)
+            versions.append(table)
         elif state.independent and not given:
             return None
         else:
@@ -100,7 +100,7 @@ def supplied(
                 f"the ledger keeps the digest of its table, not the table{which}; supply it again "
                 "(table=, --table)"
             )
-    return found
+    return versions
 
 
 def _kept(digest: str, kept: Callable[[str], str | None]) -> Table | None:
@@ -152,16 +152,16 @@ def check_refined(state: LedgerState, tables: Sequence[Table]) -> list[Table]:
             f"{len(tables)} tables for a ledger with {state.versions} versions; supply one with "
             "the additional variables for each version"
         )
-    found: dict[str, Table] = {}
+    matching: dict[str, Table] = {}
     for table in tables:
         digest = _laid_out(state, table).digest
-        if digest not in state.digests or digest in found:
+        if digest not in state.digests or digest in matching:
             raise InvalidInput(
                 "a table with additional variables does not match the ledger: its margin over "
                 f"{', '.join(state.domain.names)} is not the ledger's table; correct the table"
             )
-        found[digest] = table
-    ordered = [found[digest] for digest in state.digests]
+        matching[digest] = table
+    ordered = [matching[digest] for digest in state.digests]
     if any(one.domain != ordered[0].domain for one in ordered):
         raise InvalidInput(
             "the versions of the table have different variables or levels; they need the same"
@@ -246,8 +246,8 @@ class PublishedRelease:
     @classmethod
     def recorded(cls, entry: Entry) -> PublishedRelease:
         """A piece from an entry of something released."""
-        said = entry.content
-        return cls(said["release"], said["version"], said.get("knowledge"))
+        content = entry.content
+        return cls(content["release"], content["version"], content.get("knowledge"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,11 +308,11 @@ def informing(
     """
     values = [(piece.knowledge, piece.version) for piece in pieces if piece.knowledge is not None]
     domain = _spoken(state, [known for known, _ in values])
-    found: dict[str, Prior] = {}
+    priors: dict[str, Prior] = {}
     for known, version in values:
         for text, statement in _lifted_statements(state, known, version, domain):
             assert isinstance(statement, Prior)  # checked before it was recorded
-            found[text] = statement
+            priors[text] = statement
     counted = [
         Prior([_part_name(state, *between)], lower=[low], upper=[high])
         for revision in state.revisions
@@ -322,13 +322,13 @@ def informing(
         )
         if (low, high) != (0, None) and _members(state, *between)
     ]
-    return domain, (*found.values(), *counted)
+    return domain, (*priors.values(), *counted)
 
 
-def _spoken(state: LedgerState, said: Iterable[dict[str, Any]]) -> Domain:
+def _spoken(state: LedgerState, releases: Iterable[dict[str, Any]]) -> Domain:
     """The variables there are, with those that releases derive from them."""
     domain = _whole(state)
-    for values in said:
+    for values in releases:
         spoken = read_plain_domain(values["domain"])
         _check_variables(state.domain, spoken)
         domain = domain.with_groupings(spoken.groupings)
@@ -336,9 +336,9 @@ def _spoken(state: LedgerState, said: Iterable[dict[str, Any]]) -> Domain:
 
 
 def _lifted_statements(
-    state: LedgerState, said: dict[str, Any], version: int, domain: Domain
+    state: LedgerState, release: dict[str, Any], version: int, domain: Domain
 ) -> Iterator[tuple[str, Statement]]:
-    for values in said["statements"]:
+    for values in release["statements"]:
         lifted = _lifted(values, version, state)
         yield body_of(lifted), read_statement(lifted, domain)
 
@@ -377,13 +377,13 @@ def targets_of(state: LedgerState) -> list[ProtectedCells]:
     With several versions: the cells of each version, and those of the records that were added
     between any two, or removed, because who holds two versions can take their difference.
     """
-    found: list[ProtectedCells] = []
+    targets: list[ProtectedCells] = []
     for names in dict.fromkeys(state.protected):
         for without, version in _betweens(state):
             target = _target(state, names, without, version)
             if target is not None:
-                found.append(target)
-    return found
+                targets.append(target)
+    return targets
 
 
 def _target(
@@ -401,13 +401,13 @@ def _target(
     over: tuple[str, ...] | None = names if part is None else (part, *names)
     if state.versions == 1 and everything:
         over = None
-    said = "the cells of the table" if everything else f"[{names_text(names)}]"
+    words = "the cells of the table" if everything else f"[{names_text(names)}]"
     if state.versions > 1 and not without:
-        said += f" in version {version}"
+        words += f" in version {version}"
     elif without:
         how, earlier, later = _change(without, version)
-        said += f" in the records {how} from version {earlier} to version {later}"
-    return ProtectedCells(over, policy, said)
+        words += f" in the records {how} from version {earlier} to version {later}"
+    return ProtectedCells(over, policy, words)
 
 
 def _change(without: int, version: int) -> tuple[str, int, int]:
@@ -492,18 +492,18 @@ def _lifted(values: dict[str, Any], version: int, state: LedgerState) -> dict[st
     if len(_members(state, 0, version)) == len(_stays(state)):
         return values
     part = _part_name(state, 0, version)
-    ((kind, said),) = values.items()
+    ((kind, content),) = values.items()
     if kind == "total":
-        lower, upper = said["lower"], said["upper"]
+        lower, upper = content["lower"], content["upper"]
         entry: Any = lower if lower == upper else f">={lower}"
         if upper is not None and upper != lower:
             entry = f"{lower}-{upper}"
         return {"margin": {"variables": [part], "counts": [entry]}}
     if kind == "conditional":
-        return {kind: {**said, "given": [part, *said["given"]]}}
-    lifted = {**said, "variables": [part, *said["variables"]]}
+        return {kind: {**content, "given": [part, *content["given"]]}}
+    lifted = {**content, "variables": [part, *content["variables"]]}
     if kind == "margin":
-        lifted["counts"] = [said["counts"]]
+        lifted["counts"] = [content["counts"]]
     return {kind: lifted}
 
 
@@ -518,14 +518,14 @@ def _one_total(totals: Sequence[Total]) -> Total:
     return Total(lower=lower, upper=upper)
 
 
-def _check_variables(domain: Domain, said: Domain) -> None:
-    for name in said.names:
+def _check_variables(domain: Domain, spoken: Domain) -> None:
+    for name in spoken.names:
         if name not in domain.names:
             raise InvalidInput(
                 f"the release speaks of {name!r}, which the ledger's table does not have (it has "
                 f"{', '.join(map(repr, domain.names))}); refine the ledger first"
             )
-        if list(map(str, said.levels(name))) != list(map(str, domain.levels(name))):
+        if list(map(str, spoken.levels(name))) != list(map(str, domain.levels(name))):
             raise InvalidInput(
                 f"the levels of {name!r} in the release are not those of the ledger's table; use "
                 "the same levels in the same order (a grouping merges levels)"

@@ -15,7 +15,7 @@ from cellbounds.statements import Release, Statement
 from cellbounds.statements.inequalities import (
     NO_LOWER,
     NO_UPPER,
-    Rows,
+    LinearRows,
     ValueList,
     bounded_sums,
     outside,
@@ -86,7 +86,7 @@ def compile_release(release: Release, *, closed: bool = False) -> System:
     return _joined(release, blocks, tuple(lists))
 
 
-def _list_ends(release: Release) -> Iterator[tuple[int, Rows]]:
+def _list_ends(release: Release) -> Iterator[tuple[int, LinearRows]]:
     """The ends of lists of values, after all that is said of the same counts."""
     domain = release.domain
     alike: dict[frozenset[str], list[tuple[int, Statement]]] = {}
@@ -96,7 +96,7 @@ def _list_ends(release: Release) -> Iterator[tuple[int, Rows]]:
     for group in alike.values():
         if any(statement.lists_values for _, statement in group):
             place, first = group[0]
-            known = combined_bounds([one for _, one in group], domain, first.variables)
+            known = combined_bounds([statement for _, statement in group], domain, first.variables)
             known = known.within(release.total.upper)
             behind = cells_behind(domain, first.variables)
             for rows in bounded_sums(behind, known.lower.ravel(), known.upper.ravel()):
@@ -104,7 +104,7 @@ def _list_ends(release: Release) -> Iterator[tuple[int, Rows]]:
 
 
 def _joined(
-    release: Release, blocks: list[tuple[int, Rows]], lists: tuple[ValueList, ...]
+    release: Release, blocks: list[tuple[int, LinearRows]], lists: tuple[ValueList, ...]
 ) -> System:
     def column(parts: list[IntArray]) -> IntArray:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -124,8 +124,8 @@ def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None)
         place = dict(zip(finding.variables, finding.labels, strict=True))
         labels = [place.get(name, "") for name in names]
         mark = "UNSAFE" if finding.outcome is Outcome.UNSAFE else "undecided"
-        said = [mark, _rule(verdict, finding), _evidence(finding)]
-        lines.append([*labels, "", "", "", "", "", *said, *judged])
+        reason = [mark, _rule(verdict, finding), _evidence(finding)]
+        lines.append([*labels, "", "", "", "", "", *reason, *judged])
     header = [*keys, "count", *figures, "rule", "evidence", "policy", "verdict"]
     return csv_text(header, lines)
 
@@ -150,10 +150,10 @@ def _reasons(verdict: Verdict) -> tuple[dict[tuple[Label, ...], tuple[str, ...]]
         if not single or finding.variables != verdict.over:
             others.append(finding)
             continue
-        said = _rule(verdict, finding), finding.evidence
+        reason = _rule(verdict, finding), finding.evidence
         before = reasons.get(finding.labels)
         reasons[finding.labels] = (
-            said if before is None else tuple(map("; ".join, zip(before, said, strict=True)))
+            reason if before is None else tuple(map("; ".join, zip(before, reason, strict=True)))
         )
     return reasons, others
 

@@ -72,26 +72,26 @@ def open_seed(release: Release, seed: int | None) -> int | None:
 
 
 def _versions() -> dict[str, str]:
-    found = {"cellbounds": __version__, "python": platform.python_version()}
+    versions = {"cellbounds": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue  # an optional library that is not here had no hand in it
-    return found
+    return versions
 
 
 def made_at() -> str:
     """Now, or what SOURCE_DATE_EPOCH says, in UTC to the second."""
-    said = os.environ.get("SOURCE_DATE_EPOCH")
-    if said is None:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
         moment = datetime.datetime.now(datetime.UTC)
     else:
         try:
-            moment = datetime.datetime.fromtimestamp(int(said), datetime.UTC)
+            moment = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
         except (ValueError, OverflowError, OSError):
             raise InvalidInput(
-                f"SOURCE_DATE_EPOCH is {said!r}; it has to be whole seconds since 1970, or unset"
+                f"SOURCE_DATE_EPOCH is {epoch!r}; it has to be whole seconds since 1970, or unset"
             ) from None
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -139,10 +139,10 @@ def sheets_of(content: Mapping[str, Any]) -> dict[str, Columns]:
     findings = (internal or public)["verdict"].get("findings")
     if findings is not None:
         sheets["findings"] = _findings(findings, internal)
-    said = public["published"]["statements"]
+    statements = public["published"]["statements"]
     sheets["statements"] = {
-        "statement": [one["notation"] for one in said],
-        "meaning": [one["meaning"] for one in said],
+        "statement": [one["notation"] for one in statements],
+        "meaning": [one["meaning"] for one in statements],
     }
     if public["policy"] is not None:
         sheets["policy"] = _pairs(_policy_lines(public["policy"]))
@@ -290,9 +290,9 @@ class Report:
                 )
 
     def __repr__(self) -> str:
-        said = self._content["public"]["published"]["statements"]
+        statements = self._content["public"]["published"]["statements"]
         which = "public report" if self.public else "report for the owner"
-        return f"<{which}: {', '.join(one['notation'] for one in said)}>"
+        return f"<{which}: {', '.join(one['notation'] for one in statements)}>"
 
 
 def build_report(

@@ -68,8 +68,8 @@ class CountedTables:
 
     def to_dict(self) -> dict[str, Any]:
         """The number as text: readers of JSON may round integers beyond 2**53."""
-        said = {"digest": self.release.digest, "statements": notations(self.release)}
-        return {"format": "cellbounds-count/1", "release": said, "tables": str(self._exact)}
+        release = {"digest": self.release.digest, "statements": notations(self.release)}
+        return {"format": "cellbounds-count/1", "release": release, "tables": str(self._exact)}
 
     def __str__(self) -> str:
         noun = "table fits" if self.count == 1 else "tables fit"

@@ -111,8 +111,8 @@ def _attainable(
     table = Table(domain, counts, structural=structural)
     margin = margin_of(release, table, names)
     try:
-        found = ask(release, start=None if whole is None else table)
-        sets = [values for _, values in found.items()]
+        answer = ask(release, start=None if whole is None else table)
+        sets = [values for _, values in answer.items()]
     except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
         return (), f"not worked out: {problem}"
     known = margin.counts.ravel().tolist() if whole is not None else [None] * len(sets)
@@ -124,7 +124,7 @@ def _attainable(
         empty_rows(release, names).ravel().tolist(),
         strict=True,
     )
-    return tuple(CellRisk(*cell) for cell in cells), f"{found.method}, {found.evidence.value}"
+    return tuple(CellRisk(*cell) for cell in cells), f"{answer.method}, {answer.evidence.value}"
 
 
 def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -> dict[str, Any]:
@@ -390,7 +390,7 @@ def _owner_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def _owner_entry(entry: Entry, version: int) -> dict[str, Any]:
-    said = entry.content
+    content = entry.content
     shown: dict[str, Any] = {
         "number": entry.number,
         "kind": entry.kind,
@@ -399,15 +399,15 @@ def _owner_entry(entry: Entry, version: int) -> dict[str, Any]:
         "why": entry.why,
         "statements": entry.statements,
         "table_version": version,
-        "judged": said.get("judged"),
-        "already_out": said.get("already_out", False),
+        "judged": content.get("judged"),
+        "already_out": content.get("already_out", False),
         "knows": entry.knows,
         "hash": entry.hash,
     }
-    if "policy" in said:
-        shown |= {"policy": said["policy"]["name"], "independent": said["independent"]}
-    if "domain" in said:
-        shown["variables"] = [name for name, _ in said["domain"]["variables"]]
+    if "policy" in content:
+        shown |= {"policy": content["policy"]["name"], "independent": content["independent"]}
+    if "domain" in content:
+        shown["variables"] = [name for name, _ in content["domain"]["variables"]]
     return shown
 
 
@@ -433,7 +433,7 @@ def _numbers(entries: Sequence[Entry], public: bool) -> list[tuple[int, Entry]]:
 
 def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dict[str, Any]:
     # Somebody may have added an entry meanwhile; the page is about those that were read.
-    found = ledger.verify(head=entries[-1].hash, entries=len(entries))
+    check = ledger.verify(head=entries[-1].hash, entries=len(entries))
     word, sign = OUTCOMES[state.standing.value]
     said, tone = "the last verdict on everything that is out", state.standing.value
     if not state.released:
@@ -442,16 +442,16 @@ def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dic
     tally = ", ".join(
         f"{kinds.count(kind)} {words}" for kind, (_, words) in KINDS.items() if kind in kinds
     )
-    if not found.intact:
+    if not check.intact:
         tone, sign, word = "unsafe", "×", "THE LEDGER WAS CHANGED"
-        said = found.problem
+        said = check.problem
     chain = f"the chain of hashes was checked: every link of {len(entries)} entries holds"
     return {
         "word": word,
         "sign": sign,
         "tone": tone,
         "said": said,
-        "notes": [f"Entries: {tally}.", *([f"{chain}."] if found.intact else [])],
+        "notes": [f"Entries: {tally}.", *([f"{chain}."] if check.intact else [])],
     }
 
 
@@ -479,25 +479,25 @@ def _owner_facts(state: LedgerState) -> dict[str, Any]:
 
 def _whole(ledger: Ledger, state: LedgerState, table: Tables) -> Table | None:
     """Every version of the table as one; None if it is not at hand."""
-    found = supplied(replace(state, independent=True), table, ledger.book.store.kept)
-    return None if found is None else stacked(state, found)
+    tables = supplied(replace(state, independent=True), table, ledger.book.store.kept)
+    return None if tables is None else stacked(state, tables)
 
 
 def _spoken(state: LedgerState) -> tuple[str, ...]:
     """The variables that some release is about: the levels of others are not out."""
-    said = {
+    spoken = {
         name
         for entry in state.released
         for name, _ in entry.content["release"]["domain"]["variables"]
     }
-    return tuple(name for name in state.domain.names if name in said)
+    return tuple(name for name in state.domain.names if name in spoken)
 
 
 def _open_targets(state: LedgerState) -> list[ProtectedCells]:
     """The cells of the table for outsiders; which other margins are protected is not told."""
     spoken, names = _spoken(state), state.domain.names
-    found = []
+    targets = []
     for target in targets_of(replace(state, protected=(names,))):
         part = () if target.over is None else target.over[: len(target.over) - len(names)]
-        found.append(replace(target, over=(*part, *spoken)))
-    return found
+        targets.append(replace(target, over=(*part, *spoken)))
+    return targets

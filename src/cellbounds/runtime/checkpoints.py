@@ -167,12 +167,12 @@ class Checkpoint:
         for number, line in enumerate(self._lines(), 1):
             if number > 1 and line.startswith(mark, len(BEGIN) + SUM + 2):
                 try:
-                    said = json.loads(line)[2]
+                    content = json.loads(line)[2]
                 except (ValueError, IndexError):
-                    said = None
-                if not isinstance(said, dict):
+                    content = None
+                if not isinstance(content, dict):
                     raise damaged(self.path, f"line {number}")
-                yield said
+                yield content
 
     def _lines(self) -> Iterator[bytes]:
         """The lines with their ends, one after another; the last one may be torn."""
@@ -193,8 +193,8 @@ class Checkpoint:
         length, size = 0, os.fstat(self._file).st_size
         for number, line in enumerate(self._lines(), 1):
             end = length + len(line)
-            said, body = line[len(BEGIN) : len(BEGIN) + SUM], line[len(BEGIN) + SUM + 2 : -1]
-            sound = line[: len(BEGIN)] == BEGIN and said == b"%08x" % zlib.crc32(body)
+            checksum, body = line[len(BEGIN) : len(BEGIN) + SUM], line[len(BEGIN) + SUM + 2 : -1]
+            sound = line[: len(BEGIN)] == BEGIN and checksum == b"%08x" % zlib.crc32(body)
             if not line.endswith(b"\n"):
                 break
             if number > 1 and not sound:
@@ -254,14 +254,14 @@ def _lock(path: Path, file: int) -> None:
 
 def _check_header(path: Path, line: bytes, expected: dict[str, Any], purpose: Purpose) -> None:
     try:
-        said = json.loads(line)
+        content = json.loads(line)
     except ValueError:
-        said = None
-    if not isinstance(said, dict) or said.get("format") != purpose.format:
+        content = None
+    if not isinstance(content, dict) or content.get("format") != purpose.format:
         raise InvalidInput(f"{path} is no state of {purpose.what}; give the name of a new file")
     version = ("version", "made by another version of cellbounds")
     for what, words in (version, *purpose.differences):
-        if said.get(what) != expected[what]:
+        if content.get(what) != expected[what]:
             raise InvalidInput(
                 f"{path} is {words}; resume with what it was begun with, or name a new file"
             )

@@ -198,7 +198,7 @@ def unfinished_beside(target: Path) -> list[Path]:
     pattern = re.compile(re.escape(f".{place.name}.") + "[0-9a-f]{8}" + re.escape(MARK))
     try:
         with os.scandir(place.parent) as entries:
-            return [Path(one.path) for one in entries if pattern.fullmatch(one.name)]
+            return [Path(entry.path) for entry in entries if pattern.fullmatch(entry.name)]
     except OSError:
         return []
 

@@ -98,7 +98,7 @@ def limit(name: str) -> int:
         except InvalidInput:
             raise InvalidInput(
                 f"{VARIABLE}={text!r}: {part!r} is no limit; write it like "
-                f"{','.join(f'{one}={way}' for one, way in _NAMES.items())}"
+                f"{','.join(f'{name}={size}' for name, size in _NAMES.items())}"
             ) from None
         if size > HIGHEST.get(key, size):
             raise InvalidInput(f"{VARIABLE}: {part}; {key} can be {HIGHEST[key]} at most")
@@ -119,16 +119,16 @@ def check_ordinary(path: str | Path) -> os.stat_result:
     if not str(path):
         raise InvalidInput("the name of a file is empty; name a file")
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as problem:
         raise InvalidInput(f"{path} cannot be read: {problem.strerror}") from None
     except ValueError:
         raise InvalidInput(f"{str(path)!r} is no name of a file; correct it") from None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise InvalidInput(f"{path} cannot be read: it is a directory; give one file")
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
         raise InvalidInput(f"{path} cannot be read: it is a device; give a file or a pipe")
-    return found
+    return status
 
 
 @contextmanager
@@ -197,7 +197,7 @@ def check_archive(path: str | Path, raw: bytes) -> None:
     most = limit("bytes")
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         # What is unpacked is cut at the size that the archive says.
-        if sum(one.file_size for one in archive.infolist()) > most:
+        if sum(member.file_size for member in archive.infolist()) > most:
             raise _too_large(path, "unpacked, ", most)
 
 

@@ -36,7 +36,9 @@ class _Hold:
 
     def __init__(self) -> None:
         # Handlers that Python did not set, or none, raise nothing.
-        self.before = {one: found for one in _RAISING if callable(found := getsignal(one))}
+        self.before = {
+            number: handler for number in _RAISING if callable(handler := getsignal(number))
+        }
         self.arrived: list[int] = []
         self.over = False
 

@@ -150,11 +150,11 @@ class _Forked:
     def _waited(self, how: int) -> int | None:
         if self._status is None:
             try:
-                found, status = os.waitpid(self._number, how)
+                ended, status = os.waitpid(self._number, how)
             except ChildProcessError:  # somebody else was told
                 self._status = UNTOLD
             else:
-                if found:
+                if ended:
                     self._status = os.waitstatus_to_exitcode(status)
         return self._status
 
@@ -189,7 +189,7 @@ class _Child:
         """What a method of an object gives, or raises."""
         self.busy = True
         known = number in self._held
-        held = [one for one in self._held if one != number]
+        held = [other for other in self._held if other != number]
         forgotten, self._held = held[: 1 - MOST_HELD], held[1 - MOST_HELD :]
         question = number, None if known else recipe, forgotten, name, given, seconds
         rest = memoryview(pickle.dumps(question))
@@ -208,15 +208,15 @@ class _Child:
     def leave(self) -> None:
         """Close what a forked process has of it, so that it ends with its owner alone."""
         self.end.detach()
-        for one in self._pipes:
-            os.close(one)
+        for pipe in self._pipes:
+            os.close(pipe)
 
 
 def _end(process: _Process, pipes: Sequence[int]) -> None:
     process.kill()
     process.wait()
-    for one in pipes:
-        os.close(one)
+    for pipe in pipes:
+        os.close(pipe)
 
 
 _NUMBERS = itertools.count()
@@ -266,15 +266,15 @@ def _may_fork() -> bool:
 
 def _started() -> _Child:
     start = _forked if _may_fork() else _spawned
-    (asked, questions), (answers, answered) = os.pipe(), os.pipe()
+    (child_in, questions), (answers, answered) = os.pipe(), os.pipe()
     try:
-        process = start(asked, answered)
+        process = start(child_in, answered)
     except OSError:
         os.close(questions)
         os.close(answers)
         raise
     finally:
-        os.close(asked)
+        os.close(child_in)
         os.close(answered)
     return _Child(process, questions, answers)
 
@@ -311,11 +311,13 @@ def _become_child(asked: int, answered: int) -> NoReturn:
         faulthandler.disable()
         gc.freeze()  # what is collected here might be cleaned up, which is its owner's part
         signal.set_wakeup_fd(-1)
-        for one in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-            if callable(signal.getsignal(one)):
-                signal.signal(one, signal.SIG_DFL)
+        for signal_number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            if callable(signal.getsignal(signal_number)):
+                signal.signal(signal_number, signal.SIG_DFL)
         # Above those that are replaced, which may have been closed before.
-        asked, answered = (fcntl.fcntl(one, fcntl.F_DUPFD, 3) for one in (asked, answered))
+        asked, answered = (
+            fcntl.fcntl(signal_number, fcntl.F_DUPFD, 3) for signal_number in (asked, answered)
+        )
         os.dup2(asked, 0)
         os.dup2(answered, 1)
         for opened in list(Path("/proc/self/fd").iterdir()):
@@ -380,8 +382,8 @@ class _Host:
         seconds: float | None,
     ) -> Any:
         """What a method of an object gives, which is made first if there is a recipe."""
-        for one in forgotten:
-            self._held.pop(one, None)
+        for other in forgotten:
+            self._held.pop(other, None)
         if recipe is not None:
             maker, arguments = recipe
             self._held[number] = maker(*arguments)

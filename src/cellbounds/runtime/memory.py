@@ -73,13 +73,13 @@ def size_of(text: str) -> int:
     >>> size_of("64MiB"), size_of("100")
     (67108864, 100)
     """
-    found = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([A-Za-z]*)\s*", text)
+    match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([A-Za-z]*)\s*", text)
     known = {unit.lower(): size for unit, size in UNITS.items()}
-    if found is None or found[2].lower() not in known:
+    if match is None or match[2].lower() not in known:
         raise InvalidInput(
             f"{text!r} is no size; give a number and a unit, such as 2GiB, 500MB or 1.5G"
         )
-    return int(Fraction(found[1]) * known[found[2].lower()])
+    return int(Fraction(match[1]) * known[match[2].lower()])
 
 
 def size_text(size: int) -> str:
@@ -90,9 +90,9 @@ def size_text(size: int) -> str:
     >>> size_text(2**31), size_text(1_500_000_000)
     ('2 GiB', '1.4 GiB')
     """
-    for unit, one in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= one:
-            return f"{size / one:.1f}".removesuffix(".0") + f" {unit}"
+    for unit, size_of_unit in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= size_of_unit:
+            return f"{size / size_of_unit:.1f}".removesuffix(".0") + f" {unit}"
     return f"{size} bytes"
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TextIO
 
-__all__ = ["Estimate", "Progress", "span"]
+__all__ = ["Progress", "TimeEstimate", "span"]
 
 SOON = 5.0
 """Seconds of a step before its end is estimated."""
@@ -34,7 +34,7 @@ SLOWLY = 8.0
 """Seconds in which the estimate comes most of the way to a new one: it should not jump."""
 
 
-class Estimate:
+class TimeEstimate:
     """When something will be done, from how fast it has been done lately.
 
     Parameters
@@ -45,7 +45,7 @@ class Estimate:
     Examples
     --------
     >>> now = [0.0]
-    >>> estimate = Estimate(lambda: now[0])
+    >>> estimate = TimeEstimate(lambda: now[0])
     >>> for done in range(11):
     ...     now[0] = 2.0 * done
     ...     estimate.at(done, 40)
@@ -172,7 +172,7 @@ class Progress:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
         self._saying = threading.Lock()
-        self._estimate = Estimate(clock)
+        self._estimate = TimeEstimate(clock)
         self._begun = clock()
         self._end: float | None = None
         self.say(what, seconds=seconds)
@@ -194,14 +194,14 @@ class Progress:
         """What is shown now."""
         with self._saying:
             now = self._clock()
-            said = [f"{now - self._begun:.0f} s"]
+            parts = [f"{now - self._begun:.0f} s"]
             left = self._estimate.left()
             most = None if self._end is None else max(0.0, self._end - now)
             if left is not None and (most is None or left < most):
-                said.append(f"about {span(left)} left in this step")
+                parts.append(f"about {span(left)} left in this step")
             if most is not None:
-                said.append(f"at most {span(most)} left")
-            return f"cellbounds: {self._what}{self._part} ({', '.join(said)})"
+                parts.append(f"at most {span(most)} left")
+            return f"cellbounds: {self._what}{self._part} ({', '.join(parts)})"
 
     def _show(self) -> None:
         if self._stream is None:

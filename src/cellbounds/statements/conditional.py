@@ -17,7 +17,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
-from cellbounds.statements.inequalities import Rows
+from cellbounds.statements.inequalities import LinearRows
 from cellbounds.statements.intervals import RateIntervals, rate_inequalities
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import Figures, checked_digits, exact_number, read_figures
@@ -25,7 +25,7 @@ from cellbounds.statements.rounding import ROUNDINGS, RULES_IN_WORDS, ends_of, r
 from cellbounds.statements.statement import Tabulated, objects, variable_names
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = ["Conditional", "check_rate_variables"]
 
@@ -176,15 +176,12 @@ class Conditional(Tabulated):
     def rates(self) -> npt.NDArray[np.object_]:
         """The published rates as fractions, None where missing; axes as given."""
         figures = self._figures
-        flat: list[Fraction | None] = []
-        for row, bottom, gone in zip(
-            figures.numerators.tolist(),
-            figures.denominators.tolist(),
-            figures.missing.tolist(),
-            strict=True,
-        ):
-            flat += [None if g else Fraction(top, bottom) for top, g in zip(row, gone, strict=True)]
-        return objects(flat, self.shape)
+        bottoms = np.repeat(figures.denominators, figures.missing.shape[1]).tolist()
+        tops, gone = figures.numerators.ravel().tolist(), figures.missing.flat
+        rates = [
+            None if g else Fraction(*pair) for *pair, g in zip(tops, bottoms, gone, strict=True)
+        ]
+        return objects(rates, self.shape)
 
     @property
     def notation(self) -> str:
@@ -287,12 +284,10 @@ class Conditional(Tabulated):
             return self
         if self.intervals.zero.any():
             return None
-        gone = (hidden | self.hidden).ravel().tolist()
-        rates = [None if hide else self.figure_at(place) for place, hide in enumerate(gone)]
         return type(self)(
             self.responses,
             self.given,
-            rates=objects(rates, self.shape),
+            rates=np.where(hidden, np.array(None, dtype=object), self._texts().reshape(self.shape)),
             digits=self.digits,
             rounding=self.rounding,
             eps=None if self.eps is None else self._laid_eps(),
@@ -372,7 +367,7 @@ class Conditional(Tabulated):
                 "decimals"
             )
 
-    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
+    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[LinearRows]:
         """Each row holds somebody, or nobody; each rate lies between its ends."""
         groups = cells_behind(domain, self.variables)
         return rate_inequalities(self.intervals, groups, closed=closed)
@@ -396,18 +391,11 @@ class Conditional(Tabulated):
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values; rates as exact text."""
-        rows, columns = self._figures.missing.shape
-        flat = [
-            "" if gone else self.figure_at(k) for k, gone in enumerate(self._figures.missing.flat)
-        ]
         return {
             self.kind: {
                 "responses": list(self.responses),
                 "given": list(self.given),
-                "rates": [
-                    [text or None for text in flat[row * columns : (row + 1) * columns]]
-                    for row in range(rows)
-                ],
+                "rates": self._texts().tolist(),
                 "digits": self.digits,
                 "rounding": self.rounding,
                 "eps": self._eps_text(),
@@ -415,6 +403,12 @@ class Conditional(Tabulated):
                 "missing": self.missing,
             }
         }
+
+    def _texts(self) -> npt.NDArray[np.object_]:
+        """The figures as they were published, rows by columns; None where they are missing."""
+        missing = self._figures.missing
+        texts = [None if gone else self.figure_at(k) for k, gone in enumerate(missing.flat)]
+        return objects(texts, missing.shape)
 
     def _laid_eps(self) -> npt.NDArray[np.object_]:
         """One tolerance for all, or one for each rate."""
@@ -452,9 +446,8 @@ class Conditional(Tabulated):
             entry["strict"] = self.strict
         if self.missing is not None:
             entry["missing"] = self.missing
-        cells = enumerate(domain.project(self.variables).cells())
-        gone = self._figures.missing.ravel()
-        rows = [[*labels, "" if gone[k] else self.figure_at(k)] for k, labels in cells]
+        cells = zip(domain.project(self.variables).cells(), self._texts().flat, strict=True)
+        rows = [[*labels, text or ""] for labels, text in cells]
         return entry, ("rate",), rows
 
     @classmethod

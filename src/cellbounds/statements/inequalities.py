@@ -16,7 +16,7 @@ from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 __all__ = [
     "NO_LOWER",
     "NO_UPPER",
-    "Rows",
+    "LinearRows",
     "ValueList",
     "bounded_sums",
     "impossible",
@@ -47,7 +47,7 @@ class ValueList:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class LinearRows:
     """Rows of one statement, none of them empty; `about_sum`: about the sum of a row of rates."""
 
     widths: IntArray
@@ -85,7 +85,7 @@ def outside(sums: IntArray, lower: IntArray, upper: IntArray) -> BoolArray:
     return np.asarray(below | above, dtype=bool)
 
 
-def bounded_sums(groups: CellGroups, lower: IntArray, upper: IntArray) -> Iterator[Rows]:
+def bounded_sums(groups: CellGroups, lower: IntArray, upper: IntArray) -> Iterator[LinearRows]:
     """Plain sums over margin cells (`upper` is -1: no limit); what says nothing is left out."""
     widths = groups.widths
     says = np.asarray((lower > 0) | (upper >= 0), dtype=bool)
@@ -100,7 +100,7 @@ def bounded_sums(groups: CellGroups, lower: IntArray, upper: IntArray) -> Iterat
     cells = groups.cells[np.repeat(says, widths)]
     widths, lower, upper = widths[says], lower[says], upper[says]
     factor = np.where(upper == NO_UPPER, 2, 1)
-    yield Rows(
+    yield LinearRows(
         widths,
         cells,
         np.repeat(factor, widths),
@@ -110,10 +110,10 @@ def bounded_sums(groups: CellGroups, lower: IntArray, upper: IntArray) -> Iterat
     )
 
 
-def impossible(figure: int) -> Rows:
+def impossible(figure: int) -> LinearRows:
     """A row that no table satisfies."""
-    one, zero = np.array([1]), np.array([0])
-    return Rows(one, zero, one, one, -one, np.array([figure]))
+    unit, zero = np.array([1]), np.array([0])
+    return LinearRows(unit, zero, unit, unit, -unit, np.array([figure]))
 
 
 def narrowed(coefficients: IntArray) -> IntArray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, Rows, impossible, narrowed
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, LinearRows, impossible, narrowed
 
 __all__ = ["RateIntervals", "rate_inequalities"]
 
@@ -115,7 +115,9 @@ def _lcm(left: IntArray, right: IntArray) -> IntArray:
     return common.astype(np.int64) if max(common, default=0) < SAFE // 4 else common
 
 
-def rate_inequalities(ends: RateIntervals, groups: CellGroups, *, closed: bool) -> Iterator[Rows]:
+def rate_inequalities(
+    ends: RateIntervals, groups: CellGroups, *, closed: bool
+) -> Iterator[LinearRows]:
     """For each rate ``scale * cell - end * row sum`` between two limits, one line for each end.
 
     First comes, for each row of rates, that it holds somebody, or nobody.
@@ -149,7 +151,7 @@ def rate_inequalities(ends: RateIntervals, groups: CellGroups, *, closed: bool) 
         yield impossible(int(rate[empty]))
     says = held > 0
     if says.any():
-        yield Rows(
+        yield LinearRows(
             held[says],
             groups.cells[_ranges(begin, widths)][some],
             narrowed(coefficients[some]),

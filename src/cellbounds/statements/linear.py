@@ -14,7 +14,7 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain, Label
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array
-from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, Rows, impossible, narrowed
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, LinearRows, impossible, narrowed
 from cellbounds.statements.notation import names_text
 from cellbounds.statements.numbers import exact_number
 from cellbounds.statements.statement import (
@@ -26,7 +26,7 @@ from cellbounds.statements.statement import (
 )
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = ["Linear"]
 
@@ -203,7 +203,7 @@ class Linear(Statement):
         )
         return coefficients, lower, upper
 
-    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
+    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[LinearRows]:
         """One row: the weighted sum of the cells behind the margin."""
         coefficients, lower, upper = self._unrounded(domain) if closed else self.terms(domain)
         groups = cells_behind(domain, self.variables)
@@ -222,7 +222,7 @@ class Linear(Statement):
         lower = None if lower is None else -(-lower // shared)
         upper = None if upper is None else upper // shared
         factor = 2 if lower == NO_LOWER or upper == NO_UPPER else 1
-        yield Rows(
+        yield LinearRows(
             np.array([int(says.sum())]),
             cells[says],
             narrowed(summed[says] // shared * factor),

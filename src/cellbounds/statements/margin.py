@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -32,7 +33,7 @@ from cellbounds.statements.statement import (
 )
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = ["SUPPRESSED_MARKS", "Margin"]
 
@@ -253,10 +254,8 @@ class Margin(BoundedCounts, Tabulated):
                 f"the margin {self.notation} has counts of shape {self.entries.shape}; what is "
                 f"withheld has the shape {mask.shape}"
             )
-        weaker = self.__new__(type(self))
-        weaker.variables, weaker.base, weaker.rounding = self.variables, self.base, self.rounding
-        weaker.entries = self.entries.copy()
-        weaker.entries[mask] = None
+        weaker = copy.copy(self)
+        weaker.entries = np.where(mask, np.array(None, dtype=object), self.entries)
         weaker.lower = np.where(mask, 0, self.lower)
         weaker.upper = np.where(mask, -1, self.upper)
         for array in (weaker.entries, weaker.lower, weaker.upper):

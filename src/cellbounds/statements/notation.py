@@ -80,7 +80,7 @@ class Request:
     def exact(self) -> bool:
         """Whether the figures are shown as they are."""
         rough = (self.digits, self.base, self.below)
-        return all(how is None for how in rough) and not self.eps
+        return all(rule is None for rule in rough) and not self.eps
 
     @property
     def notation(self) -> str:

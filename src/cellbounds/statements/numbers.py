@@ -129,9 +129,9 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
         _read_one(value, shift, f"{what} (row {place // width + 1}, column {place % width + 1})")
         for place, value in enumerate(flat)
     ]
-    missing = np.array([one is None for one in parsed], dtype=bool).reshape(entries.shape)
-    places = {one[2] for one in parsed if one is not None}
-    known = [one or (0, 1, None) for one in parsed]
+    missing = np.array([figure is None for figure in parsed], dtype=bool).reshape(entries.shape)
+    places = {figure[2] for figure in parsed if figure is not None}
+    known = [figure or (0, 1, None) for figure in parsed]
     decimals = [place for place in places if place is not None]
     # A bare 0 or 1 among exact fractions is exact too.
     mixed = None if not any(decimals) and (None in places or not decimals) else -1

@@ -19,7 +19,7 @@ from cellbounds.statements.numbers import whole_number
 from cellbounds.statements.statement import BoundedCounts, flat_index, objects, variable_names
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = ["Prior"]
 

@@ -75,17 +75,17 @@ def publish(
     requests = [parse(text) for text in statements]
     count_rule = _count_rule(requests, rounding, count_rounding)
     generator = _generator(rng) if count_rule == "random" else None
-    made: list[Statement] = []
+    statements_made: list[Statement] = []
     for request in requests:
         if request.base is not None:
-            made.append(published_statement(table, request.ruled(count_rule), generator))
+            statements_made.append(published_statement(table, request.ruled(count_rule), generator))
         elif not request.is_total:
-            made.append(published_statement(table, request.ruled(rounding, eps, strict)))
+            statements_made.append(published_statement(table, request.ruled(rounding, eps, strict)))
     if total or any(request.is_total for request in requests):
-        made.append(Total(table.total))
+        statements_made.append(Total(table.total))
     if table.has_structural:
-        made.append(_structural_zeros(table))
-    return Release(table.domain, made)
+        statements_made.append(_structural_zeros(table))
+    return Release(table.domain, statements_made)
 
 
 def published_statement(
@@ -157,7 +157,7 @@ def combined_release(
     Statements may name the groupings that the files define. With `allow_outside`, files may name
     figures outside of their folders.
     """
-    from cellbounds.statements.files import read_release  # not for those who only publish
+    from cellbounds.statements.release_files import read_release  # not for those who only publish
 
     texts = [text for text in sources if _is_notation(text)]
     files: list[Release] = []
@@ -178,8 +178,8 @@ def combined_release(
         if read.domain.groupings:
             table = table.with_domain(table.domain.with_groupings(read.domain.groupings))
         files.append(read)
-    told = (rounding, count_rounding, eps, rng)
-    if not texts and (strict or any(option is not None for option in told)):
+    options = (rounding, count_rounding, eps, rng)
+    if not texts and (strict or any(option is not None for option in options)):
         raise InvalidInput("rounding and eps are for statements in the notation; files have theirs")
     if texts:
         published = publish(
@@ -193,17 +193,17 @@ def combined_release(
             rng=rng,
         )
         files.append(published)
-    statements = [one for read in files for one in read.statements if one.variables]
+    statements = [
+        statement for read in files for statement in read.statements if statement.variables
+    ]
     if not texts and table.has_structural:
         statements.append(_structural_zeros(table))
     totals = [read.stated_total for read in files if read.stated_total is not None]
     if total and texts and not totals:
         totals.append(Total(table.total))
     if len(set(totals)) > 1:
-        raise InvalidInput(
-            f"the sources give different totals ({', '.join(one.notation for one in totals)}); "
-            "give N once"
-        )
+        listed = ", ".join(stated.notation for stated in totals)
+        raise InvalidInput(f"the sources give different totals ({listed}); give N once")
     return Release(table.domain, [*statements, *totals[:1]])
 
 

@@ -93,7 +93,9 @@ class Release:
                 name: [str(level) for level in self.domain.levels(name)]
                 for name in self.domain.names
             }
-            meanings = sorted(json.dumps(one.meaning(self.domain)) for one in self.statements)
+            meanings = sorted(
+                json.dumps(statement.meaning(self.domain)) for statement in self.statements
+            )
             groupings = self._groupings_named()
             content = [list(levels.items()), meanings, groupings]
             canonical = json.dumps(content if groupings else content[:2])

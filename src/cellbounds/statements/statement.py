@@ -19,12 +19,12 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.statements.inequalities import Rows, ValueList, bounded_sums
+from cellbounds.statements.inequalities import LinearRows, ValueList, bounded_sums
 from cellbounds.statements.margin_bounds import MarginBounds
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
     from cellbounds.statements.notation import Request
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = [
     "BoundedCounts",
@@ -112,7 +112,9 @@ class Statement(ABC):
         """Check that it speaks of variables of the domain, in their shape."""
 
     @abstractmethod
-    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows | ValueList]:
+    def inequalities(
+        self, domain: Domain, *, closed: bool = False
+    ) -> Iterator[LinearRows | ValueList]:
         """What it says of the cells, in integers; `closed` takes open ends for closed ones."""
 
     @abstractmethod
@@ -127,7 +129,7 @@ class Statement(ABC):
         part = domain.part(self.base_variables(domain))
         whole = part.names == table.domain.names
         counts = (table if whole else table.margin(*part.names)).counts.ravel()
-        return all(one.holds(counts) for one in self.inequalities(part))
+        return all(part_said.holds(counts) for part_said in self.inequalities(part))
 
     def meaning(self, domain: Domain) -> dict[str, Any]:
         """What it says, however it was written: the same for statements that say the same."""
@@ -197,7 +199,9 @@ class BoundedCounts(Statement):
         """Check variables and shape by laying it out."""
         self.known(domain)
 
-    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows | ValueList]:
+    def inequalities(
+        self, domain: Domain, *, closed: bool = False
+    ) -> Iterator[LinearRows | ValueList]:
         """Sums of the cells behind each count; the ends of a list, and the list unless closed."""
         known = self.known(domain)
         groups = cells_behind(domain, self.variables)
@@ -293,7 +297,7 @@ def shaped_entries(given: object, axes: int, what: str, kind: str) -> npt.NDArra
         entries = np.array(given, dtype=object)
     except ValueError:  # lists that numpy cannot lay out at all
         entries = np.empty(0, dtype=object)
-    ragged = any(isinstance(entry, list | tuple | np.ndarray) for entry in entries.flat)
+    ragged = any(isinstance(entry, list | tuple | np.ndarray) for entry in entries.ravel())
     if entries.ndim != axes or not entries.size or ragged:
         raise InvalidInput(
             f"{what}: {kind} of shape {entries.shape}; it names {axes} "

@@ -14,13 +14,13 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array
-from cellbounds.statements.inequalities import Rows, bounded_sums
+from cellbounds.statements.inequalities import LinearRows, bounded_sums
 from cellbounds.statements.notation import Request
 from cellbounds.statements.numbers import whole_number
 from cellbounds.statements.statement import Statement
 
 if TYPE_CHECKING:
-    from cellbounds.statements.files import FileEntry, ReleaseFile
+    from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 __all__ = ["Total"]
 
@@ -89,7 +89,7 @@ class Total(Statement):
         """Whether the counts of a table add up to it."""
         return self.allows(table.total)
 
-    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[Rows]:
+    def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[LinearRows]:
         """The sum of all cells."""
         everything = CellGroups(np.array([0, domain.size]), np.arange(domain.size))
         most = -1 if self.upper is None else self.upper

@@ -321,10 +321,7 @@ def _turned(
 
 def levels_behind(domain: Domain, name: str) -> tuple[str, list[frozenset[int]]]:
     """The variable behind a name, and the places of its levels behind each level of the name."""
-    found = domain.grouping(name)
-    if found is None:
-        return name, [frozenset((place,)) for place in range(len(domain.levels(name)))]
-    return found[0], [frozenset(members) for members in found[1]]
+    return domain.base(name), domain.level_sets(name)
 
 
 def shares_out(domain: Domain, name: str) -> bool:

@@ -119,7 +119,7 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
     if not re.fullmatch("[0-9a-f]+", digest):
         raise InvalidInput("release.digest is not written in hexadecimal digits")
     space = Space(release["domain"], release.get("groupings", {}))
-    said = entries(release["statements"], "release.statements")
+    statements = entries(release["statements"], "release.statements")
     over = space.checked_names(content["over"], "over")
     witnesses = tuple(
         _sparse(witness, f"witness {place}", space, None)
@@ -127,7 +127,7 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
     )
     return Certificate(
         space=space,
-        statements=tuple(read_statement(one, place, space) for place, one in enumerate(said)),
+        statements=tuple(read_statement(one, place, space) for place, one in enumerate(statements)),
         over=over,
         exact=evidence == "exact",
         digest=digest,
@@ -150,31 +150,31 @@ def _sparse(given: object, where: str, space: Space, least: int | None) -> Spars
 
 
 def _rows(given: object) -> dict[int, list[tuple[Progression, ...]]]:
-    made: dict[int, list[tuple[Progression, ...]]] = {}
+    sums_of: dict[int, list[tuple[Progression, ...]]] = {}
     for place, value in enumerate(entries(given, "rows")):
         where = f"rows[{place}]"
         content = object_with(value, where, ["statement", "sums"], only=[])
         statement = whole(content["statement"], f"{where}.statement")
-        if statement in made:
+        if statement in sums_of:
             raise InvalidInput(f"{where}: statement {statement} stands there twice; list it once")
         sums = entries(content["sums"], f"{where}.sums")
-        made[statement] = [_progressions(row, f"{where}.sums") for row in sums]
-    return made
+        sums_of[statement] = [_progressions(row, f"{where}.sums") for row in sums]
+    return sums_of
 
 
 def _progressions(given: object, where: str) -> tuple[Progression, ...]:
-    made: list[Progression] = []
+    ascending: list[Progression] = []
     for value in entries(given, f"an entry of {where}"):
         first, last, step = entries(value, f"{where}: first, last and step", 3)
         whole(step, f"{where}: a step", 1)
         whole(first, f"{where}: a first sum")
         if last is not None:
             whole(last, f"{where}: a last sum")
-        before = made[-1][1] if made else -1
+        before = ascending[-1][1] if ascending else -1
         if before is None or first <= before or (last is not None and last < first):
             raise InvalidInput(f"{where}: sums do not ascend; list each once, the smallest first")
-        made.append((first, last, step))
-    return tuple(made)
+        ascending.append((first, last, step))
+    return tuple(ascending)
 
 
 def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -> tuple[Cell, ...]:

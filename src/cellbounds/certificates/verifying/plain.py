@@ -66,12 +66,12 @@ def load(source: Mapping[str, Any] | str | Path) -> Any:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; a key that stands there twice could be read in two ways."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise InvalidInput(f"the certificate has the key {twice!r} twice in one object; keep one")
-    return made
+    return values
 
 
 def _no_constant(name: str) -> Any:
@@ -156,14 +156,14 @@ def choice(value: object, where: str, choices: Collection[str]) -> str:
 def number(value: object, where: str) -> Fraction:
     """A number written as text: a decimal, a fraction or a whole number."""
     written = text(value, where)
-    found = _NUMBER.fullmatch(written) if len(written) <= LONGEST else None
-    if found is None or (found[3] is not None and not int(found[3])):
+    match = _NUMBER.fullmatch(written) if len(written) <= LONGEST else None
+    if match is None or (match[3] is not None and not int(match[3])):
         raise InvalidInput(
             f"{where} is not an exact number; write '0.37', '3/8' or '12', {LONGEST} characters "
             "at most"
         )
-    decimals = found[2] or ""
-    return Fraction(int(found[1] + decimals), 10 ** len(decimals) * int(found[3] or 1))
+    decimals = match[2] or ""
+    return Fraction(int(match[1] + decimals), 10 ** len(decimals) * int(match[3] or 1))
 
 
 def label_key(label: object) -> str:
@@ -174,6 +174,6 @@ def label_key(label: object) -> str:
 def packed(values: Sequence[int]) -> IntArray:
     """Whole numbers as int64 if they fit well, as Python integers otherwise."""
     small = all(-SAFE < value < SAFE for value in values)
-    made: IntArray = np.empty(len(values), dtype=np.int64 if small else object)
-    made[:] = values
-    return made
+    array: IntArray = np.empty(len(values), dtype=np.int64 if small else object)
+    array[:] = values
+    return array

@@ -66,24 +66,24 @@ class Proofs:
 
     def sums_fault(self, place: int, shown: Sequence[Sequence[Progression]]) -> str | None:
         """Why rows may have other sums than those shown for a statement; None if they may not."""
-        found = self._rows.get(place)
-        if found is None:
+        rows = self._rows.get(place)
+        if rows is None:
             return f"statement {place} has no rates"
-        if len(shown) != len(found.rows):
-            return f"it has sums for {len(shown)} rows instead of {len(found.rows)}"
-        for row, (parts, claimed) in enumerate(zip(found.admitted, shown, strict=True)):
+        if len(shown) != len(rows.rows):
+            return f"it has sums for {len(shown)} rows instead of {len(rows.rows)}"
+        for row, (parts, claimed) in enumerate(zip(rows.admitted, shown, strict=True)):
             if not all(covers(claimed, part) for part in parts):
                 return f"row {row} of statement {place} may have a sum that is not listed"
         return None
 
     def row_fault(self, cell: Cell, bound: Bound) -> str | None:
         """Why a proof by rows does not prove its bound; None if it does."""
-        proof, found = bound.proof, self._rows.get(bound.proof.statement)
+        proof, rows = bound.proof, self._rows.get(bound.proof.statement)
         if bound.proven is None:
             return "a proof by rows of no bound"
-        if found is None or proof.row != found.row_of(cell.behind):
+        if rows is None or proof.row != rows.row_of(cell.behind):
             return f"it does not lie in row {proof.row} of statement {proof.statement}"
-        breaking = found.breaking(cell.behind, bound.side, bound.proven)
+        breaking = rows.breaking(cell.behind, bound.side, bound.proven)
         if breaking is None:
             return "too many sums of the row could break it"
         if not inside(breaking, proof.sums).all():
@@ -92,8 +92,8 @@ class Proofs:
         if listed is None:
             return "the sums that could break it are too many to try"
         blocks = np.array_split(listed, len(listed) // BLOCK + 1)
-        admitted = found.admitted[proof.row]
-        if any(found.reachable(proof.row, one[inside(one, admitted)]).any() for one in blocks):
+        admitted = rows.admitted[proof.row]
+        if any(rows.reachable(proof.row, one[inside(one, admitted)]).any() for one in blocks):
             return "the other rows can make up the rest of N at a sum that breaks it"
         return None
 
@@ -119,19 +119,19 @@ class Proofs:
             return "a dual proof of no bound"
         used: list[tuple[Inequality, int]] = []
         for place, figure, end, factor in proof.multipliers:
-            found = self.inequality(place, figure, end)
-            if found is None:
+            inequality = self.inequality(place, figure, end)
+            if inequality is None:
                 return (
                     f"it names figure {figure}, {end}, of statement {place}, which says no such "
                     "thing"
                 )
-            used.append((found, factor))
+            used.append((inequality, factor))
         rest = self._rest(cell, bound.sign, proof, used)
         negative = np.flatnonzero((rest < 0).astype(bool))
         if len(negative):
             left = self._space.words(self._space.names, int(negative[0]))
             return f"the dual proof leaves a negative coefficient at {left}"
-        total = sum(found.bound * factor for found, factor in used)
+        total = sum(inequality.bound * factor for inequality, factor in used)
         proves = -(-total // proof.denominator)
         return None if proves >= bound.sign * bound.proven else "the dual proof proves less"
 
@@ -230,9 +230,9 @@ class Reprover:
         rows = [*self._rows, *extra]
         # A cell that nothing limits is left out with all that is said of it: what is left is
         # weaker, so that a no is still a proof.
-        kept = [row for row in rows if all(limits[cell] is not None for cell, _ in row.terms)]
+        limited = [row for row in rows if all(limits[cell] is not None for cell, _ in row.terms)]
         tops = [0 if limit is None else limit for limit in limits]
-        if any(_width(row, tops) >= SAFE for row in kept):
+        if any(_width(row, tops) >= SAFE for row in limited):
             return None, "its numbers are too large for CP-SAT"
         lists = []
         for listed, values in self._lists:
@@ -244,27 +244,27 @@ class Reprover:
                 return False, ""
             lists.append((listed, within))
         # CP-SAT may end the process that it works in.
-        model = Isolated(_CpModel, [tuple(row) for row in kept], lists, tops)
+        model = Isolated(_CpModel, [tuple(row) for row in limited], lists, tops)
         try:
-            status, found = model.ask("solve", seconds, not self._lists, seconds=seconds)
+            status, counts = model.ask("solve", seconds, not self._lists, seconds=seconds)
         except ImportError:
             return None, "CP-SAT is not installed (pip install ortools)"
         except Ended as ended:
             if not ended.late:
                 return None, f"CP-SAT failed: {ended}"
-            status, found = "UNKNOWN", {}
+            status, counts = "UNKNOWN", {}
         if status == "INFEASIBLE":
             return False, ""
         if status in ("OPTIMAL", "FEASIBLE"):
-            return self._believed(found, extra)
+            return self._believed(counts, extra)
         if status == "MODEL_INVALID":
             return None, "CP-SAT refused the model"
         return None, f"CP-SAT did not settle it in {seconds:.3g} s"
 
-    def _believed(self, found: dict[int, int], extra: Sequence[_Terms]) -> tuple[bool | None, str]:
+    def _believed(self, counts: dict[int, int], extra: Sequence[_Terms]) -> tuple[bool | None, str]:
         table = np.zeros(self._size, dtype=object) if self._known is None else self._known.copy()
         table = table.astype(object)
-        table[list(found)] = list(found.values())
+        table[list(counts)] = list(counts.values())
         asked = all(sum(f * table[c] for c, f in row.terms) >= row.bound for row in extra)
         if asked and table_fault(table, self._statements) is None:
             return True, ""

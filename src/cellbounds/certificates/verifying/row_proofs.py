@@ -52,13 +52,13 @@ def progressions(
     padded = np.concatenate([[False], flags, [endless]]).astype(np.int8)
     edges = np.flatnonzero(np.diff(padded))
     starts, ends = edges[::2].tolist(), edges[1::2].tolist()
-    made: list[Progression] = []
+    runs: list[Progression] = []
     for place, start in enumerate(starts):
         last = None
         if place < len(ends):
             last = first + (ends[place] - 1) * step
-        made.append((first + start * step, last, step))
-    return tuple(made)
+        runs.append((first + start * step, last, step))
+    return tuple(runs)
 
 
 def inside(numbers: IntArray, parts: Sequence[Progression]) -> IntArray:
@@ -107,11 +107,11 @@ def leaving_one_out(sets: Sequence[Sequence[Progression]], window: int) -> list[
 
     Every set contains 0. Halves are left out in turn, so that each set is added about log2 times.
     """
-    found = [0] * len(sets)
+    others = [0] * len(sets)
 
     def descend(start: int, stop: int, bits: int) -> None:
         if stop - start == 1:
-            found[start] = bits
+            others[start] = bits
             return
         middle = (start + stop) // 2
         with_left = with_right = bits
@@ -124,7 +124,7 @@ def leaving_one_out(sets: Sequence[Sequence[Progression]], window: int) -> list[
 
     if sets:
         descend(0, len(sets), 1)
-    return found
+    return others
 
 
 def _added(bits: int, parts: Sequence[Progression], window: int) -> int:
@@ -380,13 +380,13 @@ class RowProofs:
     @cached_property
     def _row_of(self) -> IntArray | None:
         """The row of each cell, -1 for none; None if rows share cells."""
-        found = np.full(self._space.size, -1)
+        rows = np.full(self._space.size, -1)
         held = np.concatenate([row.cells for row in self.rows])
         if len(np.unique(held)) < len(held):
             return None
         for place, row in enumerate(self.rows):
-            found[row.cells] = place
-        return found
+            rows[row.cells] = place
+        return rows
 
     @cached_property
     def _total(self) -> tuple[int, int | None]:
@@ -432,10 +432,10 @@ class RowProofs:
             if settled:
                 break
         complete = most is not None and first > most // row.step
-        made = progressions(flags, start * row.step, row.step, endless=not complete)
-        if made and made[-1][1] is None and most is not None:
-            made = (*made[:-1], (made[-1][0], most // row.step * row.step, row.step))
-        return made
+        admitted = progressions(flags, start * row.step, row.step, endless=not complete)
+        if admitted and admitted[-1][1] is None and most is not None:
+            admitted = (*admitted[:-1], (admitted[-1][0], most // row.step * row.step, row.step))
+        return admitted
 
     def row_of(self, cells: IntArray) -> int | None:
         """The row that some cells lie in; None if that is not one row."""
@@ -444,8 +444,8 @@ class RowProofs:
         if self._row_of is not None:
             places = np.unique(self._row_of[cells])
             return int(places[0]) if len(places) == 1 and places[0] >= 0 else None
-        found = (at for at, row in enumerate(self.rows) if np.isin(cells, row.cells).all())
-        return next(found, None)
+        holding = (at for at, row in enumerate(self.rows) if np.isin(cells, row.cells).all())
+        return next(holding, None)
 
     @cached_property
     def _others(self) -> tuple[int, list[int]] | None:
@@ -541,8 +541,8 @@ class RowProofs:
         if stop is None or stop - start > self._work.most(row, stop * row.step):
             return None
         size = max(1, self._work.block // len(row.columns))
-        found = [beyond(first, min(stop, first + size)) for first in range(start, stop, size)]
-        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        blocks = [beyond(first, min(stop, first + size)) for first in range(start, stop, size)]
+        return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.int64)
 
     def as_progressions(self, cells: IntArray, sums: IntArray) -> tuple[Progression, ...]:
         """Some sums of the row of a cell, written as progressions."""

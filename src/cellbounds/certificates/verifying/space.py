@@ -143,10 +143,10 @@ class Space:
 
     def place(self, name: str, label: object, where: str) -> int:
         """The place of a level among the levels of its variable."""
-        found = self._variables[name].places.get(label_key(label))
-        if found is None:
+        position = self._variables[name].places.get(label_key(label))
+        if position is None:
             raise InvalidInput(f"{where}: {label!r} is not a level of {name!r}")
-        return found
+        return position
 
     def figure(self, names: Sequence[str], labels: object, where: str) -> int:
         """The place of a cell of a margin, laid out flat."""

@@ -58,10 +58,10 @@ class Inequality:
 
 def reduced(cells: IntArray, coefficients: Sequence[int], bound: int) -> Inequality:
     """Divide by the common divisor; counts are whole, so the bound may be rounded up."""
-    kept = [place for place, coefficient in enumerate(coefficients) if coefficient]
+    nonzero = [place for place, coefficient in enumerate(coefficients) if coefficient]
     divisor = math.gcd(*coefficients) or 1
-    factors = packed([coefficients[place] // divisor for place in kept])
-    return Inequality(cells[kept], factors, -(-bound // divisor))
+    factors = packed([coefficients[place] // divisor for place in nonzero])
+    return Inequality(cells[nonzero], factors, -(-bound // divisor))
 
 
 def _first(broken: IntArray) -> int | None:
@@ -298,11 +298,11 @@ _RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
 def read_statement(given: object, place: int, space: Space) -> Statement:
     """One statement of a release."""
     where = f"statement {place}"
-    said = object_with(given, where, [])
-    kind = next(iter(said), "")
-    if len(said) != 1 or kind not in _READERS:
+    content = object_with(given, where, [])
+    kind = next(iter(content), "")
+    if len(content) != 1 or kind not in _READERS:
         raise InvalidInput(f"{where} must have one key, one of {', '.join(_READERS)}")
-    return _READERS[kind](said[kind], f"{where} ({kind})", space)
+    return _READERS[kind](content[kind], f"{where} ({kind})", space)
 
 
 def _names(content: dict[str, Any], key: str, where: str, space: Space) -> tuple[str, ...]:
@@ -361,10 +361,10 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
     if entry is None:
         return 0, None
     if isinstance(entry, str):
-        found = _RANGE.fullmatch(entry) if len(entry) <= 1000 else None
-        if found is None:
+        match = _RANGE.fullmatch(entry) if len(entry) <= 1000 else None
+        if match is None:
             raise InvalidInput(f"{where} is a text that is no range; write '<5', '>=11' or '3-7'")
-        least, most = _range(found)
+        least, most = _range(match)
         if most is not None and most < least:
             raise InvalidInput(f"{where} is a range that no count fits; its ends must ascend")
         return least, most
@@ -380,17 +380,17 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
     return max(0, least), most
 
 
-def _range(found: re.Match[str]) -> tuple[int, int | None]:
+def _range(match: re.Match[str]) -> tuple[int, int | None]:
     """The ends of a range that is written as text."""
-    if found[3] is not None:
-        return int(found[3]), int(found[4])
-    limit = int(found[2])
+    if match[3] is not None:
+        return int(match[3]), int(match[4])
+    limit = int(match[2])
     return {
         "<": (0, limit - 1),
         "<=": (0, limit),
         ">": (limit + 1, None),
         ">=": (limit, None),
-    }[found[1]]
+    }[match[1]]
 
 
 def _prior(given: object, where: str, space: Space) -> SumStatement:

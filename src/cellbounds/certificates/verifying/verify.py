@@ -190,13 +190,13 @@ def digest(space: Space, statements: Sequence[Statement]) -> str:
     used = {name for statement in statements for name in statement.names}
     levels, groups = space.definitions(used)
     try:
-        said = sorted(json.dumps(statement.meaning) for statement in statements)
+        meanings = sorted(json.dumps(statement.meaning) for statement in statements)
     except ValueError:  # Python writes no longer ones
         raise InvalidInput(
             "a statement has numbers of more than 4300 digits once they share a denominator; "
             "write shorter ones"
         ) from None
-    content = [levels, said, groups] if groups else [levels, said]
+    content = [levels, meanings, groups] if groups else [levels, meanings]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

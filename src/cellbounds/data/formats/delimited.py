@@ -108,10 +108,10 @@ def _check_delimiter(delimiter: str) -> None:
 
 def _check_header(path: Path, header: list[str], delimiter: str) -> None:
     if len(header) == 1 and delimiter == "," and (";" in header[0] or "\t" in header[0]):
-        found = ";" if ";" in header[0] else "\\t"
+        separator = ";" if ";" in header[0] else "\\t"
         raise InvalidInput(
-            f"{path}: its header has no comma; if columns are separated by {found!r}, give "
-            f'delimiter="{found}" (--delimiter)'
+            f"{path}: its header has no comma; if columns are separated by {separator!r}, give "
+            f'delimiter="{separator}" (--delimiter)'
         )
     for name, times in Counter(header).items():
         if not name.strip() or times > 1:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from cellbounds.data.formats.kinds import Columns
+from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.spreadsheets import column_letters, excel_restored
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library
@@ -47,17 +47,17 @@ _UNCALCULATED = "it holds a formula without a stored value: open and save the wo
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _SheetCell:
     """One cell that is not empty: its text, or what is wrong with it."""
 
     text: str | None
     note: str = ""
 
 
-_Grid = dict[int, dict[int, _Found]]
+_Grid = dict[int, dict[int, _SheetCell]]
 
 
-def excel_columns(path: Path, raw: bytes, sheet: str | None) -> Columns:
+def excel_columns(path: Path, raw: bytes, sheet: str | None) -> SourceColumns:
     """Read one sheet as text.
 
     Text stays as it is. Numbers become their digits (with the zeros in front that a format such
@@ -68,7 +68,10 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> Columns:
     with _careful(path):
         check_archive(path, raw)
         written = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
-        filled = {one.title: _is_filled(path, one) for one in written.worksheets}
+        filled = {
+            sheet_written.title: _is_filled(path, sheet_written)
+            for sheet_written in written.worksheets
+        }
     title = _chosen(path, filled, sheet)
     where = f"{path}, sheet {title!r}"
     with _careful(path):
@@ -94,12 +97,12 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> Columns:
                     f"the header in row {top}; name the column, or move notes to another sheet"
                 )
         for column, name in names.items():
-            found = grid[row].get(column, _Found(None))
-            values[name].append(found.text)
-            if found.note:
-                notes[name, line] = found.note
+            cell_read = grid[row].get(column, _SheetCell(None))
+            values[name].append(cell_read.text)
+            if cell_read.note:
+                notes[name, line] = cell_read.note
     letters = {name: column_letters(column) for column, name in names.items()}
-    return Columns(where, values, letters=letters, rows=below, notes=notes)
+    return SourceColumns(where, values, letters=letters, rows=below, notes=notes)
 
 
 @contextmanager
@@ -146,29 +149,29 @@ def _has_formulas(raw: bytes) -> bool:
 def _note_formulas(path: Path, grid: _Grid, sheet: Any) -> None:
     for cell in _cells(path, sheet):
         if cell.data_type == "f":
-            grid.setdefault(cell.row, {})[cell.column] = _Found(None, _UNCALCULATED)
+            grid.setdefault(cell.row, {})[cell.column] = _SheetCell(None, _UNCALCULATED)
 
 
-def _found(cell: Any) -> _Found:
+def _found(cell: Any) -> _SheetCell:
     value = cell.value
     if cell.data_type == "e":
-        return _Found(None, f"it holds the error {value}")
+        return _SheetCell(None, f"it holds the error {value}")
     match value:
         case str():
-            return _Found(excel_restored(value))
+            return _SheetCell(excel_restored(value))
         case bool():
-            return _Found("TRUE" if value else "FALSE")
+            return _SheetCell("TRUE" if value else "FALSE")
         case int() | float():
             if value != int(value):
-                return _Found(repr(value))
+                return _SheetCell(repr(value))
             digits = str(int(value))
             padded = _PADDED.fullmatch(str(cell.number_format))
-            return _Found(digits.zfill(len(padded[0])) if padded else digits)
+            return _SheetCell(digits.zfill(len(padded[0])) if padded else digits)
         case datetime.datetime() if value.time() == datetime.time():
-            return _Found(value.date().isoformat())
+            return _SheetCell(value.date().isoformat())
         case datetime.datetime():
-            return _Found(value.isoformat(" "))
-    return _Found(str(value))
+            return _SheetCell(value.isoformat(" "))
+    return _SheetCell(str(value))
 
 
 def _chosen(path: Path, filled: dict[str, bool], sheet: str | None) -> str:
@@ -191,10 +194,10 @@ def _chosen(path: Path, filled: dict[str, bool], sheet: str | None) -> str:
     return candidates[0]
 
 
-def _header(where: str, top: int, row: dict[int, _Found]) -> dict[int, str]:
+def _header(where: str, top: int, row: dict[int, _SheetCell]) -> dict[int, str]:
     names: dict[int, str] = {}
     for column in range(min(row), max(row) + 1):
-        name = row.get(column, _Found(None)).text
+        name = row.get(column, _SheetCell(None)).text
         address = f"{column_letters(column)}{top}"
         if name is None or not name.strip():
             raise InvalidInput(

@@ -12,11 +12,11 @@ from typing import Any
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Columns", "Kind", "check_name", "kind_of"]
+__all__ = ["Kind", "SourceColumns", "check_name", "kind_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SourceColumns:
     """Values by column, as they were read.
 
     Parameters
@@ -51,8 +51,8 @@ class Columns:
 
     def note(self, name: str, line: int) -> str:
         """A remark in brackets on that value, or nothing."""
-        found = self.notes.get((name, line))
-        return f" ({found})" if found else ""
+        remark = self.notes.get((name, line))
+        return f" ({remark})" if remark else ""
 
 
 class Kind(Enum):
@@ -130,7 +130,7 @@ def _zipped(path: Path, raw: bytes) -> Kind:
 
 def check_name(path: Path, kind: Kind) -> None:
     """Refuse a file whose name says something else than its content: one of them is a mistake."""
-    said = _ENDINGS.get(path.suffix.lower(), kind)
-    if said is not kind:
-        named = "a CSV file" if said is Kind.TEXT else said.value
+    named_kind = _ENDINGS.get(path.suffix.lower(), kind)
+    if named_kind is not kind:
+        named = "a CSV file" if named_kind is Kind.TEXT else named_kind.value
         raise InvalidInput(f"{path} is {kind.value}, but its name says {named}; {_RENAMED[kind]}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cellbounds.data.formats.kinds import Columns
+from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.frames import frame_columns
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library
@@ -27,7 +27,7 @@ _BATCH = 2**16
 """Lines at a time: a batch of a few columns is a few megabytes of Python values."""
 
 
-def parquet_columns(path: Path, raw: bytes) -> Columns:
+def parquet_columns(path: Path, raw: bytes) -> SourceColumns:
     """Read the columns with their types; ordered categories (dictionaries) keep their order."""
     arrow = _arrow()
     with _careful(path):
@@ -39,7 +39,7 @@ def parquet_columns(path: Path, raw: bytes) -> Columns:
     if not table.num_rows or not names:
         raise _no_lines(path)
     values, categories = frame_columns(table.select(names))
-    return Columns(str(path), values, categories)
+    return SourceColumns(str(path), values, categories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class ParquetBatches:
 
     def dictionary(self, name: str) -> list[Any]:
         """The ordered categories that a column declares, as they stand in its parts."""
-        found: dict[Any, None] = {}
+        categories: dict[Any, None] = {}
         for batch in self._batches([name]):
-            found.update(dict.fromkeys(batch.column(0).dictionary.to_pylist()))
-        return list(found)
+            categories.update(dict.fromkeys(batch.column(0).dictionary.to_pylist()))
+        return list(categories)
 
     def first_labels(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """The categories that columns declare, or their labels in the first lines, in order.
@@ -65,7 +65,7 @@ class ParquetBatches:
         there are so many that a writer ran out of room.
         """
         arrow = _arrow()
-        found: dict[str, dict[Any, None]] = {name: {} for name in names}
+        labels_of: dict[str, dict[Any, None]] = {name: {} for name in names}
         declaring = self.declaring(names)
         others = [name for name in names if name not in declaring]
         with _careful(self.path):
@@ -75,18 +75,18 @@ class ParquetBatches:
                 for batch in itertools.islice(read, 1):
                     for name in declaring:
                         labels = batch.column(name).dictionary
-                        found[name].update(dict.fromkeys(labels.to_pylist()))
+                        labels_of[name].update(dict.fromkeys(labels.to_pylist()))
             read = file.iter_batches(_BATCH, columns=others) if others else ()
             for batch in itertools.islice(read, 1):
                 table = _with_text(arrow.Table.from_batches([batch])).combine_chunks()
                 for name in others:
                     labels = table.column(name).unique()
-                    found[name].update(dict.fromkeys(labels.to_pylist()))
+                    labels_of[name].update(dict.fromkeys(labels.to_pylist()))
         return {
             name: self.dictionary(name)
             if name in declaring and len(labels) >= _MANY
             else list(labels)
-            for name, labels in found.items()
+            for name, labels in labels_of.items()
         }
 
     def declaring(self, names: Sequence[str]) -> list[str]:
@@ -94,7 +94,7 @@ class ParquetBatches:
         arrow = _arrow()
         return [n for n in names if arrow.types.is_dictionary(self.schema.field(n).type)]
 
-    def chunks(self, names: Sequence[str]) -> Iterator[Columns]:
+    def chunks(self, names: Sequence[str]) -> Iterator[SourceColumns]:
         """The columns with these names, with their types, a batch of lines at a time."""
         arrow = _arrow()
         start = 0
@@ -103,7 +103,7 @@ class ParquetBatches:
                 table = _with_text(arrow.Table.from_batches([batch])).unify_dictionaries()
                 table.validate(full=True)
             values, categories = frame_columns(table)
-            yield Columns(str(self.path), values, categories, start=start)
+            yield SourceColumns(str(self.path), values, categories, start=start)
             start += batch.num_rows
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
@@ -138,10 +138,10 @@ def _careful(path: Path) -> Iterator[None]:
     except InvalidInput:
         raise
     except (arrow.ArrowException, OSError, ValueError) as problem:
-        said = (str(problem).splitlines() or ["no reason given"])[0][:200]
+        reason = (str(problem).splitlines() or ["no reason given"])[0][:200]
         raise InvalidInput(
-            f"{path} is a damaged, unfinished or unusual Parquet file ({said}); write it again, or "
-            "read it into a data frame and pass that"
+            f"{path} is a damaged, unfinished or unusual Parquet file ({reason}); write it again, "
+            "or read it into a data frame and pass that"
         ) from None
 
 

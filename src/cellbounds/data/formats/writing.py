@@ -52,15 +52,15 @@ def write_counts(path: Path, levels: Levels, counts: Sequence[int | None], *, co
 def text_levels(levels: Levels) -> dict[str, list[str]]:
     """Labels as text, if text files can hold them and keep them apart."""
     texts = {name: [str(label) for label in labels] for name, labels in levels.items()}
-    for name, found in texts.items():
-        if len(set(found)) < len(found):
+    for name, labels in texts.items():
+        if len(set(labels)) < len(labels):
             raise InvalidInput(
                 f"variable {name!r} has levels that read the same as text; files hold labels as "
                 "text, so rename one of them"
             )
-        if not name.strip() or "" in found:
+        if not name.strip() or "" in labels:
             raise InvalidInput(f"variable {name!r} or one of its levels is empty text; rename it")
-        for text in (name, *found):
+        for text in (name, *labels):
             if _UNWRITABLE.search(text):
                 raise InvalidInput(
                     f"{text!r} has a character that a text file cannot hold; rename it"
@@ -70,7 +70,7 @@ def text_levels(levels: Levels) -> dict[str, list[str]]:
 
 def _write_csv(path: Path, levels: Levels, counts: Sequence[int | None], count: str) -> None:
     texts = text_levels(levels)
-    longest = max((text for name, found in texts.items() for text in (name, *found)), key=len)
+    longest = max((text for name, labels in texts.items() for text in (name, *labels)), key=len)
     # A guarded text may be twice as long, and the reader takes no longer fields.
     if 2 * len(longest) >= csv.field_size_limit():
         raise InvalidInput(

@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.formats import Columns, codec_of, csv_stream
+from cellbounds.data.formats.delimited import codec_of, csv_stream
+from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.microdata.duckdb_engine import (
     Result,
     added_numbers,
@@ -79,16 +80,16 @@ class CsvFiles:
 
     def tally(self, selection: Selection, memory: str | None) -> Tally:
         """Count what is in the files, by DuckDB if it reads them the same way."""
-        found = quick_csv(self, selection, memory)
-        if found is None:
-            found = tally_of(self.where, self.chunks(), selection)
-        if not len(found.amounts):
+        tallied = quick_csv(self, selection, memory)
+        if tallied is None:
+            tallied = tally_of(self.where, self.chunks(), selection)
+        if not len(tallied.amounts):
             raise InvalidInput(
                 f"{self.where} has a header but no data lines; add one line for each cell"
             )
-        return self._restored(found)
+        return self._restored(tallied)
 
-    def chunks(self) -> Generator[Columns, None, None]:
+    def chunks(self) -> Generator[SourceColumns, None, None]:
         """Columns of text, a batch of rows at a time, under the names of :attr:`header`."""
         for path, written in zip(self.paths, self.headers, strict=True):
             names = [restored_cell(name) if self.guarded else name for name in written]
@@ -97,7 +98,7 @@ class CsvFiles:
                 _, rows = opened
                 while batch := list(itertools.islice(rows, _BATCH)):
                     values = dict(zip(names, zip(*batch, strict=True), strict=True))
-                    yield Columns(str(path), values, start=start)
+                    yield SourceColumns(str(path), values, start=start)
                     start += len(batch)
 
     def _restored(self, tally: Tally) -> Tally:
@@ -106,7 +107,7 @@ class CsvFiles:
             return tally
         if self.guarded is False or not (self.guarded or _is_guarded(self)):
             return tally
-        levels = {name: list(map(restored_cell, found)) for name, found in tally.levels.items()}
+        levels = {name: list(map(restored_cell, labels)) for name, labels in tally.levels.items()}
         return replace(tally, levels=levels)
 
 
@@ -117,10 +118,10 @@ def csv_files(files: Files, *, encoding: str, delimiter: str) -> CsvFiles:
         with csv_stream(path, encoding=encoding, delimiter=delimiter) as (header, _):
             headers.append(tuple(header))
         check_same_columns(files.paths[0], headers[0], path, header)
-    found = CsvFiles(files.where, files.paths, encoding, delimiter, tuple(headers))
+    listed_files = CsvFiles(files.where, files.paths, encoding, delimiter, tuple(headers))
     if any(restored_cell(name) != name for header in headers for name in header):
-        return replace(found, guarded=_is_guarded(found))
-    return found
+        return replace(listed_files, guarded=_is_guarded(listed_files))
+    return listed_files
 
 
 def check_same_columns(
@@ -175,7 +176,7 @@ def quick_csv(files: CsvFiles, selection: Selection, memory: str | None) -> Tall
     if any(look is None for look in looks):
         return None
     with connected(memory) as connection, questioned():
-        return _Query(files, selection, connection, [look for look in looks if look]).tally()
+        return _CsvQuery(files, selection, connection, [look for look in looks if look]).tally()
     return None
 
 
@@ -262,7 +263,7 @@ def _has_padded_quotes(text: bytes, delimiter: bytes) -> bool:
     return not text[-_MARGIN // 2 :].strip() or re.search(padded, text) is not None
 
 
-class _Query:
+class _CsvQuery:
     """The questions to one connection about some files."""
 
     def __init__(
@@ -285,8 +286,8 @@ class _Query:
     def _runs(self) -> Iterator[tuple[bool, list[Path]]]:
         """Files that follow each other and are packed in the same way."""
         both = zip(self.looks, self.files.paths, strict=True)
-        for packed, some in itertools.groupby(both, key=lambda pair: pair[0].packed):
-            yield packed, [path for _, path in some]
+        for packed, run in itertools.groupby(both, key=lambda pair: pair[0].packed):
+            yield packed, [path for _, path in run]
 
     def tally(self) -> Tally | None:
         chosen = ", ".join(map(quoted, self.selection.used))
@@ -311,7 +312,7 @@ class _Query:
             or (missing and self.selection.missing == "error")
         ):
             return None
-        if any(len(text) >= _LONGEST for found in result.positions.values() for text in found):
+        if any(len(text) >= _LONGEST for labels in result.positions.values() for text in labels):
             return None
         return result.tally(self.files.where, self._ordered(result))
 
@@ -325,22 +326,24 @@ class _Query:
 
     def _ordered(self, result: Result) -> dict[str, list[str]]:
         """The labels of each column in the order in which they first appear."""
-        found: dict[str, dict[str, None]] = {name: {} for name in self.selection.used}
+        appearing: dict[str, dict[str, None]] = {name: {} for name in self.selection.used}
         read = 0
         with closing(self.files.chunks()) as chunks:
             for columns in chunks:
-                for name in found:
-                    found[name].update(dict.fromkeys(columns.values[name]))
+                for name in appearing:
+                    appearing[name].update(dict.fromkeys(columns.values[name]))
                 read += len(columns.values[self.selection.used[0]])
                 if read >= _PREFIX:
                     break
-        for labels in found.values():
+        for labels in appearing.values():
             labels.pop("", None)
-        unseen = [name for name in found if result.positions[name].keys() - found[name].keys()]
+        unseen = [
+            name for name in appearing if result.positions[name].keys() - appearing[name].keys()
+        ]
         if unseen:
             for name, later in self._appearing(unseen).items():
-                found[name].update(dict.fromkeys(later))
-        return {name: list(labels) for name, labels in found.items()}
+                appearing[name].update(dict.fromkeys(later))
+        return {name: list(labels) for name, labels in appearing.items()}
 
     def _appearing(self, names: list[str]) -> dict[str, list[str]]:
         """All labels of some columns in the order in which they first appear: lines are numbered.

@@ -75,17 +75,17 @@ class LazyFrame:
         wanted = (f"sum_{number}" for number in range(len(self.header) + 8))
         free = [name for name in wanted if name not in self.schema]
         lazy = self.lazy
-        found = [narwhals.len()]
+        expressions = [narwhals.len()]
         if selection.amount is not None:
             column = narwhals.col(selection.amount)
-            found += [column.count(), column.min()]
+            expressions += [column.count(), column.min()]
             if self._is_wide(selection.amount):
                 # Two halves are a whole, but not two whole weights.
-                found += [column.sum(), (column % 1).max()]
+                expressions += [column.sum(), (column % 1).max()]
             else:
                 lazy, high, low = self._halves(selection.amount, free[-2:])
-                found += [high.sum(), low.sum()]
-        return lazy, dict(zip(free, found, strict=False))
+                expressions += [high.sum(), low.sum()]
+        return lazy, dict(zip(free, expressions, strict=False))
 
     def _is_wide(self, name: str) -> bool:
         """Whether an engine adds numbers of this type up in 128 bits, or refuses to."""
@@ -141,15 +141,19 @@ class LazyFrame:
         return whole_array(whole, (len(whole),)), np.array(values[names[1]]) > 0
 
     def _levels(
-        self, name: str, found: list[Any], categories: dict[str, list[Any]], selection: Selection
+        self,
+        name: str,
+        labels_found: list[Any],
+        categories: dict[str, list[Any]],
+        selection: Selection,
     ) -> list[Any]:
-        if selection.missing == "error" and any(map(is_missing, found)):
+        if selection.missing == "error" and any(map(is_missing, labels_found)):
             raise no_label(self.where, name)
         declared = categories.get(name)
         if declared:
             return [label for label in dict.fromkeys(declared) if not is_missing(label)]
         try:
-            return sorted({label for label in found if not is_missing(label)})
+            return sorted({label for label in labels_found if not is_missing(label)})
         except TypeError:
             raise no_labels_at_all(self.where, name) from None
 

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cellbounds.data.formats import Columns, ParquetBatches, parquet_batches
+from cellbounds.data.formats.kinds import SourceColumns
+from cellbounds.data.formats.parquet import ParquetBatches, parquet_batches
 from cellbounds.data.microdata.csv_files import check_same_columns
 from cellbounds.data.microdata.duckdb_engine import (
     Result,
@@ -70,7 +71,7 @@ class ParquetFiles:
         found = quick_parquet(self, selection, memory)
         return found or tally_of(self.where, self._chunks(selection), selection)
 
-    def _chunks(self, selection: Selection) -> Iterator[Columns]:
+    def _chunks(self, selection: Selection) -> Iterator[SourceColumns]:
         names = [*selection.used, *([] if selection.amount is None else [selection.amount])]
         for file in self.files:
             yield from file.chunks(names)
@@ -132,11 +133,11 @@ def quick_parquet(files: ParquetFiles, selection: Selection, memory: str | None)
         return None
     # Where DuckDB refuses a file, the other reader checks more and says better what is wrong.
     with connected(memory) as connection, questioned():
-        return _Query(files, selection, connection).tally()
+        return _ParquetQuery(files, selection, connection).tally()
     return None
 
 
-class _Query:
+class _ParquetQuery:
     """The questions to one connection about some files."""
 
     def __init__(self, files: ParquetFiles, selection: Selection, connection: Any) -> None:

@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from cellbounds.data.formats import (
-    HEAD,
-    Columns,
-    Kind,
-    check_name,
-    check_options,
-    kind_of,
-    read_columns,
-)
+from cellbounds.data.formats.delimited import HEAD, rows_of
+from cellbounds.data.formats.excel import excel_columns
+from cellbounds.data.formats.kinds import Kind, SourceColumns, check_name, kind_of
+from cellbounds.data.formats.parquet import parquet_columns
 from cellbounds.data.frames import frame_columns
 from cellbounds.data.microdata.duckdb_engine import check_memory
 from cellbounds.data.microdata.selection import Selection
@@ -28,7 +23,35 @@ from cellbounds.data.microdata.tally import Tally, tally_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, check_ordinary, limit, opened, read_bytes
 
-__all__ = ["Files", "Source", "is_paths", "source_of"]
+__all__ = ["Files", "check_options", "is_paths", "read_columns", "source_of"]
+
+
+def read_columns(path: Path, *, encoding: str, delimiter: str, sheet: str | None) -> SourceColumns:
+    """Read a CSV, Excel or Parquet file; the content decides which it is."""
+    raw = read_bytes(path)
+    kind = kind_of(path, raw)
+    check_name(path, kind)
+    check_options(str(path), kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
+    if kind is Kind.TEXT:
+        header, rows = rows_of(path, raw, encoding, delimiter)
+        values = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+        return SourceColumns(str(path), values)
+    return excel_columns(path, raw, sheet) if kind is Kind.EXCEL else parquet_columns(path, raw)
+
+
+def check_options(
+    where: str, kind: Kind, *, encoding: str, delimiter: str, sheet: str | None
+) -> None:
+    """Refuse options that belong to files of another kind."""
+    if sheet is not None and kind is not Kind.EXCEL:
+        raise InvalidInput(
+            f"sheet={sheet!r}, but {where} is no Excel workbook; leave sheet out (--sheet)"
+        )
+    if kind is not Kind.TEXT and (encoding.lower() not in ("utf-8", "utf8") or delimiter != ","):
+        raise InvalidInput(
+            f"{where} is {kind.value}: encoding and delimiter belong to CSV files; leave them out"
+        )
+
 
 _TABLES = (".csv", ".csv.gz", ".parquet", ".pq")
 """What is read in a folder."""
@@ -171,7 +194,7 @@ LARGE_PARQUET = 2**20
 the size of the file says little."""
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Something that lines can be counted in."""
 
     @property
@@ -190,7 +213,7 @@ class Source(Protocol):
 class _AtOnce:
     """A frame or a small file, all of whose values are at hand."""
 
-    columns: Columns
+    columns: SourceColumns
 
     @property
     def where(self) -> str:
@@ -207,7 +230,7 @@ class _AtOnce:
 
 def source_of(
     source: Any, *, encoding: str, delimiter: str, sheet: str | None, memory: str | None
-) -> Source:
+) -> RecordSource:
     """Look at a source; nothing but headers is read of what is large."""
     check_memory(memory)
     if isinstance(source, str | Path) or is_paths(source):
@@ -228,10 +251,10 @@ def source_of(
         raise InvalidInput(f"sheet={sheet!r} goes with an Excel workbook; leave it out")
     from cellbounds.data.microdata.lazy_frames import engine_of
 
-    return engine_of(source) or _AtOnce(Columns("the frame", *frame_columns(source)))
+    return engine_of(source) or _AtOnce(SourceColumns("the frame", *frame_columns(source)))
 
 
-def _batched(files: Files, *, encoding: str, delimiter: str) -> Source:
+def _batched(files: Files, *, encoding: str, delimiter: str) -> RecordSource:
     if files.kind is Kind.TEXT:
         from cellbounds.data.microdata.csv_files import csv_files
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.formats import Columns
+from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.microdata.selection import Selection
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
@@ -44,23 +44,23 @@ _WHOLE = re.compile(WHOLE)
 _DECIMAL = re.compile(DECIMAL)
 
 
-def amounts_of(columns: Columns, selection: Selection) -> list[int | Fraction | None]:
+def amounts_of(columns: SourceColumns, selection: Selection) -> list[int | Fraction | None]:
     """The numbers of the column of counts or weights; None where a count is missing and may be."""
     assert selection.amount is not None  # records without weights have no such column
     name = selection.amount
-    found: list[int | Fraction | None] = []
+    numbers: list[int | Fraction | None] = []
     for line, value in enumerate(columns.values[name]):
         missing = is_missing(value) and not columns.note(name, line)
         if missing and selection.uncounted:
-            found.append(None)
+            numbers.append(None)
             continue
         number = _exact(value, fractions=selection.rounded)
         if number is None or number < 0:
             # The value itself may be confidential: name the line only.
             place, note = columns.place(name, line), columns.note(name, line)
             raise refusal(place, selection, note=note, missing=missing)
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 def refusal(
@@ -183,7 +183,7 @@ class _Positions(dict[Any, int]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _CellSums:
     """Some distinct cells, with what was added up in them."""
 
     places: IntArray
@@ -195,11 +195,11 @@ class _Cells:
         return len(self.sums)
 
 
-def tally_of(where: str, chunks: Iterable[Columns], selection: Selection) -> Tally:
+def tally_of(where: str, chunks: Iterable[SourceColumns], selection: Selection) -> Tally:
     """Add up lines, chunk by chunk: what is kept in mind grows with the cells, not the lines."""
     positions = {name: _Positions() for name in selection.used}
-    done: list[_Cells] = []
-    waiting: list[_Cells] = []
+    done: list[_CellSums] = []
+    waiting: list[_CellSums] = []
     for columns in chunks:
         waiting.append(_added_up(*_lines(columns, positions, selection)))
         if sum(map(len, waiting)) > max(_BATCH, *map(len, done), 0):
@@ -286,7 +286,7 @@ def distinct_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
 
 
 def _lines(
-    columns: Columns, positions: Mapping[str, _Positions], selection: Selection
+    columns: SourceColumns, positions: Mapping[str, _Positions], selection: Selection
 ) -> tuple[list[IntArray], IntArray, IntArray, BoolArray]:
     """The places of each line, what it adds, that it is one line, and whether it has a count."""
     numbers = amounts_of(columns, selection) if selection.amount is not None else None
@@ -298,18 +298,20 @@ def _lines(
     return places, _packed([number or 0 for number in numbers]), ones, counted
 
 
-def _places(columns: Columns, name: str, positions: _Positions, selection: Selection) -> IntArray:
+def _places(
+    columns: SourceColumns, name: str, positions: _Positions, selection: Selection
+) -> IntArray:
     column = columns.values[name]
     try:
         list(map(positions.__getitem__, columns.categories.get(name, ())))
-        found = np.fromiter(map(positions.__getitem__, column), np.int64, len(column))
+        positions_found = np.fromiter(map(positions.__getitem__, column), np.int64, len(column))
     except TypeError:
         raise no_labels_at_all(columns.where, name) from None
-    if selection.missing == "error" and found.min(initial=0) < 0:
-        line = int(np.argmax(found < 0))
+    if selection.missing == "error" and positions_found.min(initial=0) < 0:
+        line = int(np.argmax(positions_found < 0))
         place, note = columns.place(name, line), columns.note(name, line)
         raise no_label(place, name, note, merged=bool(columns.letters))
-    return found
+    return positions_found
 
 
 def _packed(numbers: Sequence[int | Fraction]) -> IntArray:
@@ -323,7 +325,7 @@ def _packed(numbers: Sequence[int | Fraction]) -> IntArray:
 
 def _added_up(
     columns: Sequence[IntArray], sums: IntArray, lines: IntArray, counted: BoolArray
-) -> _Cells:
+) -> _CellSums:
     first, which = distinct_rows(columns)
     places = np.column_stack([column[first] for column in columns])
     added = np.zeros(len(first), dtype=sums.dtype)
@@ -331,19 +333,19 @@ def _added_up(
     times = np.bincount(which, weights=lines, minlength=len(first)).astype(np.int64)
     any_counted = np.zeros(len(first), dtype=bool)
     np.logical_or.at(any_counted, which, counted)
-    return _Cells(places, added, times, any_counted)
+    return _CellSums(places, added, times, any_counted)
 
 
-def _together(some: Sequence[_Cells]) -> _Cells:
-    if len(some) == 1:
-        return some[0]
-    if not some:
+def _together(parts: Sequence[_CellSums]) -> _CellSums:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return _Cells(none.reshape(0, 1), none, none, none.astype(bool))
-    places = np.concatenate([one.places for one in some])
-    sums = np.concatenate([one.sums for one in some])
-    if sums.dtype != object and sum(int(one.sums.sum()) for one in some) >= SAFE:
+        return _CellSums(none.reshape(0, 1), none, none, none.astype(bool))
+    places = np.concatenate([part.places for part in parts])
+    sums = np.concatenate([part.sums for part in parts])
+    if sums.dtype != object and sum(int(part.sums.sum()) for part in parts) >= SAFE:
         sums = sums.astype(object)
-    lines = np.concatenate([one.lines for one in some])
-    counted = np.concatenate([one.counted for one in some])
+    lines = np.concatenate([part.lines for part in parts])
+    counted = np.concatenate([part.counted for part in parts])
     return _added_up(list(places.T), sums, lines, counted)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cellbounds.data.domain import Domain
 from cellbounds.runtime.arrays import BoolArray, IntArray, summable
 
-__all__ = ["DENSE_LIMIT", "Dense", "levels_behind"]
+__all__ = ["DENSE_LIMIT", "Dense"]
 
 DENSE_LIMIT = 2**27
 """Cells above which a table is not listed cell by cell."""
@@ -67,14 +67,13 @@ class Dense:
 
 
 def _sum_to(counts: npt.NDArray[Any], domain: Domain, kept: Sequence[str]) -> IntArray:
-    groupings = [domain.grouping(name) for name in kept]
-    base = [found[0] if found else name for name, found in zip(kept, groupings, strict=True)]
+    base = [domain.base(name) for name in kept]
     axes = domain.axes(dict.fromkeys(base))
     dropped = tuple(axis for axis in range(counts.ndim) if axis not in axes)
     summed = counts.sum(axis=dropped) if dropped else counts
     remaining = sorted(axes)
     summed = np.transpose(summed, [remaining.index(axis) for axis in axes])
-    return summed if not any(groupings) else _regrouped(summed, domain, kept, base)
+    return summed if base == list(kept) else _regrouped(summed, domain, kept, base)
 
 
 def _regrouped(
@@ -84,27 +83,18 @@ def _regrouped(
     order: list[int] = []
     shape: list[int] = []
     for axis, variable in enumerate(dict.fromkeys(base)):
-        places = [place for place, one in enumerate(base) if one == variable]
+        places = [place for place, group in enumerate(base) if group == variable]
         # The people of several groups at once are those behind all of them.
         behind = [
             np.array(sorted(frozenset.intersection(*groups)), dtype=np.intp)
-            for groups in itertools.product(
-                *(levels_behind(domain, kept[place]) for place in places)
-            )
+            for groups in itertools.product(*(domain.level_sets(kept[place]) for place in places))
         ]
         # The axis is kept: sums that are lone Python numbers would become doubles side by side.
         summed = np.concatenate(
-            [summed.take(one, axis=axis).sum(axis=axis, keepdims=True) for one in behind], axis=axis
+            [summed.take(group, axis=axis).sum(axis=axis, keepdims=True) for group in behind],
+            axis=axis,
         )
         order += places
         shape += [len(domain.levels(kept[place])) for place in places]
     apart = summed.reshape(shape)
     return np.asarray(np.transpose(apart, [order.index(place) for place in range(len(kept))]))
-
-
-def levels_behind(domain: Domain, name: str) -> list[frozenset[int]]:
-    """The levels of the variable behind each level of a name; its own if it is a variable."""
-    found = domain.grouping(name)
-    if found is None:
-        return [frozenset((place,)) for place in range(len(domain.levels(name)))]
-    return [frozenset(members) for members in found[1]]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain
-from cellbounds.data.storage.dense import DENSE_LIMIT, Dense, levels_behind
+from cellbounds.data.storage.dense import DENSE_LIMIT, Dense
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.arrays import SAFE, IntArray, summable
 
@@ -178,14 +178,14 @@ def _size(shape: Sequence[int]) -> int:
 @functools.lru_cache(maxsize=256)
 def _blocks(shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """First and last axis (not included) of each block of variables."""
-    found = [0]
+    starts = [0]
     size = 1
     for axis, levels in enumerate(shape):
-        if size * levels >= SAFE or axis - found[-1] >= _MOST_AXES:
-            found.append(axis)
+        if size * levels >= SAFE or axis - starts[-1] >= _MOST_AXES:
+            starts.append(axis)
             size = 1
         size *= levels
-    return tuple(zip(found, [*found[1:], len(shape)], strict=True))
+    return tuple(zip(starts, [*starts[1:], len(shape)], strict=True))
 
 
 def _numbered(columns: Sequence[IntArray], shape: Sequence[int]) -> Places:
@@ -270,7 +270,7 @@ def _summed(cells: Cells, domain: Domain, kept: Sequence[str]) -> Cells:
     columns: list[IntArray] = []
     for name in kept:
         found = domain.grouping(name)
-        column = cells.column(domain.axis(name if found is None else found[0]))
+        column = cells.column(domain.axis(domain.base(name)))
         if rows is not None:
             column = column[rows]
         if found is not None:
@@ -305,13 +305,12 @@ def _rooms(domain: Domain, kept: Sequence[str]) -> list[tuple[list[int], IntArra
     """
     behind: dict[str, list[int]] = {}
     for place, name in enumerate(kept):
-        found = domain.grouping(name)
-        behind.setdefault(found[0] if found else name, []).append(place)
+        behind.setdefault(domain.base(name), []).append(place)
     rooms = []
     for places in behind.values():
         if len(places) == 1 and domain.grouping(kept[places[0]]) is None:
             continue
-        groups = [levels_behind(domain, kept[place]) for place in places]
+        groups = [domain.level_sets(kept[place]) for place in places]
         sizes = [len(frozenset.intersection(*one)) for one in itertools.product(*groups)]
         rooms.append((places, np.array(sizes).reshape([len(one) for one in groups])))
     others = math.prod(len(domain.levels(name)) for name in domain.names if name not in behind)

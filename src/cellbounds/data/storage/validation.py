@@ -29,7 +29,7 @@ def dense_of(
         )
 
     def labels(place: int) -> tuple[Label, ...]:
-        return domain.labels([int(one) for one in np.unravel_index(place, domain.shape)])
+        return domain.labels([int(position) for position in np.unravel_index(place, domain.shape)])
 
     whole = _whole_counts(given.ravel(), labels).reshape(domain.shape)
     if structural is None:

@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.storage.levels import merged_levels
-from cellbounds.data.table import Table
+from cellbounds.data.table import Table, merged_levels
 from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release, publish
 from cellbounds.statements.notation import Request

@@ -115,12 +115,12 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
 
 def _reason(verdict: Verdict) -> str:
     """One sentence: why it is safe, unsafe or undecided."""
-    found = verdict.verdict
-    if found is Outcome.SAFE:
+    outcome = verdict.verdict
+    if outcome is Outcome.SAFE:
         return f"No rule of the policy is broken; {_many(len(verdict.cells), 'place')} looked at."
     first = (verdict.broken or verdict.open)[0]
     where = f"first {first.where}: {first.evidence}."
-    if found is Outcome.UNSAFE:
+    if outcome is Outcome.UNSAFE:
         return f"A rule is broken for certain in {_many(len(verdict.broken), 'place')}; {where}"
     many = _many(len(verdict.open), "place")
     return f"No rule is broken for certain, but {many} could not be decided; {where}"
@@ -132,7 +132,7 @@ def _many(number: int, noun: str) -> str:
 
 def _plain(finding: Finding) -> dict[str, Any]:
     """One finding as plain values; the count is there if the finding has it."""
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         "rule": finding.rule,
         "outcome": finding.outcome.value,
         "variables": list(finding.variables),
@@ -144,10 +144,10 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "change": finding.change,
     }
     if finding.values is not None:
-        said |= plain_values(finding.values)
+        values |= plain_values(finding.values)
     if finding.count is not None:
-        said["count"] = finding.count
-    return said
+        values["count"] = finding.count
+    return values
 
 
 def _blamed(audit: Audit, effort: Effort, limits: ReportLimits) -> dict[str, Any]:
@@ -161,21 +161,21 @@ def _blamed(audit: Audit, effort: Effort, limits: ReportLimits) -> dict[str, Any
         large = f"more than {limits.blame_cells:,} cells"
         why = "bounds of this release take long" if slow else large
         return {"said": f"not worked out: {why} (Verdict.blame works one out)", "findings": []}
-    found: list[dict[str, Any]] = []
+    blamed: list[dict[str, Any]] = []
     ends = time.monotonic() + (limits.blame_seconds if effort.left is None else effort.left)
-    said = ""
+    words = ""
     for place, finding in enumerate(broken[: limits.blamed]):
         if place and time.monotonic() >= ends:
-            said = "the time was spent; "
+            words = "the time was spent; "
             break
         try:
             statements = list(verdict.blame(finding))
         except CellboundsError as problem:
-            return {"said": f"not worked out: {problem}", "findings": found}
-        found.append({"finding": place, "where": finding.where, "statements": statements})
-    left = len(broken) - len(found)
+            return {"said": f"not worked out: {problem}", "findings": blamed}
+        blamed.append({"finding": place, "where": finding.where, "statements": statements})
+    left = len(broken) - len(blamed)
     rest = f"{_many(left, 'finding')} more not worked out" if left else ""
-    return {"said": said + (rest or "every broken finding is listed"), "findings": found}
+    return {"said": words + (rest or "every broken finding is listed"), "findings": blamed}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,19 +211,19 @@ def chances_of(
     try:
         one_conditional = gather(release).conditional is not None
         effort = limits.row_effort if one_conditional else limits.effort
-        found = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
-        if isinstance(found, ExactSums):
-            sums = found.weighted
+        exact = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
+        if isinstance(exact, ExactSums):
+            sums = exact.weighted
             return CellPosteriors(
                 "exact: every consistent table is summed over",
-                found.name,
+                exact.name,
                 lambda labels: sums.distribution(place(labels)),
             )
-        if found.steps is None:
-            return CellPosteriors(f"not worked out: {found.reason}")
+        if exact.steps is None:
+            return CellPosteriors(f"not worked out: {exact.reason}")
         if seed is None:
             return CellPosteriors(
-                f"not worked out: {found.reason} (a report with a seed estimates it)"
+                f"not worked out: {exact.reason} (a report with a seed estimates it)"
             )
         drawn = posterior(
             release,
@@ -237,8 +237,8 @@ def chances_of(
         raise
     except CellboundsError as problem:
         return CellPosteriors(f"not worked out: {problem}")
-    said = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
-    return CellPosteriors(said, drawn.method, lambda labels: drawn.at(place(labels)))
+    words = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
+    return CellPosteriors(words, drawn.method, lambda labels: drawn.at(place(labels)))
 
 
 def plotted(
@@ -254,40 +254,40 @@ def plotted(
     `chosen` is what the cells have in common; `counts` shows what they hold.
     """
     plots: list[dict[str, Any]] = []
-    said = chances.said
+    words = chances.said
     for cell in cells[: limits.plots] if chances.at is not None else ():
         assert chances.at is not None  # said by the loop's condition
         try:
-            found = chances.at(cell.labels)
+            distribution = chances.at(cell.labels)
         except TooMuchWork as problem:
-            said = f"{said}; the others are not worked out: {problem}"
+            words = f"{words}; the others are not worked out: {problem}"
             break
         plots.append(
             {
                 "labels": [plain_label(label) for label in cell.labels],
-                "mean": _rounded(found.mean),
-                "sd": _rounded(found.sd),
-                "interval95": list(found.interval("0.95")),
-                "bars": _bars(found, limits.bars),
+                "mean": _rounded(distribution.mean),
+                "sd": _rounded(distribution.sd),
+                "interval95": list(distribution.interval("0.95")),
+                "bars": _bars(distribution, limits.bars),
                 **({"count": cell.count} if counts else {}),
             }
         )
     return {
         "prior": PRIOR,
         "method": chances.method,
-        "said": said,
+        "said": words,
         "chosen": chosen,
         "left_out": max(len(cells) - limits.plots, 0),
         "cells": plots,
     }
 
 
-def _bars(found: Distribution, most: int) -> list[list[int | float]]:
+def _bars(distribution: Distribution, most: int) -> list[list[int | float]]:
     """First and last count of each bar, and its probability: one count a bar if they are few."""
-    first, last = int(found.values[0]), int(found.values[-1])
+    first, last = int(distribution.values[0]), int(distribution.values[-1])
     width = -(-(last - first + 1) // most)
     sums = np.zeros((last - first) // width + 1)
-    np.add.at(sums, (found.values - first) // width, found.probabilities)
+    np.add.at(sums, (distribution.values - first) // width, distribution.probabilities)
     return [
         [first + width * k, min(first + width * (k + 1) - 1, last), _rounded(float(chance))]
         for k, chance in enumerate(sums)
@@ -349,15 +349,15 @@ def public_cells(
 
 def _described(answer: Attainable, cells: tuple[CellRisk, ...]) -> PublicCells:
     open_ones = sum(not cell.values.settled for cell in cells)
-    said = "every attainable count of every cell is settled"
+    words = "every attainable count of every cell is settled"
     if open_ones:
-        said = (
+        words = (
             f"{open_ones} of {len(cells)} cells are not settled: what is attainable includes the "
             "counts shown and perhaps more"
         )
     if any(cell.structural for cell in cells):
-        said += "; structural zeros are taken to be known to everybody"
-    return PublicCells(cells, answer.method, answer.evidence.value, said)
+        words += "; structural zeros are taken to be known to everybody"
+    return PublicCells(cells, answer.method, answer.evidence.value, words)
 
 
 def public_part(
@@ -435,14 +435,14 @@ MARKS = {Outcome.UNSAFE: "broken", Outcome.UNDECIDED: "open"}
 
 def plain_cell(cell: CellRisk, *, judged: bool) -> dict[str, Any]:
     """One cell without its count; with what the rules say of it if it was judged."""
-    said = {
+    values = {
         "labels": [plain_label(label) for label in cell.labels],
         **plain_values(cell.values),
         "mark": mark_of(cell),
     }
     if judged:
-        said |= {"mark": MARKS.get(cell.outcome, said["mark"]), "outcome": cell.outcome.value}
-    return said
+        values |= {"mark": MARKS.get(cell.outcome, values["mark"]), "outcome": cell.outcome.value}
+    return values
 
 
 def mark_of(cell: CellRisk) -> str:
@@ -495,7 +495,7 @@ def internal_part(
 ) -> dict[str, Any]:
     """Verdict, findings, counts, blame, posteriors of the cells at risk, utility, the input."""
     verdict = audit.verdict
-    said: dict[str, Any] = {
+    part: dict[str, Any] = {
         "warning": WARNING,
         "verdict": plain_verdict(verdict),
         "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
@@ -506,12 +506,12 @@ def internal_part(
         "method": {"name": audit.answer.method, "evidence": audit.answer.evidence.value},
     }
     if made is not None:
-        said["clock"] = {
+        part["clock"] = {
             "made": made,
             "attainable_seconds": round(audit.answer.seconds, 3),
             "judging_seconds": round(verdict.seconds, 3),
         }
-    return said
+    return part
 
 
 def _at_risk(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:

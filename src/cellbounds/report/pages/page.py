@@ -162,10 +162,10 @@ def distribution_svg(plot: Mapping[str, Any], number: str) -> Any:
     if count is not None and first <= count <= last:
         at = round((count - first + 0.5) * scale, 2)
         marker = f'<line class="truth" x1="{at}" y1="{TOP - 4}" x2="{at}" y2="{floor + 4}"/>'
-    said = Markup.escape(_said(plot, highest))
+    title = Markup.escape(_said(plot, highest))
     return Markup(
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{number}">'
-        f'<title id="{number}">{said}</title><g class="bars">{"".join(parts)}</g>'
+        f'<title id="{number}">{title}</title><g class="bars">{"".join(parts)}</g>'
         f'<line class="axis" x1="0" y1="{floor}" x2="{WIDTH}" y2="{floor}"/>{marker}'
         f'<text x="0" y="{HEIGHT - 3}">{first}</text>'
         f'<text x="{WIDTH}" y="{HEIGHT - 3}" text-anchor="end">{last}</text>'
@@ -263,7 +263,7 @@ def surroundings() -> Any:
     style, script = (
         (TEMPLATES / name).read_text("utf-8").strip() for name in ("report.css", "report.js")
     )
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -271,14 +271,14 @@ def surroundings() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(
+    environment.filters.update(
         label=label_text,
         labels=labels_text,
         sentence=_sentence,
         thousands="{:,}".format,
         ticks=lambda text: Markup(_TICKS.sub(r"<code>\1</code>", str(Markup.escape(text)))),
     )
-    made.globals.update(
+    environment.globals.update(
         drawn=distribution_svg,
         bands=BANDS,
         signs=SIGNS,
@@ -287,7 +287,7 @@ def surroundings() -> Any:
         # Nothing else may run or be fetched, whatever a label says.
         allowed=f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'",
     )
-    return made
+    return environment
 
 
 def hash_of(text: str) -> str:

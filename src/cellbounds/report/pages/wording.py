@@ -50,7 +50,7 @@ def labels_text(labels: Iterable[Any]) -> str:
 def plain_values(values: ValueSet) -> dict[str, Any]:
     """Attainable counts: ends, number, and all of them as progressions ``[first, last, step]``."""
     possible = values.possible
-    said: dict[str, Any] = {
+    plain: dict[str, Any] = {
         "lower": possible.smallest,
         "upper": json_number(possible.largest),
         "size": json_number(values.size) if values.settled else None,
@@ -58,16 +58,16 @@ def plain_values(values: ValueSet) -> dict[str, Any]:
         "runs": values.to_list(),
     }
     if not values.settled:
-        said["unknown"] = ValueSet(values.unknown).to_list()
-    return said
+        plain["unknown"] = ValueSet(values.unknown).to_list()
+    return plain
 
 
-def read_values(said: Mapping[str, Any]) -> ValueSet:
+def read_values(plain: Mapping[str, Any]) -> ValueSet:
     """The attainable counts behind :func:`plain_values`."""
-    return ValueSet(map(tuple, said["runs"]), unknown=map(tuple, said.get("unknown", ())))
+    return ValueSet(map(tuple, plain["runs"]), unknown=map(tuple, plain.get("unknown", ())))
 
 
-def interval_text(said: Mapping[str, Any]) -> str:
+def interval_text(plain: Mapping[str, Any]) -> str:
     """The smallest and the largest count of a cell, as a page shows them.
 
     Examples
@@ -75,7 +75,7 @@ def interval_text(said: Mapping[str, Any]) -> str:
     >>> [interval_text({"lower": 3, "upper": upper}) for upper in (3, 27, None)]
     ['3', '3–27', '3+']
     """
-    lower, upper = said["lower"], said["upper"]
+    lower, upper = plain["lower"], plain["upper"]
     if upper is None:
         return f"{lower}+"
     return str(lower) if lower == upper else f"{lower}–{upper}"
@@ -113,7 +113,7 @@ def published(release: Release) -> dict[str, Any]:
     """
     domain = release.domain
     named = {name for statement in release.statements for name in statement.variables}
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "digest": release.digest,
         "statements": [
             {"notation": statement.notation, "meaning": statement.description(domain)}
@@ -133,8 +133,8 @@ def published(release: Release) -> dict[str, Any]:
         ],
     }
     if release.total.upper is None:
-        said["statements"].append({"notation": "no N", "meaning": "no upper limit of N is said"})
-    return said
+        content["statements"].append({"notation": "no N", "meaning": "no upper limit of N is said"})
+    return content
 
 
 def responses_of(release: Release) -> tuple[str, ...]:

@@ -87,8 +87,8 @@ def _connected(kind: Any, address: str, patience: float) -> Any:
 def _check_address(address: str) -> None:
     """Refuse here what a client would stumble over."""
     try:
-        found = urlsplit(address)
-        whole = found.scheme in SCHEMES and found.hostname and found.port
+        parsed = urlsplit(address)
+        whole = parsed.scheme in SCHEMES and parsed.hostname and parsed.port
     except ValueError:
         whole = False
     if not whole:
@@ -119,7 +119,7 @@ def _check_security(address: str) -> None:
 
     named = ("distributed.comm.tls.ca-file", "distributed.client.security-loader")
     encrypted = urlsplit(address).scheme in ("tls", "wss")
-    if encrypted and not any(dask.config.get(one, None) for one in named):
+    if encrypted and not any(dask.config.get(setting, None) for setting in named):
         raise InvalidInput(
             f"{address} is encrypted, and no certificates are known; name them in Dask's "
             "configuration (distributed.comm.tls: ca-file, and client: cert and key)"
@@ -129,13 +129,13 @@ def _check_security(address: str) -> None:
 def _check_versions(client: Any) -> None:
     """Every worker that is there has our version: another one might find something else."""
     there = client.run(metadata.version, PACKAGE, on_error="return")
-    for worker, found in there.items():
-        if isinstance(found, Exception):
+    for worker, version in there.items():
+        if isinstance(version, Exception):
             raise InvalidInput(
                 f"the worker {worker} has no {PACKAGE}; install version {__version__} there"
             )
-        if found != __version__:
+        if version != __version__:
             raise InvalidInput(
-                f"the worker {worker} has {PACKAGE} {found}, and this is {__version__}; install "
+                f"the worker {worker} has {PACKAGE} {version}, and this is {__version__}; install "
                 "the same version there"
             )

@@ -16,7 +16,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.isolation import prepare
 
 if TYPE_CHECKING:
-    from cellbounds.runtime.workers.launching import Pool
+    from cellbounds.runtime.workers.process_pool import ProcessPool
 
 __all__ = ["MOST", "Processes", "Until", "cores"]
 
@@ -128,13 +128,13 @@ class Processes(Executor):
         self._alone = 0.0
         self._renewals = 0
         self._starting = threading.Lock()
-        self._pool: Pool | None = None
+        self._pool: ProcessPool | None = None
         self._closed = False
         prepare()
 
     def __repr__(self) -> str:
-        said = "not started" if self._pool is None else "started"
-        return f"<Processes: {self.number}, {said}>"
+        state = "not started" if self._pool is None else "started"
+        return f"<Processes: {self.number}, {state}>"
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have one call done by a process; starts it if needed."""
@@ -142,9 +142,9 @@ class Processes(Executor):
             if self._closed:
                 raise RuntimeError("the processes were ended")
             if self._pool is None:
-                from cellbounds.runtime.workers.launching import Pool
+                from cellbounds.runtime.workers.process_pool import ProcessPool
 
-                self._pool = Pool(max(1, self.helpers))
+                self._pool = ProcessPool(max(1, self.helpers))
             return self._pool.submit(fn, *args, **kwargs)
 
     @contextmanager

@@ -106,9 +106,9 @@ def shared(
     """
     pieces = _Pieces(checked_executor(executor), work, arguments)
     nobody = executor is None or (isinstance(executor, Processes) and not executor.helpers)
-    found = pieces.alone() if nobody else pieces.together()
-    with closing(found):
-        for done, (place, result) in enumerate(_sorted(found) if ordered else found):
+    results = pieces.alone() if nobody else pieces.together()
+    with closing(results):
+        for done, (place, result) in enumerate(_sorted(results) if ordered else results):
             if progress is not None:
                 progress(done + 1, len(arguments))
             yield place, result
@@ -303,7 +303,7 @@ class _Pieces:
 
         Here there is only one clock, which somebody may have set in between.
         """
-        until = next((one for one in arguments if isinstance(one, Until)), None)
+        until = next((argument for argument in arguments if isinstance(argument, Until)), None)
         if until is None or until.span is None or until.host == host:
             return
         ahead = max(finished - time.time(), 0.0) - max(until.sent - begun, 0.0)

@@ -15,7 +15,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import hidden_folder, remove_abandoned, unfinished_beside
 from cellbounds.runtime.interrupts import uninterrupted
-from cellbounds.statements.files import figure_column
+from cellbounds.statements.release_files import figure_column
 from cellbounds.version import __version__
 
 __all__ = ["write_folder"]

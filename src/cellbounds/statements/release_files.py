@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping, Label
-from cellbounds.data.formats import read_csv_rows
+from cellbounds.data.formats.delimited import read_csv_rows
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import write_whole

@@ -14,7 +14,7 @@ from typing import Any
 
 from cellbounds.runtime.isolation import prepare
 
-__all__ = ["Pool"]
+__all__ = ["ProcessPool"]
 
 
 class _Process(SpawnProcess):
@@ -73,7 +73,7 @@ class _Call(Future[Any]):
             super().set_exception(exception)
 
 
-class Pool(ProcessPoolExecutor):
+class ProcessPool(ProcessPoolExecutor):
     """Processes that end at once when told so, or when their owner is gone."""
 
     def __init__(self, number: int) -> None:
