@@ -279,7 +279,7 @@ def test_the_first_schema_is_the_one_that_was_simulated(own_place):
     store = Store(Place.of(own_place), 5)
     if store.place.file is not None:
         store.place.file.touch()
-    with store._connected(writing=True, new=True) as connection:
+    with store.connected(writing=True, new=True) as connection:
         migrate(connection, "here", "0001")
     with pytest.raises(LedgerError, match="no ledger"):
         Ledger.open(own_place)  # migrated, but there is no ledger in it

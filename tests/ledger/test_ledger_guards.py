@@ -167,7 +167,7 @@ def old_ledger(place):
             connection.executescript(script)
         return
     store = Store(Place.of(place), 5)
-    with store._connected(writing=True, new=True) as connection:
+    with store.connected(writing=True, new=True) as connection:
         migrate(connection, "here", "0002")
         for line in script.splitlines():
             if line.startswith("INSERT") and "ledger_schema" not in line:

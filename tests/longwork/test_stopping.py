@@ -14,7 +14,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.disclosure.exploring.search import SearchState
+from cellbounds.disclosure.exploring.design_search import SearchState
 from cellbounds.runtime import memory
 from cellbounds.runtime.interrupts import stoppable
 from cellbounds.runtime.progress import Progress
@@ -118,7 +118,7 @@ def test_two_searches_do_not_share_a_file(tmp_path):
     path = tmp_path / "search.jsonl"
     header = {"format": "f", "version": "1", "table": "ab", "options": "cd"}
     code = (
-        "import sys; from cellbounds.disclosure.exploring.search import SearchState;"
+        "import sys; from cellbounds.disclosure.exploring.design_search import SearchState;"
         f"SearchState(sys.argv[1], {header!r}, [])"
     )
     with SearchState(path, header, []):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import cellbounds as cb
-from cellbounds.certificates.making import _repaired
+from cellbounds.certificates.making import repaired
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.problem import raw_problem
 from mixtures import cases, margin_cases
@@ -129,7 +129,7 @@ def test_multipliers_are_repaired_with_a_row_that_covers_the_cell():
     release = cb.Release(domain, [cb.Linear(["a"], [2, 1], upper=11), cb.Total(upper=50)])
     problem = raw_problem(compile_release(release), 2)
     weights = np.array([-1, 0])
-    fixed = _repaired(problem, weights, np.array([0, 0]))
+    fixed = repaired(problem, weights, np.array([0, 0]))
     assert fixed is not None
     terms = np.zeros(2, dtype=np.int64)
     np.add.at(terms, problem.cells, problem.coefficients * fixed[problem.rows])
@@ -137,7 +137,7 @@ def test_multipliers_are_repaired_with_a_row_that_covers_the_cell():
     assert (fixed <= 0).all()
     open_end = cb.Release(domain, [cb.Linear(["a"], [1, 1], lower=3)])
     problem = raw_problem(compile_release(open_end), 2)
-    assert _repaired(problem, weights, np.array([0])) is None
+    assert repaired(problem, weights, np.array([0])) is None
 
 
 # Sums without end, large counts, odd labels ------------------------------------------------------
@@ -428,16 +428,16 @@ def test_rounded_multipliers_are_mended_by_the_cheapest_row():
     release = cb.Release(domain, [cb.Margin(["a"], [3, 9]), cb.Margin(["b"], [5, 7])])
     problem = raw_problem(compile_release(release), 4)
     weights = np.array([-1, 0, 0, 0])
-    mended = _repaired(problem, weights, np.zeros(4, dtype=np.int64))
+    mended = repaired(problem, weights, np.zeros(4, dtype=np.int64))
     assert mended.tolist() == [-1, 0, 0, 0]
-    assert _repaired(problem, weights * 6, np.array([-4, 0, 0, 0])).tolist() == [-6, 0, 0, 0]
+    assert repaired(problem, weights * 6, np.array([-4, 0, 0, 0])).tolist() == [-6, 0, 0, 0]
     enough = np.array([0, 0, -1, 0])  # the column of 5 proves less, but needs no mending
-    assert _repaired(problem, weights, enough).tolist() == enough.tolist()
+    assert repaired(problem, weights, enough).tolist() == enough.tolist()
 
 
 def test_multipliers_without_a_limit_are_dropped_and_cells_without_a_row_cannot_be_mended():
     domain = cb.Domain({"a": ["0", "1"]})
     release = cb.Release(domain, [cb.Margin(["a"], [">=2", "<4"])])
     problem = raw_problem(compile_release(release), 2)
-    assert _repaired(problem, np.array([0, -1]), np.array([-3, 0])).tolist() == [0, -1]
-    assert _repaired(problem, np.array([-1, 0]), np.array([0, 0])) is None
+    assert repaired(problem, np.array([0, -1]), np.array([-3, 0])).tolist() == [0, -1]
+    assert repaired(problem, np.array([-1, 0]), np.array([0, 0])) is None

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import Frontier, explore, measuring
+from cellbounds.disclosure.exploring import Frontier, design_measures, explore
+from cellbounds.disclosure.exploring.design_measures import Measures
 from cellbounds.disclosure.exploring.designs import Design, Way
 from cellbounds.disclosure.exploring.frontier import JudgedDesign
-from cellbounds.disclosure.exploring.measuring import Measures
 from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
@@ -548,12 +548,12 @@ def test_what_a_budget_does_not_settle_is_undecided_and_not_kept(tmp_path, monke
     """A design that gets too little time: it is in the answer, but is judged again on resuming."""
     path = tmp_path / "search.jsonl"
     options = {"response": "education", "digits": [1], "state": path}
-    judged_well = measuring.judged
+    judged_well = design_measures.judged
 
     def tired(case, effort):
         return judged_well(case, replace(effort, deadline=0.0))
 
-    monkeypatch.setattr(measuring, "judged", tired)
+    monkeypatch.setattr(design_measures, "judged", tired)
     found = explore(CHILDREN, **options, seconds=60)
     assert [one.outcome for one in found.designs] == [Outcome.SAFE, Outcome.UNDECIDED]
     assert not found.complete

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.protocol import Refusal
 from cellbounds.inference.rows.row_fibre import rows_fibre
 from cellbounds.inference.rows.row_sampling import _Proposals, _through_all
-from cellbounds.inference.rows.row_vectors import _by_running_sums, _one_by_one, row_counts
+from cellbounds.inference.rows.row_vectors import _one_by_one, _sum_of_products, row_counts
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
@@ -172,7 +171,7 @@ def test_many_columns_are_counted_alike_in_all_ways():
     one_by_one = _one_by_one(upper - lower, rest, 1e9)
     assert row_counts(line, 1e9) == one_by_one
     running = [
-        _by_running_sums(Counter(widths), left)
+        _sum_of_products([[1] * (width + 1) for width in widths], left)
         for widths, left in zip((upper - lower).T.tolist(), rest.tolist(), strict=True)
     ]
     assert running == one_by_one

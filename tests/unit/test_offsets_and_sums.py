@@ -11,9 +11,9 @@ import pytest
 from cellbounds.errors import TooMuchWork
 from cellbounds.model.rates import offset_sets
 from cellbounds.model.rates.offset_sets import (
+    ListedSums,
     OffsetSet,
     Residues,
-    Sparse,
     Window,
     bits_of,
     leave_one_out,
@@ -143,7 +143,7 @@ def test_sparse_sums(seed):
     rows = [random_row(rng) for _ in range(rng.randint(1, 3))]
     copies = [rng.randint(0, 3) for _ in rows]
     slack = rng.randint(0, 70)
-    sparse = Sparse(slack)
+    sparse = ListedSums(slack)
     held = sum_of_all(sparse, rows, copies)
     sets = [offsets_of(row) for row, times in zip(rows, copies, strict=True) for _ in range(times)]
     assert set(held) == {o for o in sumset(sets) if o <= slack}
@@ -181,7 +181,7 @@ def test_leave_one_out(seed):
 def test_sums_of_huge_numbers():
     step = 10**20
     rows = [OffsetSet(0, 1, 1, step), OffsetSet(0, 1, 1, 3 * step // 2)]
-    sparse = Sparse(5 * step)
+    sparse = ListedSums(5 * step)
     held = sum_of_all(sparse, rows, [1, 1])
     assert set(held) == {
         a * step + b * 3 * step // 2 for a in range(6) for b in range(4) if 2 * a + 3 * b <= 10
@@ -208,7 +208,7 @@ class CountedRow(OffsetSet):
 def test_sparse_sums_refuse_before_they_fill_the_memory(monkeypatch):
     monkeypatch.setattr(offset_sets, "SPARSE_LIMIT", 100)
     with pytest.raises(TooMuchWork, match="100 combinations"):
-        Sparse(10**9).plus(frozenset({0}), CountedRow(0, 1, 1, 7), 1)
+        ListedSums(10**9).plus(frozenset({0}), CountedRow(0, 1, 1, 7), 1)
 
 
 def expected_sums(rows, copies, slack):
@@ -281,7 +281,7 @@ def test_the_paths_are_really_taken(monkeypatch):
         "window": Window,
         "residues": Residues,
         "large window": Window,
-        "sparse": Sparse,
+        "sparse": ListedSums,
     }
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import explore, measuring
-from cellbounds.disclosure.exploring.measuring import guessing_risk
+from cellbounds.disclosure.exploring import design_measures, explore
+from cellbounds.disclosure.exploring.design_measures import guessing_risk
 from cellbounds.disclosure.policies import Outcome, attacker, worst
 from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.judging import judged
@@ -33,7 +33,7 @@ def asked(monkeypatch):
         found.append((repr(release), question["over"]))
         return cb.attainable(release, **question)
 
-    for module in (attacker, measuring):
+    for module in (attacker, design_measures):
         monkeypatch.setattr(module, "attainable", listening)
     return found
 

@@ -15,9 +15,9 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
 from cellbounds.model.rates.layout import Parts, make_layout
 from cellbounds.model.rates.offset_sets import (
+    ListedSums,
     OffsetSet,
     Residues,
-    Sparse,
     Window,
     leave_one_out,
     sum_of_all,
@@ -241,7 +241,7 @@ def offset_sets(draw):
 
 
 @given(st.lists(st.tuples(offset_sets(), st.integers(1, 3)), min_size=1, max_size=7))
-@pytest.mark.parametrize("algebra", [Window(40), Sparse(40), Residues(7, 40)])
+@pytest.mark.parametrize("algebra", [Window(40), ListedSums(40), Residues(7, 40)])
 def test_leaving_one_row_out_is_adding_the_others(algebra, rows):
     sets, copies = [one for one, _ in rows], [times for _, times in rows]
     found = leave_one_out(algebra, sets, copies)

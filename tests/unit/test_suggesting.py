@@ -15,7 +15,8 @@ import cellbounds as cb
 from cellbounds import cli
 from cellbounds.cli.searches import suggest as command
 from cellbounds.disclosure.policies import GroupDisclosure, MinimumCount, SmallCounts
-from cellbounds.disclosure.suggesting import (
+from cellbounds.disclosure.suggesting import near_releases, suggest
+from cellbounds.disclosure.suggesting.changes import (
     CoarserCounts,
     DropVariable,
     FewerDigits,
@@ -23,13 +24,11 @@ from cellbounds.disclosure.suggesting import (
     MergeLevels,
     Withhold,
     WithholdTotal,
-    searching,
-    suggest,
+    proposals,
 )
-from cellbounds.disclosure.suggesting.changes import proposals
-from cellbounds.disclosure.suggesting.planning import Drafts
-from cellbounds.disclosure.suggesting.searching import scopes_of
-from cellbounds.disclosure.suggesting.suppressing import suppress
+from cellbounds.disclosure.suggesting.near_releases import scopes_of
+from cellbounds.disclosure.suggesting.plans import Drafts
+from cellbounds.disclosure.suggesting.suppression import suppress
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
@@ -220,7 +219,7 @@ def test_an_undecided_release_is_worked_on(monkeypatch):
         how["seconds"] = 1e-9 if asked is release else None
         return cb.judge(asked, *rest, **how)
 
-    monkeypatch.setattr(searching, "judge", hurried)
+    monkeypatch.setattr(near_releases, "judge", hurried)
     found = suggest(release, table, changes=1)
     assert found.verdict is cb.Outcome.UNDECIDED
     assert not found.safe_already
@@ -241,7 +240,7 @@ def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
     def hurried(asked, *rest, **how):
         return cb.judge(asked, *rest, **{**how, "seconds": 1e-9})
 
-    monkeypatch.setattr(searching, "judge", hurried)
+    monkeypatch.setattr(near_releases, "judge", hurried)
     release = cb.publish(children, "[education|county]@3", "[county|education]@3")
     found = suggest(release, children, changes=1)
     assert found.searched.undecided > 0

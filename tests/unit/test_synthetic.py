@@ -16,8 +16,8 @@ import cellbounds as cb
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.model.priors import Multinomial, Poisson, Uniform
 from cellbounds.synthetic import Synthetic, synthesize
-from cellbounds.synthetic.drawing import usual_prior
 from cellbounds.synthetic.rounded import nearest_totals
+from cellbounds.synthetic.synthesis import usual_prior
 
 DELINQUENT = cb.example_table("delinquent")
 MARGINS = cb.publish(DELINQUENT, "[county]", "[education]")

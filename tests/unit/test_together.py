@@ -39,7 +39,7 @@ from cellbounds.disclosure.policies import (
 from cellbounds.disclosure.safe_sets import safe_margins
 from cellbounds.disclosure.safe_sets.candidates import Candidates, spoken_candidates
 from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
-from cellbounds.disclosure.safe_sets.searching import closed_sets, search
+from cellbounds.disclosure.safe_sets.set_search import closed_sets, search
 from cellbounds.model.effort import Effort
 
 WIDE = Policy("wide", rules=[SmallCounts(at_most=3, width=5)])
@@ -348,10 +348,10 @@ def test_a_spent_budget_claims_nothing(koch):
 
 
 def test_what_could_not_be_decided_is_said(koch, monkeypatch):
-    from cellbounds.disclosure.safe_sets import searching
+    from cellbounds.disclosure.safe_sets import set_search
 
     whole = safe_margins(koch, margins=2)
-    monkeypatch.setattr(searching.Judge, "__call__", lambda *_: Outcome.UNDECIDED)
+    monkeypatch.setattr(set_search.SetJudge, "__call__", lambda *_: Outcome.UNDECIDED)
     found = safe_margins(koch, margins=2)
     assert not found.complete
     assert found.undecided[0] == whole.maximal[0]
@@ -360,12 +360,12 @@ def test_what_could_not_be_decided_is_said(koch, monkeypatch):
 
 
 def test_where_every_set_is_judged_an_undecided_one_proves_nothing(cube, monkeypatch):
-    from cellbounds.disclosure.safe_sets import searching
+    from cellbounds.disclosure.safe_sets import set_search
 
     policy = Policy("p", rules=[PosteriorChance(at_most=1, probability="0.6")])
     outcomes = {0b11: Outcome.UNDECIDED, 0b01: Outcome.SAFE, 0b10: Outcome.UNSAFE}
     monkeypatch.setattr(
-        searching.Judge, "__call__", lambda _, one, __: outcomes.get(one, Outcome.UNDECIDED)
+        set_search.SetJudge, "__call__", lambda _, one, __: outcomes.get(one, Outcome.UNDECIDED)
     )
     found = safe_margins(cube, margins=[["a"], ["b"]], policy=policy)
     assert found.undecided == (("[a]", "[b]"), ())

@@ -29,7 +29,7 @@ from cellbounds.version import __version__
 if TYPE_CHECKING:
     from cellbounds.certificates.verifying.row_proofs import RowProofs
 
-__all__ = ["FORMAT", "certify"]
+__all__ = ["FORMAT", "certify", "repaired"]
 
 FORMAT = "cellbounds-certificate/2"
 
@@ -240,7 +240,7 @@ class _Provers:
             multipliers = np.rint(proposal.duals * denominator)
             if np.abs(multipliers).max(initial=0) * denominator > 2**52:
                 return None
-            whole = _repaired(problem, weights * denominator, multipliers.astype(np.int64))
+            whole = repaired(problem, weights * denominator, multipliers.astype(np.int64))
             if whole is None:
                 continue
             limits = np.where(whole > 0, problem.row_lower, problem.row_upper)
@@ -286,7 +286,7 @@ class _Provers:
         return None
 
 
-def _repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntArray | None:
+def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntArray | None:
     """Multipliers after which no cell is left with a negative coefficient; None if impossible."""
     limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
     multipliers = np.where((limits == NO_LOWER) | (limits == NO_UPPER), 0, multipliers)

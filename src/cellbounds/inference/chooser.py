@@ -89,9 +89,9 @@ def _fibre(facts: Facts, effort: float) -> Fibre | Refusal:
         return rows_fibre(facts, effort)
     names = summed_over(facts.release)
     if names is not None:
-        found = _summed(facts, names, effort)
-        if not isinstance(found, Refusal) or found.steps is None:
-            return found
+        fibre = _summed(facts, names, effort)
+        if not isinstance(fibre, Refusal) or fibre.steps is None:
+            return fibre
     return _diagrams(facts, effort)
 
 
@@ -115,13 +115,13 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refu
 def _diagrams(facts: Facts, effort: float) -> Fibre | Refusal:
     from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
 
-    found = diagram_fibre(facts, effort)
-    if isinstance(found, Refusal) and found.steps == math.inf:
+    fibre = diagram_fibre(facts, effort)
+    if isinstance(fibre, Refusal) and fibre.steps == math.inf:
         # The diagram cannot even be begun, though there may be few tables.
         from cellbounds.inference.solver_enumeration import few_tables
 
-        return few_tables(facts.release) or found
-    return found
+        return few_tables(facts.release) or fibre
+    return fibre
 
 
 def exact_sums(release: Release, weights: Weights, effort: float) -> ExactSums | Refusal:

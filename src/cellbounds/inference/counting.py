@@ -69,10 +69,10 @@ def count_tables(release: Release, *, effort: float | None = None) -> int:
     """
     limit = checked_effort(effort)
     try:
-        found = exact_fibre(release, limit)
-        if isinstance(found, Refusal):
-            raise refused(found)
-        return found.count()
+        fibre = exact_fibre(release, limit)
+        if isinstance(fibre, Refusal):
+            raise refused(fibre)
+        return fibre.count()
     except InconsistentRelease:
         return 0
     except TooMuchWork as problem:
@@ -164,15 +164,15 @@ def tables(release: Release, limit: int | None = None) -> Iterator[Table]:
 
 def _listed(release: Release) -> Iterator[IntArray]:
     try:
-        found = exact_fibre(release, LISTING_EFFORT)
+        fibre = exact_fibre(release, LISTING_EFFORT)
     except InconsistentRelease:
         return iter(())
     except TooMuchWork:
-        found = Refusal("too many tables to sum over", LISTING_EFFORT)
-    if not isinstance(found, Refusal):
-        return found.listed()
-    if found.steps is None:
-        raise refused(found)
+        fibre = Refusal("too many tables to sum over", LISTING_EFFORT)
+    if not isinstance(fibre, Refusal):
+        return fibre.listed()
+    if fibre.steps is None:
+        raise refused(fibre)
     from cellbounds.inference.solver_enumeration import searched_tables
 
     return searched_tables(release)

@@ -15,14 +15,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.model.priors import Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import (
-    UNIT,
-    FloatArray,
-    ScaledFloats,
-    log_of,
-    normalised,
-    probabilities,
-)
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
 __all__ = ["ListedFibre", "Options", "WeightedList", "adding_to", "odometer"]
 
@@ -101,11 +94,11 @@ def _sums_after(options: Sequence[Options], total: int) -> list[range | frozense
             bits = 0
             for value in rest:
                 bits |= 1 << value
-            made = 0
+            shifted = 0
             for value in here:
-                made |= bits << value
-            made &= (1 << (total + 1)) - 1
-            after.append(frozenset(n for n in range(made.bit_length()) if made >> n & 1))
+                shifted |= bits << value
+            shifted &= (1 << (total + 1)) - 1
+            after.append(frozenset(n for n in range(shifted.bit_length()) if shifted >> n & 1))
     return after[::-1]
 
 
@@ -137,9 +130,9 @@ class ListedFibre:
         masses, logs = normalised(np.ones(len(tables))), []
         for cell in range(tables.shape[1]):
             counts, places = np.unique(tables[:, cell], return_inverse=True)
-            made = weights.scattered(weights.kinds[cell], counts.tolist())
-            logs.append(weights.log_weight(cell, int(counts[0])) if made.mantissa[0] else 0.0)
-            masses = masses.times(made.at(places))
+            scattered = weights.scattered(weights.kinds[cell], counts.tolist())
+            logs.append(weights.log_weight(cell, int(counts[0])) if scattered.mantissa[0] else 0.0)
+            masses = masses.times(scattered.at(places))
         error = 2 * (2 * tables.shape[1] + len(tables)) * UNIT
         return WeightedList(tables, masses, math.fsum(logs), error)
 
@@ -156,11 +149,9 @@ class WeightedList:
                 "or means to cells that must hold somebody"
             )
         self._tables = tables
-        self._chances: FloatArray = probabilities(masses)
+        self._chances: FloatArray = masses.shares()
         self._best = int(np.argmax(self._chances))
-        mantissa, exponent = masses.mantissa[self._best], masses.exponent[self._best]
-        self.log_mass = log_unit + log_of(float(mantissa), int(exponent))
-        self.log_mass -= math.log(self._chances[self._best])
+        self.log_mass = log_unit + masses.log_at(self._best) - math.log(self._chances[self._best])
         self.error = error
 
     def distribution(self, cell: int) -> Distribution:

@@ -19,6 +19,7 @@ from cellbounds.inference.chooser import (
     exact_sums,
     refused,
 )
+from cellbounds.inference.protocol import answer_head
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
 from cellbounds.results.distribution import MonteCarlo
@@ -99,24 +100,17 @@ def posterior(
     weights = _weights(release, belief)
     sums = exact_sums(release, weights, checked_effort(effort))
     if isinstance(sums, ExactSums):
-        about = _about(release, sums.name, Evidence.EXACT, begun)
+        about = answer_head(release, sums.name, Evidence.EXACT, begun)
         weighted = sums.weighted
         return Posterior(*about, belief, weighted.error, None, weighted.distribution, sums.mode)
     if sums.steps is None:
         raise refused(sums)
     helpers: dict[str, Any] = {"seconds": seconds, "executor": executor, "progress": progress}
     drawn = sample(release, draws, prior=belief, method="chain", rng=rng, **helpers)
-    about = _about(release, drawn.method, Evidence.ESTIMATED, begun)
+    about = answer_head(release, drawn.method, Evidence.ESTIMATED, begun)
     best = partial(_best_drawn, drawn, weights)
     notes = (f"not exact: {sums.reason}", f"connected: {drawn.connected}", *drawn.notes)
     return Posterior(*about, belief, None, drawn.monte_carlo, drawn.cell, best, notes)
-
-
-def _about(
-    release: Release, method: str, evidence: Evidence, begun: float
-) -> tuple[Release, tuple[str, ...], str, Evidence, float, None]:
-    """What every answer says of itself: the question, the method, and the time it took."""
-    return release, release.domain.names, method, evidence, time.perf_counter() - begun, None
 
 
 def _best_drawn(drawn: Draws, weights: Weights) -> IntArray:
@@ -137,7 +131,7 @@ def _total_known(release: Release) -> bool:
     """Whether N follows: it is said, or an exact margin adds up to it."""
     domain = release.domain
     return release.total.exact is not None or any(
-        one.fixed_counts(domain) is not None for one in release.statements
+        statement.fixed_counts(domain) is not None for statement in release.statements
     )
 
 
@@ -252,7 +246,7 @@ def _exact(
     counts = sums.weighted.draw(size, rng).reshape(size, *shape)
     spread = counts.std(axis=0, ddof=1) if size > 1 else np.full(shape, np.nan)
     return Draws(
-        *_about(release, sums.name, Evidence.EXACT, begun),
+        *answer_head(release, sums.name, Evidence.EXACT, begun),
         counts,
         belief,
         independent=True,
@@ -272,7 +266,7 @@ def _importance(
     means = shares @ drawn.counts
     error = np.sqrt(shares**2 @ (drawn.counts - means) ** 2)
     return Draws(
-        *_about(release, drawn.estimate.method, Evidence.ESTIMATED, begun),
+        *answer_head(release, drawn.estimate.method, Evidence.ESTIMATED, begun),
         drawn.counts.reshape(-1, *shape),
         belief,
         independent=True,

@@ -5,6 +5,7 @@ What an exact sum may cost, and how a refusal says so.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +15,9 @@ import numpy as np
 from cellbounds.errors import TooMuchWork
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.results.distribution import Distribution
+from cellbounds.results.evidence import Evidence
 from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.statements import Release
 
 __all__ = [
     "DEFAULT_EFFORT",
@@ -22,6 +25,7 @@ __all__ = [
     "Fibre",
     "Refusal",
     "WeightedFibre",
+    "answer_head",
     "check_room",
     "check_work",
     "too_many_records",
@@ -134,3 +138,10 @@ def check_room(numbers: float, what: str) -> None:
             f"{what} would hold about {numbers:.1e} numbers, as many as cells can have counts, "
             f"and the limit is {MOST_WEIGHTS:.0e}; publish more, or draw a sample instead"
         )
+
+
+def answer_head(
+    release: Release, method: str, evidence: Evidence, begun: float
+) -> tuple[Release, tuple[str, ...], str, Evidence, float, None]:
+    """What every answer says of itself: the question, the method, and the time it took."""
+    return release, release.domain.names, method, evidence, time.perf_counter() - begun, None

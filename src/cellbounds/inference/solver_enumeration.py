@@ -24,7 +24,7 @@ from cellbounds.errors import (
 from cellbounds.inference.decision_diagram.components import with_upper_limits
 from cellbounds.inference.enumeration import ListedFibre, odometer
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
-from cellbounds.model.problem import Problem, make_problem, reduced
+from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.statements import Release
@@ -87,7 +87,8 @@ def searched_tables(
     """
     try:
         full = make_problem(compile_release(release), release.domain.size)
-        small, numbers = reduced(full)
+        presolved = presolve(full)
+        small, numbers = presolved.problem, presolved.cells
         # Lists say nothing here that rows do not say too.
         small = replace(small, upper=with_upper_limits(replace(small, lists=())).upper)
     except InconsistentRelease:

@@ -24,7 +24,7 @@ from cellbounds.inference.protocol import Fibre, Refusal, WeightedFibre
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import UNIT, FloatArray, probabilities
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray
 from cellbounds.statements import Release, Total
 
 __all__ = [
@@ -51,7 +51,7 @@ Direct = Callable[[], Fibre | Refusal]
 def part_chances(weights: Weights, own: Kind, rest: Kind, count: int) -> FloatArray:
     """The chances of a part to hold 0, 1, ... of a count that it shares with the rest."""
     others = weights.sequence_of(rest, count).at(slice(None, None, -1))
-    return probabilities(weights.sequence_of(own, count).times(others))
+    return weights.sequence_of(own, count).times(others).shares()
 
 
 def split_tables(
@@ -83,9 +83,9 @@ def _shares(kinds: Sequence[Kind], size: int, rng: np.random.Generator) -> Float
     """The share of the first of some parts, in what is left for all of them."""
     shape, factor = kinds[0]
     if shape is None:
-        total = sum((one for _, one in kinds), Fraction(0))
+        total = sum((value for _, value in kinds), Fraction(0))
         return np.full(size, float(factor / total) if total else 0.0)
-    others = sum((one or Fraction(0) for one, _ in kinds[1:]), Fraction(0))
+    others = sum((value or Fraction(0) for value, _ in kinds[1:]), Fraction(0))
     return rng.beta(float(shape), float(others), size=size)
 
 
@@ -122,14 +122,14 @@ def _one_by_one(kinds: Sequence[Kind], count: int) -> tuple[int, ...]:
 
     Equal gains go to the last part first, so that the first split in order comes out.
     """
-    found = [0] * len(kinds)
+    counts = [0] * len(kinds)
     heap = [(-_gain(kind, 0), -place) for place, kind in enumerate(kinds)]
     heapq.heapify(heap)
     for _ in range(count):
         place = -heap[0][1]
-        found[place] += 1
-        heapq.heapreplace(heap, (-_gain(kinds[place], found[place]), -place))
-    return tuple(found)
+        counts[place] += 1
+        heapq.heapreplace(heap, (-_gain(kinds[place], counts[place]), -place))
+    return tuple(counts)
 
 
 def _gain(kind: Kind, count: int) -> Fraction:
@@ -141,16 +141,18 @@ def _gain(kind: Kind, count: int) -> Fraction:
 def summed_over(release: Release) -> tuple[str, ...] | None:
     """The variables that statements name, if there are others that none does."""
     domain = release.domain
-    said = frozenset(release.named_variables)
-    names = tuple(name for name in domain.names if name in said)
+    named = frozenset(release.named_variables)
+    names = tuple(name for name in domain.names if name in named)
     return names if len(names) < len(domain.names) else None
 
 
 def summed_release(release: Release, names: tuple[str, ...]) -> Release:
     """The same statements about a table of fewer variables."""
     domain = release.domain
-    kept = {name: one for name, one in domain.groupings.items() if one.of in names}
-    return Release(domain.project(names).with_groupings(kept), release.statements)
+    groupings = {
+        name: grouping for name, grouping in domain.groupings.items() if grouping.of in names
+    }
+    return Release(domain.project(names).with_groupings(groupings), release.statements)
 
 
 class TotalFibre:
@@ -202,10 +204,10 @@ class SummedFibre:
         TooMuchWork
             If that cannot be done either: the refusal, with the reason put in.
         """
-        found = self._direct()
-        if isinstance(found, Refusal):
-            raise TooMuchWork(refusal.format(found.reason))
-        return found
+        fibre = self._direct()
+        if isinstance(fibre, Refusal):
+            raise TooMuchWork(refusal.format(fibre.reason))
+        return fibre
 
     def count(self) -> int:
         """How many there are.

@@ -253,7 +253,7 @@ class Store:
         """Whether there is a ledger of that name."""
         if self.place.file is not None and not self.place.file.exists():
             return False
-        with self._connected() as connection:
+        with self.connected() as connection:
             if revision_of(connection) is None:
                 return False
             return _head(connection, self.place.name) is not None
@@ -268,13 +268,13 @@ class Store:
         """
         if self.place.file is not None and not self.place.file.exists():
             raise _absent(self.place)
-        with self._connected() as connection:
+        with self.connected() as connection:
             revision = revision_of(connection)
         if revision is None:
             raise _absent(self.place)
         if revision != HEAD:
             try:
-                with self._connected(writing=True) as connection:
+                with self.connected(writing=True) as connection:
                     migrate(connection, self.place.shown)
             except ReadOnly:
                 if revision != READABLE:
@@ -284,12 +284,12 @@ class Store:
 
     def rows(self) -> tuple[list[StoredEntry], ChainHead]:
         """All entries and the head, as they stood at one moment."""
-        with self._connected() as connection:
+        with self.connected() as connection:
             return _rows(connection, self.place)
 
     def kept(self, digest: str) -> str | None:
         """A confidential table that is kept here, as JSON text."""
-        with self._connected() as connection:
+        with self.connected() as connection:
             return _kept_table(connection, self.place.name, digest)
 
     def guards(self) -> str:
@@ -297,7 +297,7 @@ class Store:
 
         A file of the schema before, which may not be written, has the triggers that it has.
         """
-        with self._connected() as connection:
+        with self.connected() as connection:
             return guards_fault(connection) if revision_of(connection) == HEAD else ""
 
     @contextmanager
@@ -310,7 +310,7 @@ class Store:
         made = self.place.file is not None and _make_private(self.place, self.place.file)
         identity, done = self._identity(), False
         try:
-            with self._connected(writing=True, new=True) as connection:
+            with self.connected(writing=True, new=True) as connection:
                 self._check_identity(identity)
                 migrate(connection, self.place.shown)
                 if _head(connection, self.place.name) is not None:
@@ -336,7 +336,7 @@ class Store:
         file = self.place.file
         assert file is not None  # only files are made
         try:
-            with self._connected(writing=True):
+            with self.connected(writing=True):
                 _unlink_empty(file)
         except LedgerBusy:
             return  # it is somebody else's now
@@ -361,7 +361,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Writer]:
         """A writer that nobody comes before; what it writes is there whole or not at all."""
-        with self._connected(writing=True) as connection:
+        with self.connected(writing=True) as connection:
             if revision_of(connection) != HEAD:
                 raise LedgerError(
                     f"the schema of the ledger {self.place.shown} was changed meanwhile; open the "
@@ -370,7 +370,8 @@ class Store:
             yield Writer(connection, self.place)
 
     @contextmanager
-    def _connected(self, *, writing: bool = False, new: bool = False) -> Iterator[Connection]:
+    def connected(self, *, writing: bool = False, new: bool = False) -> Iterator[Connection]:
+        """A transaction: of a reader, or of a writer that nobody comes before."""
         with explained(self.place), _engine(self.place, self.wait).connect() as opened:
             how = {"ledger_writes": writing, **self._isolation(writing)}
             connection = opened.execution_options(**how)

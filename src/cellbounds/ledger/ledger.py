@@ -12,6 +12,7 @@ from typing import Any
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
+from cellbounds.ledger import transactions
 from cellbounds.ledger.chain import Check, Entry, check
 from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_of, with_sets
 from cellbounds.ledger.history import internal_history, public_history
@@ -28,20 +29,7 @@ from cellbounds.ledger.journal import (
 from cellbounds.ledger.judgement import Budget, LedgerAnswer
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_policy
-from cellbounds.ledger.transactions import (
-    Between,
-    ReleaseRequest,
-    What,
-    another_version,
-    bare,
-    change_policy,
-    checked_policy,
-    commit,
-    judged,
-    protected,
-    record_judged,
-    refine,
-)
+from cellbounds.ledger.transactions import Between, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.statements import Prior, Release
 
@@ -117,13 +105,13 @@ class Ledger:
         if not isinstance(table, Table):
             raise InvalidInput(f"table={table!r}; give the confidential Table")
         book = Journal(Place.of(where), wait, clock, user)
-        plain = bare(table)
-        margins = protected(plain.domain, [plain.domain.names, *protect])
+        plain = transactions.bare(table)
+        margins = transactions.protected(plain.domain, [plain.domain.names, *protect])
         content = {
             **plain_layout(plain),
             "digest": plain.digest,
             "kept": bool(keep_table),
-            "policy": plain_policy(checked_policy(policy_of(policy), plain.domain)),
+            "policy": plain_policy(transactions.checked_policy(policy_of(policy), plain.domain)),
             "independent": bool(independent),
             "protected": [list(names) for names in margins],
         }
@@ -199,8 +187,8 @@ class Ledger:
         request = ReleaseRequest(what, table, version, total, knows)
         budget = Budget(seconds, executor, progress)
         if record:
-            return record_judged(self.book, "asked", request, (who, why), budget)[0]
-        return judged(self.book, self.state(), request, budget)
+            return transactions.record_judged(self.book, "asked", request, (who, why), budget)[0]
+        return transactions.judged(self.book, self.state(), request, budget)
 
     def commit(
         self,
@@ -244,7 +232,7 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        return commit(
+        return transactions.commit(
             self.book,
             ReleaseRequest(what, table, version, total, knows),
             (who, _checked_reason(why)),
@@ -271,7 +259,7 @@ class Ledger:
         request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
         budget = Budget(seconds, executor, progress)
-        return record_judged(self.book, "refused", request, signed, budget)[1]
+        return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
 
     def set_policy(
         self,
@@ -290,7 +278,7 @@ class Ledger:
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        return change_policy(
+        return transactions.change_policy(
             self.book,
             (who, _checked_reason(why)),
             Budget(seconds, executor, progress),
@@ -316,7 +304,7 @@ class Ledger:
         With several versions, give the finer table of each.
         """
         signed = who, _checked_reason(why)
-        return refine(self.book, table, signed, Budget(seconds, executor, progress))
+        return transactions.refine(self.book, table, signed, Budget(seconds, executor, progress))
 
     def grow(
         self,
@@ -335,7 +323,7 @@ class Ledger:
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
         signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
-        return another_version(self.book, signed, budget, table, earlier)
+        return transactions.another_version(self.book, signed, budget, table, earlier)
 
     def revise(
         self,
@@ -371,7 +359,7 @@ class Ledger:
         """
         signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
         known = {"removed": removed, "added": added}
-        return another_version(self.book, signed, budget, table, earlier, known)
+        return transactions.another_version(self.book, signed, budget, table, earlier, known)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""

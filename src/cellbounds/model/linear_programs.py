@@ -17,7 +17,7 @@ from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["INTERIOR", "LinearProgram", "Proposal", "independent_rows"]
+__all__ = ["INTERIOR", "LinearProgram", "LinearProposal", "independent_rows"]
 
 PRIME = 2**31 - 1
 
@@ -63,7 +63,7 @@ RANK_PAYS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Proposal:
+class LinearProposal:
     """What the solver found: cells, multipliers of the rows, the objective."""
 
     cells: IntArray
@@ -114,7 +114,7 @@ class LinearProgram:
 
     def minimize(
         self, cells: IntArray, weights: IntArray, seconds: float | None = None
-    ) -> Proposal | None:
+    ) -> LinearProposal | None:
         """The least of ``weights @ cells``; None if the solver did not get to the end."""
         solver = self._solver
         if len(self._costs):
@@ -133,7 +133,7 @@ class LinearProgram:
             spread = np.zeros(len(self._kept))
             spread[self._kept] = duals
             duals = spread
-        return Proposal(
+        return LinearProposal(
             np.array(solution.col_value),
             duals,
             float(solver.getInfo().objective_function_value),

@@ -95,14 +95,14 @@ class Weights:
         All are zero if that is zero. Raises as `sequence_of` does.
         """
         key = (kind, low, high)
-        found = self._made.get(key)
-        if found is None:
+        weights = self._made.get(key)
+        if weights is None:
             size = high - low + 1
             check_weights(size, weight_steps(kind, size), effort)
             if size + sum(len(made.mantissa) for made in self._made.values()) > self.most:
                 self._made.clear()
-            found = self._made[key] = _sequence(kind, low, high, self.chunk)
-        return found
+            weights = self._made[key] = _sequence(kind, low, high, self.chunk)
+        return weights
 
     def scattered(self, kind: Kind, counts: Sequence[int]) -> ScaledFloats:
         """The weights of some counts of any size, as multiples of the weight of the first."""
@@ -141,11 +141,11 @@ class Weights:
 
         counts = np.asarray(tables, dtype=np.float64)
         factors = np.array([float(factor) for _, factor in self.kinds])
-        found = xlogy(counts, factors) - gammaln(counts + 1)
+        logs_of_cells = xlogy(counts, factors) - gammaln(counts + 1)
         rising = [cell for cell, (shape, _) in enumerate(self.kinds) if shape is not None]
         shapes = np.array([float(self.kinds[cell][0] or 0) for cell in rising])
-        found[:, rising] += gammaln(counts[:, rising] + shapes) - gammaln(shapes)
-        return np.asarray(found.sum(axis=1))
+        logs_of_cells[:, rising] += gammaln(counts[:, rising] + shapes) - gammaln(shapes)
+        return np.asarray(logs_of_cells.sum(axis=1))
 
     def merged(self, cells: Sequence[int]) -> Kind | None:
         """The kind of the sum of some cells, or None if it is of neither kind."""

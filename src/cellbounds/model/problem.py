@@ -10,7 +10,7 @@ from cellbounds.errors import InconsistentRelease, TooMuchWork
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = ["TOO_WIDE", "WIDEST", "Problem", "make_problem", "raw_problem", "reduced"]
+__all__ = ["TOO_WIDE", "WIDEST", "Presolved", "Problem", "make_problem", "presolve", "raw_problem"]
 
 PASSES = 60
 """Propagation ends after so many passes even if something still moves; all it found is valid."""
@@ -250,8 +250,26 @@ def _ceil(room: IntArray, factors: IntArray) -> IntArray:
     return -np.floor_divide(-room, factors)
 
 
-def reduced(problem: Problem) -> tuple[Problem, IntArray]:
-    """Leave out fixed cells and the rows that hold anyway; gives the cells that are left.
+@dataclass(frozen=True, slots=True, eq=False)
+class Presolved:
+    """A problem without its fixed cells and idle rows, and the way back.
+
+    `cells` are the numbers of the cells that are left, `fixed` holds the counts of the others.
+    """
+
+    problem: Problem
+    cells: IntArray
+    fixed: IntArray
+
+    def invert(self, counts: IntArray) -> IntArray:
+        """A table of the whole from the counts of the cells that are left."""
+        table = self.fixed.astype(counts.dtype)
+        table[self.cells] = counts
+        return table
+
+
+def presolve(problem: Problem) -> Presolved:
+    """Leave out fixed cells and the rows that hold anyway.
 
     Raises
     ------
@@ -286,7 +304,7 @@ def reduced(problem: Problem) -> tuple[Problem, IntArray]:
         problem.origin[needed],
         _lists_left(problem, number),
     )
-    return _without_twins(small), left
+    return Presolved(_without_twins(small), left, problem.lower)
 
 
 def _lists_left(problem: Problem, number: IntArray) -> tuple[tuple[IntArray, frozenset[int]], ...]:

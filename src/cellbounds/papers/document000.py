@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from cellbounds.papers.comparison import Comparison, compared_cells, labels_text
+from cellbounds.papers.printed_figures import Comparison, compared_cells, labels_text
 from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Release, Total, publish

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.table import Table
-from cellbounds.papers.comparison import Comparison, compared_cells, interval_text, labels_text
+from cellbounds.papers.printed_figures import Comparison, compared_cells, interval_text, labels_text
 from cellbounds.papers.tables import example_table
 from cellbounds.results import Bounds
 from cellbounds.solvers.solve import bounds

@@ -23,7 +23,7 @@ from cellbounds.inference.counting import count_tables, tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson
-from cellbounds.papers.comparison import Comparison, labels_text
+from cellbounds.papers.printed_figures import Comparison, labels_text
 from cellbounds.papers.tables import example_table
 from cellbounds.results.posterior import Posterior
 from cellbounds.statements import Linear, Release, publish

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from cellbounds.papers.comparison import Comparison, compared_cells
+from cellbounds.papers.printed_figures import Comparison, compared_cells
 from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release, Total, publish

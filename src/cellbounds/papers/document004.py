@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from cellbounds.data.domain import Domain
-from cellbounds.papers.comparison import Comparison, set_text
+from cellbounds.papers.printed_figures import Comparison, set_text
 from cellbounds.papers.tables import example_table
 from cellbounds.results import Attainable, ValueSet
 from cellbounds.solvers.solve import attainable, bounds

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.papers import document000, document001, document002, document003, document004
-from cellbounds.papers.comparison import Comparison
+from cellbounds.papers.printed_figures import Comparison
 from cellbounds.text import aligned
 
 __all__ = ["render_comparisons", "reproduce_papers"]

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, WholeMargin
 from cellbounds.results.evidence import Evidence, Explanation
+from cellbounds.results.solution import Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.statements import Release
 from cellbounds.text import aligned, html_table, label_keys
@@ -27,7 +28,6 @@ __all__ = [
     "Attainable",
     "Bounds",
     "CellAnswer",
-    "Source",
     "cell_value",
     "json_number",
     "label_columns",
@@ -137,30 +137,6 @@ LINES, HTML_LINES, RUNS = 200, 60, 8
 """Cells that are printed in a terminal and in a notebook, and runs of values for each."""
 
 
-class Source(Protocol):
-    """What an answer asks its method for, when somebody looks closer."""
-
-    def bounds(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Proven lower and upper bounds of every cell."""
-        ...
-
-    def attained(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-        """The nearest counts that tables are known for; None if they are the bounds."""
-        ...
-
-    def values(self, index: tuple[int, ...]) -> ValueSet:
-        """Every attainable count of one cell."""
-        ...
-
-    def gather(self, indices: Iterable[Position]) -> None:
-        """Find the values of many cells at once."""
-        ...
-
-    def witness(self, index: tuple[int, ...], value: int) -> Table:
-        """A consistent table in which the cell holds `value`, checked."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Answer:
     """What every answer knows about itself."""
@@ -170,7 +146,7 @@ class Answer:
     method: str
     evidence: Evidence
     seconds: float
-    _source: Source | None
+    _source: Solution | None
 
     @property
     def domain(self) -> Domain:

@@ -16,16 +16,7 @@ import numpy.typing as npt
 
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = [
-    "NOTHING",
-    "UNIT",
-    "FloatArray",
-    "ScaledFloats",
-    "log_of",
-    "normalised",
-    "probabilities",
-    "rounded",
-]
+__all__ = ["NOTHING", "UNIT", "FloatArray", "ScaledFloats", "normalised", "rounded"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -71,6 +62,18 @@ class ScaledFloats(NamedTuple):
             logs: FloatArray = np.log2(self.mantissa) + self.exponent
         return logs
 
+    def log_at(self, place: int) -> float:
+        """The natural logarithm of one number; minus infinity for zero."""
+        mantissa, exponent = float(self.mantissa[place]), int(self.exponent[place])
+        return math.log(mantissa) + exponent * math.log(2) if mantissa else -math.inf
+
+    def shares(self) -> FloatArray:
+        """The numbers divided by their sum; those below 2**-1000 of the largest become zero."""
+        fall = self.exponent - int(self.exponent.max(initial=NOTHING))
+        scaled = np.ldexp(self.mantissa, np.maximum(fall, -1000))
+        scaled[fall < -1000] = 0.0
+        return np.asarray(scaled / scaled.sum())
+
 
 def normalised(values: npt.ArrayLike, exponent: npt.ArrayLike = 0) -> ScaledFloats:
     """Numbers ``values * 2**exponent`` with their mantissas brought into range."""
@@ -97,17 +100,3 @@ def rounded(numbers: Iterable[Any]) -> ScaledFloats:
         mantissas.append(mantissa)
         exponents.append(shift + exponent + surplus if mantissa else NOTHING)
     return ScaledFloats(np.array(mantissas, dtype=np.float64), np.array(exponents, dtype=np.int64))
-
-
-def log_of(mantissa: float, exponent: int) -> float:
-    """The natural logarithm; minus infinity for zero."""
-    return math.log(mantissa) + exponent * math.log(2) if mantissa else -math.inf
-
-
-def probabilities(masses: ScaledFloats) -> FloatArray:
-    """Masses divided by their sum; those below 2**-1000 of the largest become zero."""
-    mantissa, exponent = masses
-    top = int(exponent.max(initial=NOTHING))
-    scaled = np.ldexp(mantissa, np.maximum(exponent - top, -1000))
-    scaled[exponent - top < -1000] = 0.0
-    return np.asarray(scaled / scaled.sum())

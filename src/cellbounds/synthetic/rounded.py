@@ -160,31 +160,17 @@ def nearest_totals(release: Release, around: int) -> tuple[int | None, int | Non
     >>> nearest_totals(Release(domain, [rates]), 13)
     (10, 14)
     """
-    return _highest_below(release, around), _lowest_above(release, around)
-
-
-def _highest_below(release: Release, around: int) -> int | None:
-    found, top = _total_of(release, 0, around - 1), around - 1
-    while found is not None and found < top:
-        middle = (found + top + 1) // 2
+    below, above = _total_of(release, 0, around - 1), _total_of(release, around + 1, None)
+    top, bottom = around - 1, around + 1
+    while below is not None and below < top:
+        middle = (below + top + 1) // 2
         better = _total_of(release, middle, top)
-        if better is None:
-            top = middle - 1
-        else:
-            found = better
-    return found
-
-
-def _lowest_above(release: Release, around: int) -> int | None:
-    found, bottom = _total_of(release, around + 1, None), around + 1
-    while found is not None and found > bottom:
-        middle = (bottom + found - 1) // 2
+        top, below = (middle - 1, below) if better is None else (top, better)
+    while above is not None and above > bottom:
+        middle = (bottom + above - 1) // 2
         better = _total_of(release, bottom, middle)
-        if better is None:
-            bottom = middle + 1
-        else:
-            found = better
-    return found
+        bottom, above = (middle + 1, above) if better is None else (bottom, better)
+    return below, above
 
 
 def _total_of(release: Release, lower: int, upper: int | None) -> int | None:

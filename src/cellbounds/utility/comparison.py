@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -161,13 +162,8 @@ def _share(shared: FloatArray, length: FloatArray) -> FloatArray:
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     """Mean and standard deviation of the finite values; NaN where there are too few."""
     finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return math.nan, math.nan
-    mean = math.fsum(finite) / len(finite)
-    if len(finite) < 2:
-        return mean, math.nan
-    squares = math.fsum((value - mean) ** 2 for value in finite)
-    return mean, math.sqrt(squares / (len(finite) - 1))
+    mean = statistics.fmean(finite) if finite else math.nan
+    return mean, statistics.stdev(finite) if len(finite) > 1 else math.nan
 
 
 VARIABLES = frozenset({"variables", "levels", "copy", "statistic"})

@@ -1,7 +1,7 @@
 """Exploring: every design of published rates, its risk and its utility, and the best safe one."""
 
+from cellbounds.disclosure.exploring.design_search import explore
 from cellbounds.disclosure.exploring.designs import Design
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign
-from cellbounds.disclosure.exploring.search import explore
 
 __all__ = ["Design", "Frontier", "JudgedDesign", "explore"]

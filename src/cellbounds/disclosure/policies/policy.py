@@ -123,9 +123,6 @@ class Policy:
                 )
         if not isinstance(self.respondent, bool):
             raise InvalidInput(f"{what}: respondent is {self.respondent!r}; give true or false")
-        self._check_respondent(what)
-
-    def _check_respondent(self, what: str) -> None:
         most = self.respondent_at_most
         if most is not None:
             if isinstance(most, bool) or not isinstance(most, int) or most < 1:

@@ -90,6 +90,10 @@ def case_of(
     if table is None or independent:
         table = _nobody(release, table)
     margin, empty = margin_of(release, table, asked), empty_rows(release, asked)
+    said = [one.notation for one in release.statements if not isinstance(one, Prior)]
+    remedy = "less knowledge beforehand"
+    if said:
+        remedy = f"coarser figures in, or withholding, {listed(said)}"
     return Case(
         release=release,
         policy=chosen,
@@ -102,16 +106,9 @@ def case_of(
         counts=None if independent else margin.counts,
         empty=empty,
         exempt=margin.structural | empty,
-        remedy=_remedy(release),
+        remedy=remedy,
         notes=() if over is not None else _unasked(release),
     )
-
-
-def _remedy(release: Release) -> str:
-    said = [one.notation for one in release.statements if one.published]
-    if not said:
-        return "less knowledge beforehand"
-    return f"coarser figures in, or withholding, {listed(said)}"
 
 
 def _check(release: Release, table: Table | None, independent: bool) -> None:

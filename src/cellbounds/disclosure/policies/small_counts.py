@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -107,29 +107,26 @@ class SmallCounts(ThresholdRule, CellRule):
         The requirement is hardest for the largest small count (the relative width), so that one of
         each, attained and possible, decides for all.
         """
+        known, largest = values.known, values.possible
         possible = largest_within(truths.possible, self.smallest, self.small)
-        if possible is None or self._kept(values.known, possible):
+        if possible is None or self._enough(known.size, width_of(known), possible):
             return False
         certain = largest_within(truths.known, self.smallest, self.small)
-        if certain is not None and not self._kept(values.possible, certain):
+        if certain is not None and not self._enough(largest.size, width_of(largest), certain):
             return True
         return None
 
-    def _kept(self, values: ValueSet, count: int) -> bool:
-        width = width_of(values)
-        # Fractions do not compare with what has no end.
-        endless = isinstance(width, Unbounded)
-        return self._required(
-            lambda least: values.size >= least,
-            lambda least: width >= least,
-            lambda share: endless or width >= share * max(count, 1),
-        )
-
-    def _required(self, values: Any, width: Any, relative: Any) -> bool:
-        """Whether what is asked for holds, by a test for each of the three requirements."""
-        tests = ((values, self.values), (width, self.width), (relative, self.relative))
-        answers = (test(limit) for test, limit in tests if limit is not None)
-        return all(answers) if self.need == "all" else any(answers)
+    def _enough(self, size: int | Unbounded, width: int | Unbounded, count: int) -> bool:
+        """Whether so many attainable counts, and so wide an interval, are enough for a count."""
+        enough = []
+        if self.values is not None:
+            enough.append(size >= self.values)
+        if self.width is not None:
+            enough.append(width >= self.width)
+        if self.relative is not None:
+            needed = self.relative * max(count, 1)
+            enough.append(isinstance(width, Unbounded) or width >= needed)
+        return all(enough) if self.need == "all" else any(enough)
 
     def lacks(self, values: ValueSet) -> str:
         """What a small count lacks."""
@@ -147,12 +144,7 @@ class SmallCounts(ThresholdRule, CellRule):
 
     def why_not_monotone(self, *, independent: bool) -> str:
         """Without the true counts, unless it asks no more than that two counts are attainable."""
-        two_are_enough = self._required(
-            lambda least: least <= 2,
-            lambda least: least <= 1,
-            lambda share: share * max(self.small, 1) <= 1,
-        )
-        if two_are_enough or not independent:
+        if not independent or self._enough(2, 1, self.small):
             return ""
         return (
             "without the true counts, publishing more may rule out the small count that was at risk"
@@ -166,8 +158,7 @@ class SmallCounts(ThresholdRule, CellRule):
         the cell keeps, the part keeps, the more so as k <= n. If n > t, then max S >= t + 1, and it
         is enough that {0, ..., t + 1} keeps the rule for a count of t, where it asks most.
         """
-        part = ValueSet([(0, self.small + 1, 1)])
-        return self.broken(part, ValueSet.from_values([self.small])) is False
+        return self._enough(self.small + 2, self.small + 1, self.small)
 
     def unproven(
         self, table: Table, exempt: BoolArray, least: IntArray, most: IntArray

@@ -13,8 +13,8 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, policy_of
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.disclosure.safe_sets.candidates import Candidates, margin_texts, spoken_candidates
-from cellbounds.disclosure.safe_sets.result import SafeSets, StatementSet
-from cellbounds.disclosure.safe_sets.searching import Judge, judge_all, search
+from cellbounds.disclosure.safe_sets.set_search import SetJudge, judge_all, search
+from cellbounds.disclosure.safe_sets.statement_sets import SafeSets, StatementSet
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.model.effort import Effort
@@ -94,7 +94,7 @@ def safe_margins(
     _check(table, candidates)
     reasons = why_not_monotone(chosen, candidates, independent=independent)
     # Without the true counts nothing may depend on them, not even what stays undecided.
-    judged = Judge(candidates, table, chosen, independent, not reasons and not independent)
+    judged = SetJudge(candidates, table, chosen, independent, not reasons and not independent)
     found = judge_all(judged, effort) if reasons else search(judged, effort)
     undecided = found.undecided
     worth = None if independent else Worth(table)

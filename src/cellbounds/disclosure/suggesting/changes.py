@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from cellbounds.data.domain import Domain, Label
 from cellbounds.disclosure.policies import Policy
-from cellbounds.disclosure.suggesting.planning import Drafts, Plan
+from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.statements.notation import Request
 from cellbounds.utility.retained import shares_out
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -70,10 +70,10 @@ def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
     >>> basic_moves(release).array
     array([[ 1, -1, -1,  1]])
     """
-    found = _junction_tree(release)
-    if isinstance(found, str):
-        raise UnsupportedRelease(f"basic moves are not proven to connect here: {found}")
-    edges = [edge for edge in _edges(release.domain, found) if edge.count]
+    tree = _junction_tree(release)
+    if isinstance(tree, str):
+        raise UnsupportedRelease(f"basic moves are not proven to connect here: {tree}")
+    edges = [edge for edge in _edges(release.domain, tree) if edge.count]
     size = release.domain.size
     theorem = (
         "two-way table with fixed margins (Diaconis & Sturmfels 1998)"
@@ -84,17 +84,11 @@ def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
     if sum(edge.count for edge in edges) <= most:
         blocks = [(_listed(edge), SIGNS, KEEPS) for edge in edges]
         return Moves.of_lines("basic moves", size, blocks, connected)
-    nothing = np.zeros(0, dtype=np.int64)
-    return Moves(
-        "basic moves",
-        size,
-        np.zeros(1, dtype=np.int64),
-        nothing,
-        nothing,
-        nothing,
-        connected,
-        _sampler(edges),
-    )
+    share = np.cumsum([float(edge.count) for edge in edges])
+    # Each move is as likely as every other. A function of a module, so that chains may run in
+    # other processes.
+    sampler = Sampler(NUMBERS, partial(_drawn, edges, share / share[-1]))
+    return replace(Moves.of_lines("basic moves", size, [], connected), sampler=sampler)
 
 
 _Tree = list[tuple[frozenset[str], frozenset[str]]]
@@ -112,7 +106,7 @@ def _junction_tree(release: Release) -> _Tree | str:
         if derived:
             return f"{statement.notation} merges levels ({', '.join(derived)})"
         faces.append(frozenset(statement.variables))
-    cliques = [one for one in dict.fromkeys(faces) if not any(one < other for other in faces)]
+    cliques = [face for face in dict.fromkeys(faces) if not any(face < other for other in faces)]
     missing = [n for n in release.domain.names if not any(n in clique for clique in cliques)]
     if missing:
         return f"no margin covers {', '.join(missing)}"
@@ -139,7 +133,7 @@ def _heaviest_tree(cliques: list[frozenset[str]]) -> list[tuple[int, int]]:
     for a, b in pairs:
         if part[a] != part[b]:
             links.append((a, b))
-            part = [part[a] if one == part[b] else one for one in part]
+            part = [part[a] if label == part[b] else label for label in part]
     return links
 
 
@@ -152,17 +146,14 @@ def _sides(
             if (a, b) != cut and (a in near) != (b in near):
                 near |= {a, b}
     left = frozenset().union(*(cliques[k] for k in near))
-    right = frozenset().union(*(one for k, one in enumerate(cliques) if k not in near))
+    right = frozenset().union(*(clique for k, clique in enumerate(cliques) if k not in near))
     return left, right
 
 
 def _edges(domain: Domain, tree: _Tree) -> list[_Edge]:
-    made = []
-    for left, right in tree:
-        both = left & right
-        parts = (left - both, both, right - both)
-        made.append(_Edge(*(_offsets(domain, part) for part in parts)))
-    return made
+    """The settings of either side alone and of the separator, for each edge."""
+    parts = ((left - right, left & right, right - left) for left, right in tree)
+    return [_Edge(*(_offsets(domain, part) for part in sides)) for sides in parts]
 
 
 def _offsets(domain: Domain, names: frozenset[str]) -> IntArray:
@@ -174,21 +165,12 @@ def _offsets(domain: Domain, names: frozenset[str]) -> IntArray:
 
 def _listed(edge: _Edge) -> IntArray:
     """The four corners of every move of an edge."""
-    one, two = np.triu_indices(len(edge.left), 1)
-    here, there = np.triu_indices(len(edge.right), 1)
-    left = edge.left[np.stack([one, one, two, two], axis=1)]
-    right = edge.right[np.stack([here, there, here, there], axis=1)]
+    first, second = np.triu_indices(len(edge.left), 1)
+    third, fourth = np.triu_indices(len(edge.right), 1)
+    left = edge.left[np.stack([first, first, second, second], axis=1)]
+    right = edge.right[np.stack([third, fourth, third, fourth], axis=1)]
     corners = edge.separator[:, None, None, None] + left[:, None, :] + right[None, :, :]
     return corners.reshape(-1, 4)
-
-
-def _sampler(edges: list[_Edge]) -> Sampler:
-    """Draw moves, each as likely as every other."""
-    share = np.cumsum([float(edge.count) for edge in edges])
-    share /= share[-1]
-
-    # A function of a module, so that chains may run in other processes.
-    return Sampler(NUMBERS, partial(_drawn, edges, share))
 
 
 def _drawn(edges: list[_Edge], share: FloatArray, numbers: FloatArray) -> tuple[IntArray, IntArray]:
@@ -199,9 +181,9 @@ def _drawn(edges: list[_Edge], share: FloatArray, numbers: FloatArray) -> tuple[
         lines = np.flatnonzero(chosen == place)
         at = numbers[lines]
         base = edge.separator[_pick(at[:, 1], len(edge.separator))]
-        one, two = _pair(at[:, 2], at[:, 3], len(edge.left))
-        here, there = _pair(at[:, 4], at[:, 5], len(edge.right))
-        for corner, (a, b) in enumerate(((one, here), (one, there), (two, here), (two, there))):
+        lefts = _pair(at[:, 2], at[:, 3], len(edge.left))
+        rights = _pair(at[:, 4], at[:, 5], len(edge.right))
+        for corner, (a, b) in enumerate(itertools.product(lefts, rights)):
             corners[lines, corner] = base + edge.left[a] + edge.right[b]
     return corners, np.broadcast_to(SIGNS, corners.shape)
 
@@ -212,5 +194,5 @@ def _pick(number: FloatArray, count: int) -> IntArray:
 
 def _pair(first: FloatArray, second: FloatArray, count: int) -> tuple[IntArray, IntArray]:
     """Two different settings."""
-    one, other = _pick(first, count), _pick(second, count - 1)
-    return one, other + (other >= one)
+    own, other = _pick(first, count), _pick(second, count - 1)
+    return own, other + (other >= own)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -22,7 +21,7 @@ from cellbounds.inference.chains.lattice_moves import lattice_moves, markov_basi
 from cellbounds.inference.chains.metropolis import run_chain
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
 from cellbounds.inference.chooser import exact_fibre
-from cellbounds.inference.protocol import Refusal
+from cellbounds.inference.protocol import Refusal, answer_head
 from cellbounds.model.priors import Belief, Weights
 from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
@@ -142,56 +141,51 @@ def chain_draws(
     if connected.kind is Connection.BROKEN:
         notes.append("the chains cannot reach every table: what they say is about a part of them")
     return Draws(
-        release,
-        release.domain.names,
-        "Markov chain",
-        Evidence.ESTIMATED,
-        time.perf_counter() - begun,
-        None,
-        _asked_for(drawn.counts, size).reshape(-1, *shape),
+        *answer_head(release, "Markov chain", Evidence.ESTIMATED, begun),
+        _first_draws(drawn.counts, size).reshape(-1, *shape),
         belief,
         independent=False,
         weights=None,
         monte_carlo=checks,
         connected=str(connected),
         chains=chains,
-        rates=None if means is None else _asked_for(means, size).reshape(-1, *shape),
+        rates=None if means is None else _first_draws(means, size).reshape(-1, *shape),
         stopped_early=drawn.stopped_early,
         notes=tuple(notes),
     )
 
 
-def _asked_for(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def _first_draws(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """As many draws as were asked for: the last chains may give one less."""
     chains, length, _ = draws.shape
-    kept = min(size, chains * length)
-    parts = [draws[k, : kept // chains + (k < kept % chains)] for k in range(chains)]
+    count = min(size, chains * length)
+    parts = [draws[k, : count // chains + (k < count % chains)] for k in range(chains)]
     return np.concatenate(parts)
 
 
-def _moves(release: Release, asked: str | Moves | None) -> Moves | None:
-    if asked is None or isinstance(asked, Moves):
-        return asked
-    if asked not in MOVES:
-        raise InvalidInput(f"moves {asked!r}; choose one of {', '.join(MOVES)}")
-    return MOVES[asked](release)
+def _moves(release: Release, moves: str | Moves | None) -> Moves | None:
+    if moves is None or isinstance(moves, Moves):
+        return moves
+    if moves not in MOVES:
+        raise InvalidInput(f"moves {moves!r}; choose one of {', '.join(MOVES)}")
+    return MOVES[moves](release)
 
 
 def _connectivity(release: Release, weights: Weights, moves: Moves) -> Connectivity:
     """Whether moves connect the tables: checked one by one if there are few and no theorem is."""
-    said = moves.connected
-    if said.kind is not Connection.UNPROVEN or moves.sampler is not None:
-        return said
+    known = moves.connected
+    if known.kind is not Connection.UNPROVEN or moves.sampler is not None:
+        return known
     most = min(CHECKED_TABLES, CHECKED_PAIRS // max(len(moves), 1))
     try:
         fibre = exact_fibre(release, CHECKED_EFFORT)
         if isinstance(fibre, Refusal):
-            return said
+            return known
         tables = np.array(list(itertools.islice(fibre.listed(), most + 1)))
     except TooMuchWork:
-        return said
+        return known
     if not 0 < len(tables) <= most:
-        return said
+        return known
     # Tables without any weight are not among those that a chain should reach.
     barred = [cell for cell, (_, factor) in enumerate(weights.kinds) if factor == 0]
     return connectivity(moves, tables[(tables[:, barred] == 0).all(axis=1)])

@@ -76,11 +76,11 @@ class RateRows:
         exact = np.asarray(shapes.exact.all(axis=1)).tolist()
         rates = facts.conditional.rates.reshape(facts.conditional.intervals.low.shape)
         nominal = []
-        for place, one, whole in zip(problem.rows.tolist(), step, exact, strict=True):
+        for place, own_step, whole in zip(problem.rows.tolist(), step, exact, strict=True):
             figures = list(rates[place])
             known = not whole and None not in figures and sum(figures) == 1
             bottom = math.lcm(*(rate.denominator for rate in figures)) if known else 0
-            nominal.append(one if whole else bottom)
+            nominal.append(own_step if whole else bottom)
         return cls(
             problem.rows.tolist(),
             problem.width,
@@ -103,7 +103,7 @@ class RateRows:
     @property
     def loose(self) -> BoolArray:
         """Rows whose sums may change by one."""
-        return np.array([one == 1 for one in self.step], dtype=bool) & self.free.any(axis=1)
+        return np.array([step == 1 for step in self.step], dtype=bool) & self.free.any(axis=1)
 
     def spread(self, row: int, amount: int) -> list[int]:
         """A multiple of the row's step shared out in the ratio of its rates."""
@@ -112,23 +112,23 @@ class RateRows:
     def roundings(self, row: int, amount: int) -> Iterator[list[int]]:
         """The ways to share it out by rounding each cell up or down."""
         share, scale = self.share[row], self.scale[row]
-        made = [one * amount // scale for one in share]
-        rest = amount - sum(made)
+        shares = [count * amount // scale for count in share]
+        rest = amount - sum(shares)
         cells = np.flatnonzero(self.free[row]).tolist()
         if not cells:
-            yield made
+            yield shares
             return
         weights = [self.weights[row][j] for j in cells]
         total = sum(weights)
         if total == 0:
             weights, total = [1] * len(cells), len(cells)
         for j, weight in zip(cells, weights, strict=True):
-            made[j] += rest * weight // total
+            shares[j] += rest * weight // total
         # Largest remainders first, so that rates which add up to one are met exactly.
         left = {j: rest * weight % total for j, weight in zip(cells, weights, strict=True)}
         order = sorted((j for j in cells if left[j]), key=lambda j: -left[j])
-        for chosen in itertools.combinations(order, amount - sum(made)):
-            yield [one + (j in chosen) for j, one in enumerate(made)]
+        for chosen in itertools.combinations(order, amount - sum(shares)):
+            yield [count + (j in chosen) for j, count in enumerate(shares)]
 
     def cells(self, row: int) -> list[int]:
         """The summed cells of a row, flat over the statement."""
@@ -216,17 +216,19 @@ def _connected(facts: ConditionalFacts, rows: RateRows) -> Connectivity:
 def _lists(facts: ConditionalFacts) -> list[tuple[int, ...]]:
     """Lists of possible values of rows, cells or parts."""
     given = (*facts.on_rows, *facts.on_cells, *facts.on_parts)
-    return [one for said in given for one in said.known(facts.domain).values.values()]
+    return [
+        values for statement in given for values in statement.known(facts.domain).values.values()
+    ]
 
 
 def _keeping(grid: IntArray, rows: RateRows) -> Iterator[tuple[IntArray, IntArray, int]]:
     """A count passes between two parts of one summed cell."""
     held = np.array([cell for row in range(len(rows.places)) for cell in rows.cells(row)], int)
     parts = grid.shape[1]
-    one, other = np.triu_indices(parts, 1)
-    if len(held) * len(one) > MOST_LISTED:
-        one, other = np.arange(parts - 1), np.arange(1, parts)
-    lines = np.stack([grid[held][:, one], grid[held][:, other]], axis=-1)
+    first, second = np.triu_indices(parts, 1)
+    if len(held) * len(first) > MOST_LISTED:
+        first, second = np.arange(parts - 1), np.arange(1, parts)
+    lines = np.stack([grid[held][:, first], grid[held][:, second]], axis=-1)
     yield lines.reshape(-1, 2), np.array([1, -1]), KEEPS
 
 
@@ -259,9 +261,9 @@ def _transfers(grid: IntArray, rows: RateRows) -> tuple[IntArray, IntArray, int]
     summed = np.array(rows.places, dtype=np.int64)[row] * rows.width + column
     parts = grid.shape[1]
     if math.comb(len(summed), 2) * parts <= MOST_LISTED:
-        one, other = np.triu_indices(len(summed), 1)
-        kept = (row[one] == row[other]) | (loose[one] & loose[other])
-        pairs = np.stack([summed[one[kept]], summed[other[kept]]], axis=1)
+        first, second = np.triu_indices(len(summed), 1)
+        allowed = (row[first] == row[second]) | (loose[first] & loose[second])
+        pairs = np.stack([summed[first[allowed]], summed[second[allowed]]], axis=1)
     else:
         groups = [summed[row == k] for k in range(len(rows.places))]
         groups += [summed[(column == k) & loose] for k in range(rows.width)]
@@ -280,8 +282,8 @@ def _pairs(group: IntArray) -> IntArray:
     """Two of a group: all of them, or neighbours if it is large."""
     if len(group) > MOST_PAIRED:
         return np.stack([group[:-1], group[1:]], axis=1)
-    one, other = np.triu_indices(len(group), 1)
-    return np.stack([group[one], group[other]], axis=1)
+    first, second = np.triu_indices(len(group), 1)
+    return np.stack([group[first], group[second]], axis=1)
 
 
 def _all_pairs(rows: RateRows) -> bool:
@@ -305,16 +307,16 @@ def _exchanges(rows: RateRows) -> Iterator[_Line]:
                 for up in itertools.islice(rows.roundings(row, amount), MOST_ROUNDINGS):
                     yield rows.cells(row), up
     most = MOST_EXCHANGES // max(math.comb(count, 2), 1)
-    for one, other in itertools.combinations(range(count), 2):
-        cells = rows.cells(one) + rows.cells(other)
-        step = math.lcm(rows.step[one], rows.step[other])
-        made = (
+    for first, second in itertools.combinations(range(count), 2):
+        cells = rows.cells(first) + rows.cells(second)
+        step = math.lcm(rows.step[first], rows.step[second])
+        exchanges = (
             (cells, [*up, *(-x for x in down)])
             for amount in range(step, furthest + 1, step)
-            for up in itertools.islice(rows.roundings(one, amount), MOST_ROUNDINGS)
-            for down in itertools.islice(rows.roundings(other, amount), MOST_ROUNDINGS)
+            for up in itertools.islice(rows.roundings(first, amount), MOST_ROUNDINGS)
+            for down in itertools.islice(rows.roundings(second, amount), MOST_ROUNDINGS)
         )
-        yield from itertools.islice(made, most)
+        yield from itertools.islice(exchanges, most)
 
 
 def _row_changes(rows: RateRows) -> Iterator[_Line]:
@@ -324,16 +326,16 @@ def _row_changes(rows: RateRows) -> Iterator[_Line]:
     if not _all_pairs(rows):
         pairs = ((k, k + 1) for k in range(count - 1))
     loose = rows.loose
-    for one, other in pairs:
+    for first, second in pairs:
         amounts = set()
-        if not (loose[one] and loose[other]):
-            amounts.add(math.lcm(rows.step[one], rows.step[other]))
-        if rows.nominal[one] and rows.nominal[other]:
-            amounts.add(math.lcm(rows.nominal[one], rows.nominal[other]))
+        if not (loose[first] and loose[second]):
+            amounts.add(math.lcm(rows.step[first], rows.step[second]))
+        if rows.nominal[first] and rows.nominal[second]:
+            amounts.add(math.lcm(rows.nominal[first], rows.nominal[second]))
         for amount in sorted(amounts):
-            away = [-change for change in rows.spread(other, amount)]
-            cells = rows.cells(one) + rows.cells(other)
-            yield cells, rows.spread(one, amount) + away
+            away = [-change for change in rows.spread(second, amount)]
+            cells = rows.cells(first) + rows.cells(second)
+            yield cells, rows.spread(first, amount) + away
     yield from _exchanges(rows)
     exact = rows.exact
     if 3 <= len(exact) <= MOST_REDUCED and len({rows.step[row] for row in exact}) > 1:

@@ -82,13 +82,13 @@ def lattice_moves(release: Release, *, paired: bool = True) -> Moves:
             f"a lattice basis of {len(free)} cells; give moves of your own, or a release with at "
             f"most {MOST_FREE} cells that are not fixed"
         )
-    made = basis = kernel_basis(_equations(problem, free))
+    vectors = basis = kernel_basis(_equations(problem, free))
     if paired and len(basis) <= MOST_PAIRED:
         one, other = np.triu_indices(len(basis), 1)
-        made = distinct(
+        vectors = distinct(
             np.concatenate([basis, basis[one] + basis[other], basis[one] - basis[other]])
         )
-    return _moves_over(release, problem, made, "lattice moves", _connected(problem, len(basis)))
+    return _moves_over(release, problem, vectors, "lattice moves", _connected(problem, len(basis)))
 
 
 def _moves_over(
@@ -142,11 +142,11 @@ def kernel_basis(equations: IntArray) -> IntArray:
     scale = 1000
     while True:
         lines = [
-            [int(one) * scale for one in equations[:, k]] + [int(k == j) for j in range(width)]
+            [int(entry) * scale for entry in equations[:, k]] + [int(k == j) for j in range(width)]
             for k in range(width)
         ]
         reduced = fmpz_mat(lines).lll().tolist()
-        kernel = [[int(one) for one in row[count:]] for row in reduced if not any(row[:count])]
+        kernel = [[int(entry) for entry in row[count:]] for row in reduced if not any(row[:count])]
         if len(kernel) == width - rank:
             break
         scale **= 2
@@ -209,11 +209,11 @@ def markov_basis(
         )
     problem = make_problem(compile_release(release), release.domain.size)
     free = _free_cells(problem)
-    found = _computed(program, slack_matrix(problem, free), seconds)
+    basis = _computed(program, slack_matrix(problem, free), seconds)
     connected = Connectivity(Connection.PROVEN, "a Markov basis, computed by 4ti2")
     if problem.lists:
         connected = Connectivity(Connection.UNPROVEN, "a Markov basis, but for lists of values")
-    vectors = distinct(found[:, : len(free)])
+    vectors = distinct(basis[:, : len(free)])
     return _moves_over(release, problem, vectors, "Markov basis (4ti2)", connected)
 
 
@@ -271,9 +271,9 @@ def _computed(program: str, matrix: IntArray, seconds: float) -> IntArray:
             ) from None
         result = project.with_suffix(".mar")
         if run.returncode or not result.exists():
-            said = (run.stderr or run.stdout).strip()[:200]
+            message = (run.stderr or run.stdout).strip()[:200]
             raise UnsupportedRelease(
-                f"4ti2 found no Markov basis (code {run.returncode}: {said or 'no message'}); "
+                f"4ti2 found no Markov basis (code {run.returncode}: {message or 'no message'}); "
                 "use lattice_moves"
             )
         return read_vectors(result.read_text("ascii"), width)

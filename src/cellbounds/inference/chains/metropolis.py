@@ -454,7 +454,7 @@ def _run(
     Gives tables, means, acceptance rates and whether the chains were stopped early.
     """
     chains, size, latent = len(states), len(states[0].counts), model.weights.latent
-    kept = np.zeros((chains, draws, size), dtype=np.int64)
+    tables_kept = np.zeros((chains, draws, size), dtype=np.int64)
     means = np.zeros((chains, draws if latent else 0, size))
     accepted, done, whole, stopped = np.zeros(chains), 0, 0, False
     steps = burn_in + draws * model.thin
@@ -473,7 +473,7 @@ def _run(
             states = [state for state, *_ in segments]
             until = whole + len(segments[0][1])
             for k, (_, tables, latent_means, moved) in enumerate(segments):
-                kept[k, whole:until] = tables
+                tables_kept[k, whole:until] = tables
                 means[k, whole : whole + len(latent_means)] = latent_means
                 accepted[k] += moved if counts_for else 0
             whole, done = until, done + now
@@ -490,7 +490,12 @@ def _run(
             "burn_in"
         )
     rates = accepted / max(done - burn_in, 1)
-    return kept[:, :whole], means[:, :whole] if latent else None, rates, stopped and whole < draws
+    return (
+        tables_kept[:, :whole],
+        means[:, :whole] if latent else None,
+        rates,
+        stopped and whole < draws,
+    )
 
 
 def _advanced(
@@ -502,12 +507,12 @@ def _advanced(
     state = copy.deepcopy(state)  # a block may be done twice: what it began with stays
     cells = len(state.counts)
     room = 0 if steps < state.wait else 1 + (steps - state.wait) // model.thin
-    kept = np.zeros((room, cells), dtype=np.int64)
+    tables = np.zeros((room, cells), dtype=np.int64)
     means = np.zeros((room if model.weights.latent else 0, cells))
     clock = np.array([state.wait, 0], dtype=np.int64)
     accepted = advance(
         model.next_moves(state.moves, steps), model.limits, model.weights, state.counts,
         state.sums, clock, model.thin, steps, model.two_step, model.sampler is not None,
-        state.seed, state.means, kept, means,
+        state.seed, state.means, tables, means,
     )  # fmt: skip
-    return replace(state, wait=int(clock[0])), kept, means, int(accepted)
+    return replace(state, wait=int(clock[0])), tables, means, int(accepted)

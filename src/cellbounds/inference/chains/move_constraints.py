@@ -112,10 +112,10 @@ def usable_moves(limits: CellConstraints, moves: Moves) -> tuple[Moves, BoolArra
     costs time. (In the two-step proposal another move could mend it; but families of moves are
     such that each keeps what was said.)
     """
-    kept = np.ones(len(moves), dtype=bool)
-    kept[moves.lines[np.abs(moves.changes) > (limits.upper - limits.lower)[moves.cells]]] = False
-    moves = moves.only(kept)
-    kept = np.ones(len(moves), dtype=bool)
+    usable = np.ones(len(moves), dtype=bool)
+    usable[moves.lines[np.abs(moves.changes) > (limits.upper - limits.lower)[moves.cells]]] = False
+    moves = moves.only(usable)
+    usable = np.ones(len(moves), dtype=bool)
     equal = limits.row_lower == limits.row_upper
     changed = np.zeros(len(equal), dtype=bool)
     costs = starts_of(np.diff(limits.starts)[moves.cells])[moves.starts]
@@ -124,10 +124,10 @@ def usable_moves(limits: CellConstraints, moves: Moves) -> tuple[Moves, BoolArra
         last = int(np.searchsorted(costs, costs[first] + ENTRIES_AT_ONCE, side="right")) - 1
         last = max(last, first + 1)
         lines, rows, effect = _effects(limits, moves, first, last)
-        kept[lines[equal[rows] & (effect != 0)]] = False
-        changed[rows[kept[lines] & (effect != 0)]] = True
+        usable[lines[equal[rows] & (effect != 0)]] = False
+        changed[rows[usable[lines] & (effect != 0)]] = True
         first = last
-    return moves.only(kept), changed
+    return moves.only(usable), changed
 
 
 def _effects(

@@ -114,27 +114,24 @@ class Moves:
         families: IntArray | None = None,
     ) -> Moves:
         """Moves given as the rows of an array; those of zeros are left out."""
-        some = array.any(axis=1)
-        array = array[some]
-        lines, cells = np.nonzero(array)
-        widths = np.bincount(lines, minlength=len(array))
-        changes = array[lines, cells]
-        if changes.dtype == object:
-            if any(abs(change) >= SAFE for change in changes):
+        if array.dtype == object:
+            if any(abs(change) >= SAFE for change in array.flat):
                 raise TooMuchWork("a move changes a cell by more than 64-bit integers can hold")
-            changes = changes.astype(np.int64)
-        chosen = np.full(len(array), KEEPS) if families is None else families[some]
-        return cls(name, array.shape[1], starts_of(widths), cells, changes, chosen, connected)
+            array = array.astype(np.int64)
+        some = array.any(axis=1)
+        family = KEEPS if families is None else families[some]
+        cells = np.broadcast_to(np.arange(array.shape[1]), array[some].shape)
+        return cls.of_lines(name, array.shape[1], [(cells, array[some], family)], connected)
 
     @classmethod
     def of_lines(
         cls,
         name: str,
         size: int,
-        blocks: Sequence[tuple[IntArray, IntArray, int]],
+        blocks: Sequence[tuple[IntArray, IntArray, int | IntArray]],
         connected: Connectivity,
     ) -> Moves:
-        """Moves given in blocks: cells and changes, one line a move, and the family of the block.
+        """Moves given in blocks: cells and changes, one line a move, and their families.
 
         Changes of zero may fill up short moves.
         """
@@ -142,11 +139,11 @@ class Moves:
         changes, widths, families = list(cells), list(cells), list(cells)
         for places, by, family in blocks:
             by = np.broadcast_to(by, places.shape)
-            kept = by != 0
-            cells.append(places[kept])
-            changes.append(by[kept])
-            widths.append(kept.sum(axis=1))
-            families.append(np.full(len(places), family))
+            some = by != 0
+            cells.append(places[some])
+            changes.append(by[some])
+            widths.append(some.sum(axis=1))
+            families.append(np.broadcast_to(family, len(places)))
         return cls(
             name,
             size,
@@ -176,15 +173,15 @@ class Moves:
         np.add.at(dense, (self.lines, self.cells), self.changes)
         return dense
 
-    def only(self, kept: IntArray) -> Moves:
+    def only(self, chosen: IntArray) -> Moves:
         """Some of the listed moves."""
-        entries = kept[self.lines]
+        entries = chosen[self.lines]
         return replace(
             self,
-            starts=starts_of(np.diff(self.starts)[kept]),
+            starts=starts_of(np.diff(self.starts)[chosen]),
             cells=self.cells[entries],
             changes=self.changes[entries],
-            families=self.families[kept],
+            families=self.families[chosen],
         )
 
     def across(self, lists: Iterable[frozenset[int]]) -> Moves:
@@ -229,8 +226,8 @@ def distinct(array: IntArray) -> IntArray:
         return array
     first = np.argmax(array != 0, axis=1)
     signs = np.where(array[np.arange(len(array)), first] < 0, -1, 1)
-    found: dict[tuple[int, ...], None] = {tuple(row): None for row in (array * signs[:, None])}
-    return np.array(list(found), dtype=array.dtype).reshape(-1, array.shape[1])
+    rows: dict[tuple[int, ...], None] = {tuple(row): None for row in (array * signs[:, None])}
+    return np.array(list(rows), dtype=array.dtype).reshape(-1, array.shape[1])
 
 
 def starts_of(widths: npt.ArrayLike) -> IntArray:

@@ -22,7 +22,7 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
 )
 from cellbounds.inference.protocol import Refusal
 from cellbounds.model.constraints import NO_UPPER, compile_release
-from cellbounds.model.problem import Problem, make_problem, reduced
+from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.solvers.general.exact_linear import exact_bound
 from cellbounds.statements import Release
@@ -79,7 +79,8 @@ def components_of(release: Release) -> Components | Refusal:
     """
     system = compile_release(release)
     full = make_problem(system, release.domain.size)
-    small, numbers = reduced(full)
+    presolved = presolve(full)
+    small, numbers = presolved.problem, presolved.cells
     counts = np.where(full.lower == full.upper, full.lower, 0)
     small = with_upper_limits(small)
     if (small.upper == NO_UPPER).any():

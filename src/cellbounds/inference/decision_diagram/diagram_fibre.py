@@ -100,13 +100,13 @@ def _factor(
     if transitions is None:
         return hopeless
     # Estimates of long and thin tables are far too high, so a little is tried in any case.
-    made = construct(transitions, effort if hopeful else min(effort, TRIAL), memory)
-    if isinstance(made, TooLarge) and hopeful:
-        return Refusal(f"the diagram of the tables is too large: {made.reason}", steps)
-    if isinstance(made, TooLarge):
+    built = construct(transitions, effort if hopeful else min(effort, TRIAL), memory)
+    if isinstance(built, TooLarge) and hopeful:
+        return Refusal(f"the diagram of the tables is too large: {built.reason}", steps)
+    if isinstance(built, TooLarge):
         return hopeless
-    diagram = None if made.layers is None else Diagram(order.cells, made.layers)
-    return _Factor(made.paths, made.steps, made.edges, diagram)
+    diagram = None if built.layers is None else Diagram(order.cells, built.layers)
+    return _Factor(built.paths, built.steps, built.edges, diagram)
 
 
 class ProductFibre:
@@ -164,8 +164,8 @@ class ProductFibre:
         kinds = [tuple(weights.kinds[cell] for cell in cells.tolist()) for cells in self._cells]
         distinct = dict.fromkeys(zip(self._diagrams(), kinds, strict=True))
         _check_weights(distinct, self._effort)
-        made = {pair: WeightedDiagram(*pair, weights) for pair in distinct}
-        factors = [made[pair] for pair in zip(self._diagrams(), kinds, strict=True)]
+        by_pair = {pair: WeightedDiagram(*pair, weights) for pair in distinct}
+        factors = [by_pair[pair] for pair in zip(self._diagrams(), kinds, strict=True)]
         return WeightedProduct(self._fixed, self._cells, factors, weights)
 
     def _diagrams(self) -> list[Diagram]:
@@ -180,14 +180,16 @@ class ProductFibre:
 
 def _check_weights(pairs: Iterable[tuple[Diagram, tuple[Kind, ...]]], effort: float) -> None:
     """Refuse weights that are too many: there may be few tables of very large counts."""
-    made: set[tuple[Kind, int, int]] = set()
+    sequences: set[tuple[Kind, int, int]] = set()
     held = 0
     for diagram, kinds in pairs:
         lows = (low for layer in diagram.layers for low in layer.lowers.tolist())
         spans = [span for layer in diagram.layers for span in layer.spans.tolist()]
-        made |= set(zip((kinds[cell] for cell in diagram.order.tolist()), lows, spans, strict=True))
+        sequences |= set(
+            zip((kinds[cell] for cell in diagram.order.tolist()), lows, spans, strict=True)
+        )
         held += sum(spans)
-    check_weights(held, sum(weight_steps(kind, span) for kind, _, span in made), effort)
+    check_weights(held, sum(weight_steps(kind, span) for kind, _, span in sequences), effort)
 
 
 class WeightedProduct:

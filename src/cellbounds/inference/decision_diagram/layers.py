@@ -213,9 +213,9 @@ def transitions_of(
         return None
     everywhere = relations(sums, len(cells))
     for groups in (_groups(sums, partial, len(cells)), [[at] for at in range(len(cells))]):
-        made = _transitions(sums, partial, bounds, groups, lambda _: everywhere)
-        if made is not None:
-            return made
+        transitions = _transitions(sums, partial, bounds, groups, lambda _: everywhere)
+        if transitions is not None:
+            return transitions
     if len(cells) > MOST_RELATED:
         return None
     # Many sums of few cells: told apart, they are all combinations of a few.
@@ -409,7 +409,7 @@ def _transitions(
     active: list[int] = []
     strides: dict[int, int] = {}
     derived: Derived = {}
-    made = []
+    transitions = []
     for group in groups:
         active += [k for k, own in enumerate(partial) if int(own.places[0]) in group]
         placed = _grouped(sums, partial, active, group)
@@ -435,7 +435,7 @@ def _transitions(
         formulas = _formulas(derived, reach)
         if new_strides is None or lines is None or formulas is None:
             return None
-        made.append(
+        transitions.append(
             Transition(
                 int(bounds[0][group[0]]),
                 highest,
@@ -453,7 +453,7 @@ def _transitions(
             )
         )
         active, strides, derived = left, new_strides, new_derived
-    return made
+    return transitions
 
 
 def _completing(

@@ -100,11 +100,11 @@ def merged(sums: Iterable[LinearSum]) -> list[LinearSum]:
     InconsistentRelease
         If nothing is left for a sum.
     """
-    found: dict[bytes, LinearSum] = {}
+    by_cells: dict[bytes, LinearSum] = {}
     for total in map(_normal, sums):
         key = total.cells.tobytes() + total.factors.tobytes()
-        found[key] = _checked(_both(found[key], total) if key in found else total)
-    return list(found.values())
+        by_cells[key] = _checked(_both(by_cells[key], total) if key in by_cells else total)
+    return list(by_cells.values())
 
 
 def _normal(total: LinearSum) -> LinearSum:
@@ -159,15 +159,15 @@ def needed(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> list[
     InconsistentRelease
         If a sum cannot hold.
     """
-    kept = []
+    needed_sums = []
     for total in sums:
         least, most = total.ends(lower, upper)
         if least > total.upper or most < total.lower:
             raise InconsistentRelease("the published figures contradict each other")
         if total.lower <= least and most <= total.upper and total.values is None:
             continue
-        kept.append(total)
-    return kept
+        needed_sums.append(total)
+    return needed_sums
 
 
 def problem_of(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> Problem:
@@ -239,11 +239,11 @@ def _mark_unions(sums: Sequence[LinearSum], size: int, follows: list[bool]) -> N
         for place, total in enumerate(sums):
             if follows[place] or not total.plain or label[total.cells[0]] in (-1, place):
                 continue
-            found = np.unique(label[total.cells])
-            if found[0] < 0 or len(found) < 2:
+            members = np.unique(label[total.cells])
+            if members[0] < 0 or len(members) < 2:
                 continue
-            if sum(len(sums[k].cells) for k in found.tolist()) == len(total.cells):
-                _check(total, sum(sums[k].lower for k in found.tolist()))
+            if sum(len(sums[k].cells) for k in members.tolist()) == len(total.cells):
+                _check(total, sum(sums[k].lower for k in members.tolist()))
                 follows[place] = True
 
 
@@ -254,11 +254,11 @@ def relations(sums: Sequence[LinearSum], size: int) -> list[dict[int, Fraction]]
         return []
     equations.sort(key=lambda place: len(sums[place].cells))
     ordered = [sums[place] for place in equations]
-    found = []
+    related = []
     for column, used in _combinations(ordered, len(ordered), size):
         relation = {equations[k]: -times for k, times in used.items()}
-        found.append(relation | {equations[column]: Fraction(1)})
-    return found
+        related.append(relation | {equations[column]: Fraction(1)})
+    return related
 
 
 def _combinations(

@@ -80,11 +80,11 @@ def log_steps(
 def _independent(widths: FloatArray, sums: Sequence[LinearSum], rank: IntArray) -> FloatArray:
     """The logarithm of the nodes of each layer, without sums that follow from narrower ones."""
     dense = np.zeros((len(sums), len(rank)))
-    for row, one in enumerate(sums):
-        dense[row, rank[one.cells]] = one.factors
-    ends = np.array([int(rank[one.cells].max()) for one in sums])
-    fixed = np.array([one.fixed for one in sums])
-    found = np.zeros(len(rank) + 1)
+    for row, total in enumerate(sums):
+        dense[row, rank[total.cells]] = total.factors
+    ends = np.array([int(rank[total.cells].max()) for total in sums])
+    fixed = np.array([total.fixed for total in sums])
+    nodes = np.zeros(len(rank) + 1)
     for place in range(1, len(rank)):
         # Finished equations are known; open sums follow in the order of their widths.
         known = np.flatnonzero(fixed & (ends < place))
@@ -99,8 +99,8 @@ def _independent(widths: FloatArray, sums: Sequence[LinearSum], rank: IntArray) 
             if held < len(basis) and length > 1e-7 * np.sqrt(vector @ vector):
                 basis[held] = rest / length
                 held += 1
-                found[place] += widths[row, place]
-    return found
+                nodes[place] += widths[row, place]
+    return nodes
 
 
 def _total(frontier: FloatArray, choices: FloatArray) -> float:
@@ -150,9 +150,9 @@ def _turned(axes: Sequence[IntArray]) -> Iterator[IntArray]:
 
 def _by_weight(levels: IntArray, weight: FloatArray) -> IntArray:
     """Levels renumbered by the room that their cells have, smallest first."""
-    found, inverse = np.unique(levels, return_inverse=True)
-    rank = np.empty(len(found), dtype=np.int64)
-    rank[np.argsort(np.bincount(inverse, weight), kind="stable")] = np.arange(len(found))
+    distinct, inverse = np.unique(levels, return_inverse=True)
+    rank = np.empty(len(distinct), dtype=np.int64)
+    rank[np.argsort(np.bincount(inverse, weight), kind="stable")] = np.arange(len(distinct))
     return np.asarray(rank[inverse])
 
 

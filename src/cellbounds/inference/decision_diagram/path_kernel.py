@@ -58,10 +58,14 @@ def _goal(layer: DiagramLayer, node: Any, k: Any) -> Any:
     return np.int64(layer.numbers[place])
 
 
+# Tuples are taken apart before loops: handing them on, or looking a member up, counts references
+# to all their arrays, which costs more than the arithmetic.
 @compiled
-def _weight(layer: DiagramLayer, node: Any, k: Any, weights: LayerWeights) -> tuple[Any, Any]:
+def _weight(
+    layer: DiagramLayer, node: Any, k: Any, starts: IntArray, mantissas: FloatArray,
+    exponents: IntArray,
+) -> tuple[Any, Any]:  # fmt: skip
     """The weight of the k-th values of a node."""
-    starts, mantissas, exponents = weights
     mantissa, exponent = 1.0, 0
     for cell in range(len(starts)):
         at = starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k
@@ -70,28 +74,22 @@ def _weight(layer: DiagramLayer, node: Any, k: Any, weights: LayerWeights) -> tu
 
 
 @compiled
-def _onwards(
-    layer: DiagramLayer, node: Any, k: Any, weights: LayerWeights, after: RangedFloats
-) -> Any:
-    """The weight of all ways that take the k-th values of a node; 0 if they lead nowhere."""
-    goal = _goal(layer, node, k)
-    if goal < 0:
-        return 0.0, 0
-    term, power = _weight(layer, node, k, weights)
-    return _normal(term * after.mantissa[goal], power + after.exponent[goal])
-
-
-@compiled
 def backward(
     layer: DiagramLayer, weights: LayerWeights, after: RangedFloats, here: RangedFloats
 ) -> None:
     """The weight of all ways from each node to the end, from those of the next layer."""
+    starts, mantissas, exponents = weights
+    ahead, ahead_powers = after
+    sums, powers = here
     for node in range(len(layer.sizes)):
         mantissa, exponent = 0.0, 0
         for k in range(layer.sizes[node]):
-            term, power = _onwards(layer, node, k, weights, after)
-            mantissa, exponent = _plus(mantissa, exponent, term, power)
-        here.mantissa[node], here.exponent[node] = _normal(mantissa, exponent)
+            goal = _goal(layer, node, k)
+            if goal >= 0:
+                term, power = _weight(layer, node, k, starts, mantissas, exponents)
+                term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
+                mantissa, exponent = _plus(mantissa, exponent, term, power)
+        sums[node], powers[node] = _normal(mantissa, exponent)
 
 
 @compiled
@@ -102,6 +100,8 @@ def forward(
 
     Where all values lead to the same place, they are summed up before they are added there.
     """
+    starts, mantissas, exponents = weights
+    before, before_powers = here
     sums, powers = after
     for node in range(len(layer.sizes)):
         mantissa, exponent = 0.0, 0
@@ -109,14 +109,12 @@ def forward(
             goal = _goal(layer, node, k)
             if goal < 0:
                 continue
-            term, power = _weight(layer, node, k, weights)
+            term, power = _weight(layer, node, k, starts, mantissas, exponents)
             mantissa, exponent = _plus(mantissa, exponent, term, power)
             if layer.step == 0 and k + 1 < layer.sizes[node]:
                 continue
             mantissa, exponent = _normal(mantissa, exponent)
-            mantissa, exponent = _normal(
-                mantissa * here.mantissa[node], exponent + here.exponent[node]
-            )
+            mantissa, exponent = _normal(mantissa * before[node], exponent + before_powers[node])
             sums[goal], powers[goal] = _plus(sums[goal], np.int64(powers[goal]), mantissa, exponent)
             mantissa, exponent = 0.0, 0
     for goal in range(len(sums)):
@@ -139,22 +137,29 @@ def most_terms(layer: DiagramLayer, terms: IntArray) -> int:
 @compiled
 def masses(
     layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
-    block: int, found: RangedFloats,
+    block: int, by_value: RangedFloats,
 ) -> None:  # fmt: skip
     """The weight of all paths in which each cell of the layer has each of its values.
 
     Sums are made in blocks of nodes, so that no sum has very many terms.
     """
-    sums, powers, starts = found.mantissa, found.exponent, weights.starts
+    starts, mantissas, exponents = weights
+    before, before_powers = here
+    ahead, ahead_powers = after
+    sums, powers = by_value
     part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
     for begin in range(0, len(layer.sizes), block):
         part[:] = 0.0
         for node in range(begin, min(begin + block, len(layer.sizes))):
-            if here.mantissa[node] == 0.0:
+            if before[node] == 0.0:
                 continue
             for k in range(layer.sizes[node]):
-                term, power = _onwards(layer, node, k, weights, after)
-                term, power = _normal(term * here.mantissa[node], power + here.exponent[node])
+                goal = _goal(layer, node, k)
+                if goal < 0:
+                    continue
+                term, power = _weight(layer, node, k, starts, mantissas, exponents)
+                term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
+                term, power = _normal(term * before[node], power + before_powers[node])
                 for cell in range(len(starts)):
                     at = starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k
                     part[at], part_powers[at] = _plus(part[at], part_powers[at], term, power)
@@ -186,17 +191,26 @@ def draw(
     nodes: IntArray, values: IntArray,
 ) -> None:  # fmt: skip
     """Move every draw from its node to one of the next layer; `values` gets the counts."""
+    starts, mantissas, exponents = weights
+    ahead, ahead_powers = after
     for number in range(len(nodes)):
         node = nodes[number]
         mantissa, exponent = 0.0, 0
         for k in range(layer.sizes[node]):
-            term, power = _onwards(layer, node, k, weights, after)
-            mantissa, exponent = _plus(mantissa, exponent, term, power)
+            goal = _goal(layer, node, k)
+            if goal >= 0:
+                term, power = _weight(layer, node, k, starts, mantissas, exponents)
+                term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
+                mantissa, exponent = _plus(mantissa, exponent, term, power)
         wanted = mantissa * uniform[number]
         seen = 0.0
         chosen = -1
         for k in range(layer.sizes[node]):
-            term, power = _onwards(layer, node, k, weights, after)
+            goal = _goal(layer, node, k)
+            if goal < 0:
+                continue
+            term, power = _weight(layer, node, k, starts, mantissas, exponents)
+            term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
             # Far smaller terms have no part in the sum, and are never drawn.
             if term == 0.0 or power < exponent - 1:
                 continue
@@ -205,6 +219,6 @@ def draw(
             if seen > wanted:
                 break
         nodes[number] = _goal(layer, node, chosen)
-        for cell in range(len(layer.lowers)):
+        for cell in range(len(starts)):
             first = layer.lowers[cell] + layer.firsts[node, cell]
             values[number, cell] = first + layer.slopes[cell] * chosen

@@ -17,14 +17,7 @@ from cellbounds.inference.decision_diagram.layers import DiagramLayer
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import (
-    UNIT,
-    FloatArray,
-    ScaledFloats,
-    log_of,
-    normalised,
-    probabilities,
-)
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
 __all__ = ["RANGE", "Diagram", "LayerWeights", "RangedFloats", "WeightedDiagram"]
 
@@ -158,13 +151,13 @@ class WeightedDiagram:
 
     def _layer_weights(self, layer: DiagramLayer, cells: list[int]) -> LayerWeights:
         """The weights of the cells of a layer, as multiples of those of their lowest counts."""
-        made = [
+        sequences = [
             self._source.between(self._kinds[cell], low, low + span - 1)
             for cell, low, span in zip(
                 cells, layer.lowers.tolist(), layer.spans.tolist(), strict=True
             )
         ]
-        mantissa, exponent = (np.concatenate(parts) for parts in zip(*made, strict=True))
+        mantissa, exponent = (np.concatenate(parts) for parts in zip(*sequences, strict=True))
         exponent = np.where(mantissa == 0, 0, exponent)
         power = (exponent + RANGE // 2 - 1) // RANGE
         starts = np.concatenate([[0], np.cumsum(layer.spans)[:-1]])
@@ -174,25 +167,24 @@ class WeightedDiagram:
     @property
     def log_mass(self) -> float:
         """The logarithm of the sum over all paths; minus infinity if it is zero."""
-        total = self._back[0].scaled()
         lowest = (
             self._source.log_weight_of(self._kinds[cell], low)
             for layer, cells in zip(self._diagram.layers, self._cells, strict=True)
             for cell, low in zip(cells.tolist(), layer.lowers.tolist(), strict=True)
         )
-        return log_of(float(total.mantissa[0]), int(total.exponent[0])) + math.fsum(lowest)
+        return self._back[0].scaled().log_at(0) + math.fsum(lowest)
 
     @cached_property
     def _forth(self) -> list[RangedFloats]:
         """The weights of the ways to each node of each layer."""
         from cellbounds.inference.decision_diagram.path_kernel import forward
 
-        found = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
+        reached = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth, layer in enumerate(self._diagram.layers[:-1]):
             after = RangedFloats.zeros(len(self._back[depth + 1].mantissa))
-            forward(layer, self._weights[depth], found[-1], after)
-            found.append(after)
-        return found
+            forward(layer, self._weights[depth], reached[-1], after)
+            reached.append(after)
+        return reached
 
     @cached_property
     def error(self) -> float:
@@ -223,7 +215,7 @@ class WeightedDiagram:
         mantissa, exponent = (part[own] for part in self._masses(depth))
         held = np.flatnonzero(mantissa)
         masses = RangedFloats(mantissa[held], exponent[held]).scaled()
-        return Distribution(int(layer.lowers[within]) + held, probabilities(masses))
+        return Distribution(int(layer.lowers[within]) + held, masses.shares())
 
     def _masses(self, depth: int) -> RangedFloats:
         """The weights of all paths with each value of the cells of a layer, one after the other."""
@@ -231,10 +223,10 @@ class WeightedDiagram:
 
         if depth not in self._found:
             layer, weights = self._diagram.layers[depth], self._weights[depth]
-            found = RangedFloats.zeros(len(weights.mantissa), np.int64)
+            by_value = RangedFloats.zeros(len(weights.mantissa), np.int64)
             block = math.isqrt(len(layer.sizes)) + 1
-            masses(layer, weights, self._forth[depth], self._back[depth + 1], block, found)
-            self._found[depth] = found
+            masses(layer, weights, self._forth[depth], self._back[depth + 1], block, by_value)
+            self._found[depth] = by_value
         return self._found[depth]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:

@@ -6,10 +6,8 @@ equation. Near them, counts are taken for normal ones conditioned on the equatio
 variance, too. All of this is in floating point and only proposes: weights make up for what it
 gets wrong.
 
-Following the centre of the remaining tables while variables are placed, compiled.
-
-Compiled code is kept on disk by file: after a change here, `drawing.py`, which calls it, has to
-be compiled anew, too.
+While variables are placed, compiled code follows the centre of the tables that remain. It is kept
+on disk by file: after a change here, `proposal_kernel.py`, which calls it, has to be compiled anew.
 """
 
 from __future__ import annotations
@@ -71,7 +69,7 @@ def make_centre(plan: SamplingPlan, shapes: FloatArray, factors: FloatArray) -> 
     loose = np.flatnonzero(problem.row_lower != problem.row_upper)
     unknowns = cells + len(loose)
     inside = [np.array([cell], dtype=np.int64) for cell in range(cells)] + list(plan.members)
-    widths = np.array([len(one) for one in plan.members], dtype=np.int64)
+    widths = np.array([len(cells_of) for cells_of in plan.members], dtype=np.int64)
     entry_unknown = np.concatenate([problem.cells, cells + np.arange(len(loose)), *plan.members])
     entry_row = np.concatenate(
         [problem.rows, loose, np.repeat(rows + np.arange(len(widths)), widths)]
@@ -94,7 +92,7 @@ def make_centre(plan: SamplingPlan, shapes: FloatArray, factors: FloatArray) -> 
         high,
         np.concatenate([shapes, np.ones(len(loose))]),
         np.concatenate([np.log(factors), np.zeros(len(loose))]),
-        np.concatenate([[0], np.cumsum([len(one) for one in inside])]).astype(np.int64),
+        np.concatenate([[0], np.cumsum([len(cells_of) for cells_of in inside])]).astype(np.int64),
         np.concatenate([np.zeros(0, dtype=np.int64), *inside]).astype(np.int64),
         _beginning(low, high, plan.upper[:cells]),
         rows,
@@ -111,14 +109,14 @@ def _affordable(unknowns: int, rows: int, variables: int) -> bool:
 def _own_limits(plan: SamplingPlan) -> FloatArray:
     """Upper limits of cells that no row keeps; those that follow from rows are left to the rows."""
     problem = plan.problem
-    kept = np.zeros(len(problem.lower), dtype=bool)
+    limited_by_rows = np.zeros(len(problem.lower), dtype=bool)
     limited = np.where(
         problem.coefficients > 0,
         (problem.row_upper != NO_UPPER)[problem.rows],
         (problem.row_lower != NO_LOWER)[problem.rows],
     )
-    kept[problem.cells[limited]] = True
-    return np.where(kept, np.inf, problem.upper.astype(float))
+    limited_by_rows[problem.cells[limited]] = True
+    return np.where(limited_by_rows, np.inf, problem.upper.astype(float))
 
 
 def _beginning(low: FloatArray, high: FloatArray, upper: IntArray) -> FloatArray:

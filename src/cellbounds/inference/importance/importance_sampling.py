@@ -146,7 +146,7 @@ def _root(plan: SamplingPlan) -> VariableBounds:
 def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
     """List the values that propagation does not refute, where it refutes some inside."""
     left = PROBED
-    found: dict[int, IntArray] = {}
+    possible_values: dict[int, IntArray] = {}
     for variable in plan.order.tolist():
         width = int(root.upper[variable] - root.lower[variable])
         left -= (width + 1) * len(plan.matrix.variables)
@@ -156,8 +156,8 @@ def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
         if not possible.any():
             raise InconsistentRelease("the published figures contradict each other")
         if not possible.all():
-            found[variable] = int(root.lower[variable]) + np.flatnonzero(possible)
-    return with_values(plan, found)
+            possible_values[variable] = int(root.lower[variable]) + np.flatnonzero(possible)
+    return with_values(plan, possible_values)
 
 
 def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | None) -> Proposal:
@@ -171,7 +171,7 @@ def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | Non
     trials = _tried(offered, weights, seed, until)
     worth = [trial.effective_size / trial.attempts for trial in trials]
     if all(len(trial) < (1 - DEADLY) * trial.attempts for trial in trials):
-        careful = [replace(one, careful=True) for one in offered]
+        careful = [replace(proposal_of, careful=True) for proposal_of in offered]
         offered += careful
         trials = _tried(careful, weights, seed, until)
         worth += [CARE * trial.effective_size / trial.attempts for trial in trials]
@@ -292,8 +292,8 @@ def _blocks_of_workers(
         (proposal, seed, first, min(size, draws - first), until)
         for first in range(done, draws, size)
     ]
-    with closing(shared(effort.executor, _drawn, pieces)) as found:
-        for _, block in found:
+    with closing(shared(effort.executor, _drawn, pieces)) as results:
+        for _, block in results:
             if block is None:
                 return  # the time was over
             yield block

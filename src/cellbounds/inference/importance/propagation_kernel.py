@@ -16,14 +16,15 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 
 __all__ = [
-    "Propagation",
+    "RowQueue",
     "VariableBounds",
+    "copied",
     "copy_bounds",
+    "empty_queue",
     "holds",
     "place",
     "probe",
     "propagate_root",
-    "propagation",
 ]
 
 ROW_VISITS = 40
@@ -31,7 +32,7 @@ ROW_VISITS = 40
 
 
 class VariableBounds(NamedTuple):
-    """Bounds of all variables, and the least and most that each row can be within them."""
+    """VariableBounds of all variables, and the least and most that each row can be within them."""
 
     lower: IntArray
     upper: IntArray
@@ -39,42 +40,32 @@ class VariableBounds(NamedTuple):
     most: IntArray
 
 
-class Propagation(NamedTuple):
-    """Bounds that are narrowed in place, and the rows to visit.
+class RowQueue(NamedTuple):
+    """Rows to visit: a ring, and whether each row is in it; `state` is its first and its length."""
 
-    Rows wait in a ring; `waiting` says whether each is in it, `state` is its first and its length.
-    """
-
-    matrix: ConstraintMatrix
-    now: VariableBounds
     ring: IntArray
     waiting: Any
     state: IntArray
 
 
 @compiled
-def propagation(matrix: ConstraintMatrix, bounds: VariableBounds) -> Any:
-    """Narrow a copy of some bounds, no row waiting."""
-    rows = len(matrix.lower)
-    lower, upper, least, most = bounds
-    now = VariableBounds(lower.copy(), upper.copy(), least.copy(), most.copy())
-    waiting, state = np.zeros(rows, dtype=np.bool_), np.zeros(2, dtype=np.int64)
-    return Propagation(matrix, now, np.zeros(rows + 1, dtype=np.int64), waiting, state)
+def _call(queue: RowQueue, row: Any) -> None:
+    if not queue.waiting[row]:
+        queue.waiting[row] = True
+        queue.ring[(queue.state[0] + queue.state[1]) % len(queue.ring)] = row
+        queue.state[1] += 1
 
 
 @compiled
-def _call(run: Propagation, row: Any) -> None:
-    """Have a row visited, unless it waits already."""
-    if not run.waiting[row]:
-        run.waiting[row] = True
-        run.ring[(run.state[0] + run.state[1]) % len(run.ring)] = row
-        run.state[1] += 1
-
-
-@compiled
-def _narrow(run: Propagation, variable: Any, low: Any, high: Any) -> Any:
+def _narrow(
+    matrix: ConstraintMatrix,
+    now: VariableBounds,
+    queue: RowQueue,
+    variable: Any,
+    low: Any,
+    high: Any,
+) -> Any:
     """Give a variable new bounds (listed values are respected); False if none are left."""
-    matrix, now = run.matrix, run.now
     first, last = matrix.lists[variable], matrix.lists[variable + 1]
     if last > first:
         values = matrix.values[first:last]
@@ -92,17 +83,19 @@ def _narrow(run: Propagation, variable: Any, low: Any, high: Any) -> Any:
     # The ends of rows are kept up to date, so that a visit costs no sum over the row.
     for k in range(matrix.row_starts[variable], matrix.row_starts[variable + 1]):
         row, factor = matrix.rows[k], matrix.row_factors[k]
-        rise, fall = (up, down) if factor > 0 else (down, up)
-        now.least[row] += factor * rise
-        now.most[row] += factor * fall
-        _call(run, row)
+        if factor > 0:
+            now.least[row] += factor * up
+            now.most[row] += factor * down
+        else:
+            now.least[row] += factor * down
+            now.most[row] += factor * up
+        _call(queue, row)
     return True
 
 
 @compiled
-def _visit(run: Propagation, row: Any) -> Any:
+def _visit(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue, row: Any) -> Any:
     """What one row leaves for each of its variables."""
-    matrix, now = run.matrix, run.now
     top, bottom = matrix.upper[row], matrix.lower[row]
     if (top != NO_UPPER and now.least[row] > top) or (
         bottom != NO_LOWER and now.most[row] < bottom
@@ -127,38 +120,41 @@ def _visit(run: Propagation, row: Any) -> Any:
                 new_low = max(new_low, -(-room // factor))
             else:
                 new_high = min(new_high, -room // -factor)
-        if (new_low != low or new_high != high) and not _narrow(run, variable, new_low, new_high):
+        if (new_low != low or new_high != high) and not _narrow(
+            matrix, now, queue, variable, new_low, new_high
+        ):
             return False
     return True
 
 
 @compiled
-def _settle(run: Propagation) -> Any:
+def _settle(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue) -> Any:
     """Visit rows until nothing moves; False if some variable is left without any value."""
-    visits = ROW_VISITS * (len(run.matrix.lower) + 10)
+    visits = ROW_VISITS * (len(matrix.lower) + 10)
     possible = True
     # After a contradiction the ring is emptied all the same: it is used again.
-    while run.state[1] > 0:
-        row = run.ring[run.state[0]]
-        run.state[0] = (run.state[0] + 1) % len(run.ring)
-        run.state[1] -= 1
-        run.waiting[row] = False
+    while queue.state[1] > 0:
+        row = queue.ring[queue.state[0]]
+        queue.state[0] = (queue.state[0] + 1) % len(queue.ring)
+        queue.state[1] -= 1
+        queue.waiting[row] = False
         visits -= 1
         if possible and visits > 0:
-            possible = _visit(run, row)
+            possible = _visit(matrix, now, queue, row)
     return possible
 
 
 @compiled
-def place(run: Propagation, variable: Any, value: Any) -> Any:
+def place(
+    matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue, variable: Any, value: Any
+) -> Any:
     """Give a variable its value, and narrow all others; False if that leaves no table."""
-    return _narrow(run, variable, value, value) and _settle(run)
+    return _narrow(matrix, now, queue, variable, value, value) and _settle(matrix, now, queue)
 
 
 @compiled
-def holds(run: Propagation) -> Any:
+def holds(matrix: ConstraintMatrix, now: VariableBounds) -> Any:
     """Whether a table with every variable placed keeps every row."""
-    matrix, now = run.matrix, run.now
     for row in range(len(matrix.lower)):
         if matrix.upper[row] != NO_UPPER and now.most[row] > matrix.upper[row]:
             return False
@@ -168,24 +164,36 @@ def holds(run: Propagation) -> Any:
 
 
 @compiled
-def propagate_root(matrix: ConstraintMatrix, lower: IntArray, upper: IntArray) -> Any:
-    """Bounds before anything is placed; whether any table may exist."""
+def empty_queue(matrix: ConstraintMatrix) -> Any:
+    """A queue for the rows of a matrix."""
     rows = len(matrix.lower)
-    ends = np.zeros(rows, dtype=np.int64)
-    run = propagation(matrix, VariableBounds(lower, upper, ends, ends))
-    now = run.now
+    return RowQueue(
+        np.zeros(rows + 1, dtype=np.int64), np.zeros(rows, dtype=np.bool_),
+        np.zeros(2, dtype=np.int64),
+    )  # fmt: skip
+
+
+@compiled
+def propagate_root(matrix: ConstraintMatrix, lower: IntArray, upper: IntArray) -> Any:
+    """VariableBounds before anything is placed; whether any table may exist."""
+    rows = len(matrix.lower)
+    now = VariableBounds(
+        lower.copy(), upper.copy(), np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    )
+    queue = empty_queue(matrix)
     for row in range(rows):
         for k in range(matrix.starts[row], matrix.starts[row + 1]):
             variable, factor = matrix.variables[k], matrix.factors[k]
             low, high = factor * lower[variable], factor * upper[variable]
             now.least[row] += min(low, high)
             now.most[row] += max(low, high)
-        _call(run, row)
+        _call(queue, row)
     possible = True
     for variable in range(len(lower)):
-        # The same bounds again: listed values may leave less.
-        possible = possible and _narrow(run, variable, now.lower[variable], now.upper[variable])
-    return now, possible and _settle(run)
+        possible = possible and _narrow(
+            matrix, now, queue, variable, now.lower[variable], now.upper[variable]
+        )
+    return now, possible and _settle(matrix, now, queue)
 
 
 @compiled
@@ -198,12 +206,20 @@ def copy_bounds(source: VariableBounds, target: VariableBounds) -> None:
 
 
 @compiled
+def copied(source: VariableBounds) -> Any:
+    """A copy of bounds."""
+    return VariableBounds(
+        source.lower.copy(), source.upper.copy(), source.least.copy(), source.most.copy()
+    )
+
+
+@compiled
 def probe(matrix: ConstraintMatrix, root: VariableBounds, variable: Any) -> Any:
     """Which values of a variable propagation does not refute, from its lower bound on."""
     low, high = root.lower[variable], root.upper[variable]
     possible = np.zeros(high - low + 1, dtype=np.bool_)
-    run = propagation(matrix, root)
+    trial, queue = copied(root), empty_queue(matrix)
     for value in range(low, high + 1):
-        copy_bounds(root, run.now)
-        possible[value - low] = place(run, variable, value)
+        copy_bounds(root, trial)
+        possible[value - low] = place(matrix, trial, queue, variable, value)
     return possible

@@ -14,12 +14,13 @@ import numpy as np
 
 from cellbounds.inference.importance.centre import Centre, expected, workspace
 from cellbounds.inference.importance.propagation_kernel import (
-    Propagation,
+    RowQueue,
     VariableBounds,
+    copied,
     copy_bounds,
+    empty_queue,
     holds,
     place,
-    propagation,
 )
 from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
 from cellbounds.runtime.arrays import IntArray
@@ -118,14 +119,14 @@ def _weighed(
 
 @compiled
 def _tested(
-    now: VariableBounds, trial: Propagation, variable: Any, pieces: Any, begins: IntArray,
-    chances: FloatArray,
+    matrix: ConstraintMatrix, now: VariableBounds, trial: VariableBounds, queue: RowQueue,
+    variable: Any, pieces: Any, begins: IntArray, chances: FloatArray,
 ) -> None:  # fmt: skip
     """Leave out values that propagation refutes at once."""
     total = 0.0
     for piece in range(pieces):
-        copy_bounds(now, trial.now)
-        if not place(trial, variable, begins[piece]):
+        copy_bounds(now, trial)
+        if not place(matrix, trial, queue, variable, begins[piece]):
             chances[piece] = 0.0
         total += chances[piece]
     for piece in range(pieces):
@@ -173,8 +174,7 @@ def draw_tables(
     A dead end has minus infinity. `careful` leaves out values that propagation refutes at once.
     With `given` the tables are not drawn but followed: how likely each would have been.
     """
-    run, trial, work = propagation(matrix, root), propagation(matrix, root), workspace(centre)
-    now = run.now
+    now, trial, queue, work = copied(root), copied(root), empty_queue(matrix), workspace(centre)
     longest = CANDIDATES + 1
     for variable in range(len(root.lower)):
         longest = max(longest, matrix.lists[variable + 1] - matrix.lists[variable] + 1)
@@ -198,18 +198,18 @@ def draw_tables(
             pieces = _offered(matrix, now, variable, begins)
             _weighed(law, mean, spread, shape, low, high, pieces, begins, listed, chances)
             if careful and (listed or pieces == high - low + 1):
-                _tested(now, trial, variable, pieces, begins, chances)
+                _tested(matrix, now, trial, queue, variable, pieces, begins, chances)
             if given:
                 value = tables[number, variable]
                 chance = _chance_of(value, pieces, begins, listed, chances)
             else:
                 value, chance = _choose(pieces, begins, listed, chances, state)
-            if chance == 0.0 or not place(run, variable, value):
+            if chance == 0.0 or not place(matrix, now, queue, variable, value):
                 log = -np.inf
                 break
             log += math.log(chance)
         if log > -np.inf:
-            if not holds(run) or (given and (now.lower != tables[number]).any()):
+            if not holds(matrix, now) or (given and (now.lower != tables[number]).any()):
                 log = -np.inf
             tables[number] = now.lower
         logs[number] = log

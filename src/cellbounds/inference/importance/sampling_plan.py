@@ -22,7 +22,7 @@ import numpy as np
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
 from cellbounds.model.constraints import NO_UPPER, System, compile_release
-from cellbounds.model.problem import Problem, make_problem, reduced
+from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.results.values import UNBOUNDED
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.solvers.solve import bounds
@@ -162,7 +162,8 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
         if (problem.lower[nobody] > 0).any():
             raise InconsistentRelease("a cell that holds somebody is to hold nobody")
         problem = replace(problem, upper=np.where(nobody, 0, problem.upper))
-    small, free = reduced(problem)
+    presolved = presolve(problem)
+    small, free = presolved.problem, presolved.cells
     fixed = np.where(problem.lower == problem.upper, problem.lower, 0)
     number = np.full(len(fixed), -1)
     number[free] = np.arange(len(free))
@@ -210,15 +211,15 @@ def _lists(
     InconsistentRelease
         If a list about fixed cells alone does not hold.
     """
-    found = []
+    free_lists = []
     for cells, values in lists:
         left = np.sort(number[cells][number[cells] >= 0])
         shifted = {value - int(fixed[cells].sum()) for value in values}
         if len(left):
-            found.append((left, shifted))
+            free_lists.append((left, shifted))
         elif 0 not in shifted:
             raise InconsistentRelease("the published figures contradict each other")
-    return found
+    return free_lists
 
 
 def _groups(
@@ -257,7 +258,9 @@ def _constraint_matrix(
             "counts times coefficients pass 64-bit integers, which tables are drawn in; give "
             "rates with fewer decimals, or a smaller upper limit of N"
         )
-    lists, values = _listed({v: np.array(sorted(one)) for v, one in allowed.items()}, len(lower))
+    lists, values = _listed(
+        {v: np.array(sorted(values_of)) for v, values_of in allowed.items()}, len(lower)
+    )
     return ConstraintMatrix(
         starts,
         variables,
@@ -279,14 +282,14 @@ def _listed(allowed: Mapping[int, IntArray], count: int) -> tuple[IntArray, IntA
     return np.cumsum([0, *sizes]), np.concatenate(values).astype(np.int64)
 
 
-def with_values(plan: SamplingPlan, found: Mapping[int, IntArray]) -> SamplingPlan:
+def with_values(plan: SamplingPlan, limited: Mapping[int, IntArray]) -> SamplingPlan:
     """The same plan with some variables limited to some of the values they had."""
     matrix = plan.matrix
     before = {
         variable: matrix.values[matrix.lists[variable] : matrix.lists[variable + 1]]
         for variable in np.flatnonzero(np.diff(matrix.lists)).tolist()
     }
-    lists, values = _listed({**before, **found}, len(plan.lower))
+    lists, values = _listed({**before, **limited}, len(plan.lower))
     return replace(plan, matrix=matrix._replace(lists=lists, values=values))
 
 
@@ -312,8 +315,8 @@ def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArra
                 heapq.heappush(rows, (int(left[row]), int(room[row]), row))
 
     rows: list[tuple[int, int, int]] = []
-    for one in sorted(range(cells, len(lower)), key=lambda v: (width[v], v)):
-        place(one)
+    for own in sorted(range(cells, len(lower)), key=lambda v: (width[v], v)):
+        place(own)
     rows = [(int(left[row]), int(room[row]), row) for row in np.flatnonzero(left > 0).tolist()]
     heapq.heapify(rows)
     while rows:
@@ -321,6 +324,6 @@ def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArra
         if count != left[row]:
             continue  # it has become shorter, and is in the heap again
         inside = matrix.variables[matrix.starts[row] : matrix.starts[row + 1]]
-        for one in sorted(inside[~placed[inside]].tolist(), key=lambda v: (width[v], v)):
-            place(one)
+        for own in sorted(inside[~placed[inside]].tolist(), key=lambda v: (width[v], v)):
+            place(own)
     return np.array(order + np.flatnonzero(~placed).tolist(), dtype=np.int64)

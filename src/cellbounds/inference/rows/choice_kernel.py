@@ -23,7 +23,7 @@ def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) ->
     """For each r the largest product of a weight at some offset o and `after` at r - o."""
     m, e = weights
     tm, te = after
-    found, exponents = np.zeros(len(tm)), np.full(len(tm), NOTHING)
+    mantissas, exponents = np.zeros(len(tm)), np.full(len(tm), NOTHING)
     for r in range(len(tm)):
         for k in range(len(offsets)):
             if offsets[k] > r:
@@ -33,9 +33,9 @@ def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) ->
             if exponent < exponents[r] - 1 or m[k] == 0.0 or tm[at] == 0.0:
                 continue
             mantissa, exponent = normal(m[k] * tm[at], exponent)
-            if exponent > exponents[r] or (exponent == exponents[r] and mantissa > found[r]):
-                found[r], exponents[r] = mantissa, exponent
-    return ScaledFloats(found, exponents)
+            if exponent > exponents[r] or (exponent == exponents[r] and mantissa > mantissas[r]):
+                mantissas[r], exponents[r] = mantissa, exponent
+    return ScaledFloats(mantissas, exponents)
 
 
 @compiled
@@ -43,7 +43,7 @@ def first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: Scale
     """The first place k of largest ``weights[k] * after[left - offsets[k]]``."""
     m, e = weights
     tm, te = after
-    found, place, chosen = 0.0, NOTHING, -1
+    largest, place, chosen = 0.0, NOTHING, -1
     for k in range(len(offsets)):
         if offsets[k] > left:
             break
@@ -53,8 +53,8 @@ def first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: Scale
         mantissa, exponent = normal(m[k] * tm[at], e[k] + te[at])
         rise = exponent - place
         # Ahead by more than a tie: mantissas are at least 1/2, so two exponents settle it.
-        if rise > 1 or (rise >= -1 and mantissa * 2.0**rise > found * (1 + TIE)):
-            found, place, chosen = mantissa, exponent, k
+        if rise > 1 or (rise >= -1 and mantissa * 2.0**rise > largest * (1 + TIE)):
+            largest, place, chosen = mantissa, exponent, k
     return chosen
 
 
@@ -135,17 +135,17 @@ def best_vector(row: RowVectors, place: int) -> IntArray:
     low, high, gm, ge = tails(row, place, True)
     lower, upper, starts = row.lower[place], row.upper[place], row.starts
     m, e = row.weights
-    found = np.zeros(len(lower), dtype=np.int64)
+    vector = np.zeros(len(lower), dtype=np.int64)
     before = 0
     for j in range(len(lower)):
         at = before - low[j]
-        found[j] = max(lower[j], low[j + 1] - before)
-        for v in range(found[j], min(upper[j], high[j + 1] - before) + 1):
+        vector[j] = max(lower[j], low[j + 1] - before)
+        for v in range(vector[j], min(upper[j], high[j + 1] - before) + 1):
             after = before + v - low[j + 1]
             rise = max(e[starts[j] + v] + ge[j + 1, after] - ge[j, at], -DEEPEST)
             weight = m[starts[j] + v] * gm[j + 1, after] * POWERS[rise + DEEPEST]
             if weight >= gm[j, at] * (1 - TIE):
-                found[j] = v
+                vector[j] = v
                 break
-        before += found[j]
-    return found
+        before += vector[j]
+    return vector

@@ -56,12 +56,11 @@ def product(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
     return ScaledFloats(*multiply(left, right, np.arange(len(left.mantissa))))
 
 
-def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> tuple[float, int]:
-    """One coefficient of a product: mantissa and exponent."""
+def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> ScaledFloats:
+    """One coefficient of a product."""
     from cellbounds.inference.rows.sum_kernel import multiply
 
-    mantissa, exponent = multiply(left, right, np.array([place]))
-    return float(mantissa[0]), int(exponent[0])
+    return ScaledFloats(*multiply(left, right, np.array([place])))
 
 
 def _steepness(numbers: ScaledFloats) -> int:
@@ -78,14 +77,14 @@ def _by_balls(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
     try:
         while True:
             ctx.prec = precision
-            found = (_polynomial(left) * _polynomial(right)).coeffs()[:size]
+            balls = (_polynomial(left) * _polynomial(right)).coeffs()[:size]
             # A coefficient without terms is exactly zero, in every precision.
-            if all(ball.rel_accuracy_bits() >= ACCURATE or ball.is_zero() for ball in found):
+            if all(ball.rel_accuracy_bits() >= ACCURATE or ball.is_zero() for ball in balls):
                 break
             precision *= 2
     finally:
         ctx.prec = before
-    return dense(np.arange(len(found)), rounded(found), size)
+    return dense(np.arange(len(balls)), rounded(balls), size)
 
 
 def _polynomial(numbers: ScaledFloats) -> Any:

@@ -46,14 +46,7 @@ from cellbounds.model.rates.layout import make_layout
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import (
-    UNIT,
-    FloatArray,
-    ScaledFloats,
-    log_of,
-    normalised,
-    probabilities,
-)
+from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 from cellbounds.statements import Total
 from cellbounds.statements.margin_bounds import combined_bounds
 
@@ -243,10 +236,10 @@ class WeightedRowFibre:
 
     def _products(self, rows: Sequence[WeightedRow], slack: int) -> list[ScaledFloats]:
         """The powers up to some slack, multiplied by the polynomial of one row after another."""
-        found = [self._powers.where(np.arange(self._size) <= slack)]
+        products = [self._powers.where(np.arange(self._size) <= slack)]
         for row in rows:
-            found.append(product(self._polynomial(row), found[-1]))
-        return found
+            products.append(product(self._polynomial(row), products[-1]))
+        return products
 
     @cached_property
     def _prefixes(self) -> list[ScaledFloats]:
@@ -262,13 +255,13 @@ class WeightedRowFibre:
     def _log_mass(self) -> float:
         at = self._system.surplus
         first = self._polynomial(self._rows[0]) if self._rows else self._products((), 0)[0]
-        mantissa, exponent = coefficient(first, self._suffixes[0], at)
-        if mantissa == 0:
+        log_mass = coefficient(first, self._suffixes[0], at).log_at(0)
+        if log_mass == -math.inf:
             raise InvalidInput(
                 "the prior gives no weight to any consistent table; give positive probabilities "
                 "or means to cells that must hold somebody"
             )
-        return log_of(mantissa, exponent) - at * math.log(self._tilt)
+        return log_mass - at * math.log(self._tilt)
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell (flat)."""
@@ -280,20 +273,20 @@ class WeightedRowFibre:
         if len(row.cells[column].cells) > 1:
             masses = self._part_masses(row.cells[column], part, masses)
         values = np.flatnonzero(masses.mantissa > 0)
-        return Distribution(values, probabilities(masses.at(values)))
+        return Distribution(values, masses.at(values).shares())
 
     def _masses(self, place: int) -> list[ScaledFloats]:
         """The weights of all tables by the count of each column of a row."""
         row = self._rows[place]
-        found = self._row_masses.get(row)
-        if found is None:
+        masses = self._row_masses.get(row)
+        if masses is None:
             steps = 2 * product_steps(self._size) * len(self._rows)
             check_work(steps, self._effort, CELL)
             others = product(self._prefixes[place], self._suffixes[place])
             outer = others.at(self._system.surplus - row.offsets)
             outer = outer.times(self._powers.at(row.offsets))
-            found = self._row_masses[row] = self._by_count(row, outer)
-        return found
+            masses = self._row_masses[row] = self._by_count(row, outer)
+        return masses
 
     def _by_count(self, row: WeightedRow, outer: ScaledFloats) -> list[ScaledFloats]:
         """The same from what the other rows weigh for each sum of this one.

@@ -112,10 +112,10 @@ class _Proposals:
             inside = rest >= 0
             rest = np.where(inside, rest, 0)
             fall = np.maximum(self._after.exponent[rest] - self._bounds[here], 4 * LOWEST)
-            kept = rng.random(len(waiting)) < np.ldexp(self._after.mantissa[rest], fall)
-            kept &= inside
-            places[waiting[kept]] = proposed[kept]
-            waiting = waiting[~kept]
+            accepted = rng.random(len(waiting)) < np.ldexp(self._after.mantissa[rest], fall)
+            accepted &= inside
+            places[waiting[accepted]] = proposed[accepted]
+            waiting = waiting[~accepted]
         return places
 
 

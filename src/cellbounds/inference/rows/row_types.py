@@ -91,8 +91,10 @@ class RowType:
     @property
     def sum_count(self) -> int:
         """How many feasible sums there are at most, without listing them."""
-        found = self.solution.feasible[self.kind].values.progressions
-        return sum(1 if last is None else (last - first) // step + 1 for first, last, step in found)
+        progressions = self.solution.feasible[self.kind].values.progressions
+        return sum(
+            1 if last is None else (last - first) // step + 1 for first, last, step in progressions
+        )
 
     @cached_property
     def listed(self) -> dict[int, tuple[int, ...]]:
@@ -157,18 +159,18 @@ class RowSystem:
     @property
     def layout_steps(self) -> float:
         """What it costs to lay out the feasible sums of all types and their ranges of cells."""
-        return SUM * sum((one.width + 1.0) * one.sum_count for one in self.types)
+        return SUM * sum((row_type.width + 1.0) * row_type.sum_count for row_type in self.types)
 
     @cached_property
     def unit(self) -> int:
         """What divides all differences between feasible sums of a row."""
-        steps = [int(np.gcd.reduce(one.sums - one.sums[0])) for one in self.types]
+        steps = [int(np.gcd.reduce(row_type.sums - row_type.sums[0])) for row_type in self.types]
         return math.gcd(*steps) or 1
 
     @cached_property
     def surplus(self) -> int:
         """What N leaves above the least feasible sums, in units, as far as rows can use it."""
-        reach = self._over_rows(int(self.offsets(one)[-1]) for one in self.types)
+        reach = self._over_rows(int(self.offsets(row_type)[-1]) for row_type in self.types)
         return min(self._above // self.unit, reach)
 
     @cached_property
@@ -180,7 +182,7 @@ class RowSystem:
 
     @property
     def _above(self) -> int:
-        least = self._over_rows(int(one.sums[0]) for one in self.types)
+        least = self._over_rows(int(row_type.sums[0]) for row_type in self.types)
         return (self.solution.problem.total_upper or 0) - least
 
     def _over_rows(self, by_type: Iterable[int]) -> int:
@@ -233,7 +235,7 @@ def _part_ranges(layout: Layout, row: int) -> tuple[tuple[PartRange, ...] | None
 def tables_of(system: RowSystem) -> Iterator[IntArray]:
     """All tables, flat."""
     reachable = _reachable(system)
-    vectors = [_vectors_of(one) for one in system.types]
+    vectors = [_vectors_of(row_type) for row_type in system.types]
     count, width = len(system.type_of), system.solution.problem.width
     behind = [system.numbers(row, column) for row in range(count) for column in range(width)]
     places = np.concatenate([np.zeros(0, dtype=np.int64), *behind])
@@ -250,10 +252,10 @@ def tables_of(system: RowSystem) -> Iterator[IntArray]:
                 for cells in vectors[number](total):
                     yield total, cells
 
-    for found in odometer(count, rows):
+    for chosen_rows in odometer(count, rows):
         table = np.zeros(system.size, dtype=np.int64)
-        if found:
-            table[places] = np.concatenate([cells for _, cells in found])
+        if chosen_rows:
+            table[places] = np.concatenate([cells for _, cells in chosen_rows])
         yield table
 
 
@@ -319,9 +321,9 @@ def _reachable(system: RowSystem) -> list[_ReachableSums]:
     open_end = (problem.total_upper or 0) - problem.total_lower
     if open_end:
         held = window.plus(held, range_row(open_end), 1)
-    found = [_ReachableSums(held, least, width)]
+    reachable = [_ReachableSums(held, least, width)]
     for row in reversed(range(count)):
         own = sets[system.row_type(row).kind]
         held, least = window.plus(held, own, 1), least + own.start
-        found.append(_ReachableSums(held, least, width))
-    return found[::-1]
+        reachable.append(_ReachableSums(held, least, width))
+    return reachable[::-1]

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -115,14 +114,14 @@ class SummedCell:
         far = 0 if how == "before" else len(self.cells) - 1
         join = self._largest if how == "best" else self._convolved
         nobody = normalised(np.arange(most + 1) == 0)
-        found = self._made.setdefault((how, far, most), nobody)
+        weights = self._made.setdefault((how, far, most), nobody)
         for at in range(far, place, step):
             key = (how, at + step, most)
             if key not in self._made:
                 part = self.part(at, most)
-                self._made[key] = part if at == far else join(part, found)
-            found = self._made[key]
-        return found
+                self._made[key] = part if at == far else join(part, weights)
+            weights = self._made[key]
+        return weights
 
     def _convolved(self, left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
         steps = product_steps(len(left.mantissa))
@@ -173,7 +172,7 @@ def _all_at_once(widths: IntArray, rest: IntArray) -> list[int]:
 def _one_by_one(widths: IntArray, rest: IntArray, effort: float) -> list[int]:
     """The same for one sum at a time, equal widths taken together."""
     columns = len(widths)
-    groups = [Counter(one) for one in widths.T.tolist()]
+    groups = [Counter(column_widths) for column_widths in widths.T.tolist()]
     terms = [
         math.prod(min(times, left // (width + 1)) + 1 for width, times in group.items())
         for group, left in zip(groups, rest.tolist(), strict=True)
@@ -188,7 +187,9 @@ def _one_by_one(widths: IntArray, rest: IntArray, effort: float) -> list[int]:
             signs = _signs(group, left)
             counts.append(sum(sign * fillings[left - shift] for shift, sign in signs.items()))
         else:
-            counts.append(_by_running_sums(group, left))
+            # Cheaper when most widths are distinct.
+            ones = [[1] * (width + 1) for width in group.elements()]
+            counts.append(_sum_of_products(ones, left))
     return counts
 
 
@@ -200,22 +201,13 @@ def _signs(group: Counter[int], rest: int) -> dict[int, int]:
             (k * (width + 1), (-1) ** k * math.comb(times, k))
             for k in range(min(times, rest // (width + 1)) + 1)
         ]
-        made: dict[int, int] = {}
+        multiplied: dict[int, int] = {}
         for shift, sign in signs.items():
             for more, factor in powers:
                 if shift + more <= rest:
-                    made[shift + more] = made.get(shift + more, 0) + sign * factor
-        signs = made
+                    multiplied[shift + more] = multiplied.get(shift + more, 0) + sign * factor
+        signs = multiplied
     return signs
-
-
-def _by_running_sums(group: Counter[int], rest: int) -> int:
-    """The same column by column; cheaper when most widths are distinct."""
-    counts = [1] + [0] * rest
-    for width in group.elements():
-        sums = list(itertools.accumulate(counts))
-        counts = [*sums[: width + 1], *map(operator.sub, sums[width + 1 :], sums)]
-    return counts[rest]
 
 
 def _by_products(row_type: RowType, lower: IntArray, upper: IntArray, effort: float) -> list[int]:
@@ -229,27 +221,19 @@ def _by_products(row_type: RowType, lower: IntArray, upper: IntArray, effort: fl
     for total, low, high in zip(
         row_type.sums.tolist(), lower.T.tolist(), upper.T.tolist(), strict=True
     ):
-        pieces = [one[a : b + 1] for one, a, b in zip(ways, low, high, strict=True)]
+        pieces = [column_ways[a : b + 1] for column_ways, a, b in zip(ways, low, high, strict=True)]
         counts.append(_sum_of_products(pieces, total - sum(low)))
     return counts
 
 
-def _sum_of_products(pieces: list[list[int]], rest: int) -> int:
+def _sum_of_products(pieces: Iterable[list[int]], rest: int) -> int:
     """Choose one entry of each list, places adding to `rest`; sum the products of entries."""
-    if len(pieces) == 1:
-        return pieces[0][rest]
-    if len(pieces) == 2:
-        left, right = pieces
-        first = max(0, rest - len(right) + 1)
-        last = min(rest, len(left) - 1)
-        back = right[rest - last : rest - first + 1]
-        return sum(map(operator.mul, left[first : last + 1], reversed(back)))
     from flint import fmpz_poly
 
-    made = fmpz_poly(pieces[0])
-    for piece in pieces[1:]:
-        made = made.mul_low(fmpz_poly(piece), rest + 1)
-    return int(made[rest])
+    product_of = fmpz_poly([1])
+    for piece in pieces:
+        product_of = product_of.mul_low(fmpz_poly(piece), rest + 1)
+    return int(product_of[rest])
 
 
 def _ways(row_type: RowType, column: int, most: int) -> list[int]:
@@ -265,10 +249,10 @@ def _splits(parts: tuple[PartRange, ...] | None, count: int, most: int) -> list[
         return _fillings(count, most)
     from flint import fmpz_poly
 
-    made = fmpz_poly([1])
+    product_of = fmpz_poly([1])
     for part in parts:
-        made = made.mul_low(fmpz_poly([int(ok) for ok in part.mask(most)]), most + 1)
-    return [int(made[n]) for n in range(most + 1)]
+        product_of = product_of.mul_low(fmpz_poly([int(ok) for ok in part.mask(most)]), most + 1)
+    return [int(product_of[n]) for n in range(most + 1)]
 
 
 def _fillings(columns: int, most: int) -> list[int]:
@@ -330,8 +314,8 @@ class RowVectors(NamedTuple):
 
         columns = self._columns
         turned = [np.concatenate([part[own][::-1] for own in columns]) for part in self.weights]
-        found = ScaledFloats(*masses(self, ScaledFloats(*turned), outer, chosen))
-        return [found.at(own) for own in columns]
+        by_count = ScaledFloats(*masses(self, ScaledFloats(*turned), outer, chosen))
+        return [by_count.at(own) for own in columns]
 
     @property
     def _columns(self) -> list[slice]:
@@ -339,13 +323,13 @@ class RowVectors(NamedTuple):
 
     def possible(self) -> list[BoolArray]:
         """For each column the counts in its range under some sum, all weights being positive."""
-        found = []
+        masks = []
         for column, size in enumerate(np.diff(self.starts).tolist()):
             changes = np.zeros(size + 1, dtype=np.int64)
             np.add.at(changes, self.lower[:, column], 1)
             np.add.at(changes, self.upper[:, column] + 1, -1)
-            found.append(np.cumsum(changes[:-1]) > 0)
-        return found
+            masks.append(np.cumsum(changes[:-1]) > 0)
+        return masks
 
     def draw(self, place: int, uniforms: FloatArray) -> IntArray:
         """Vectors of the row sum at a place, one for each line of uniform numbers."""
@@ -390,8 +374,8 @@ class WeightedRow:
     @property
     def numbers(self) -> float:
         """How many weights its columns and their parts have in all, before any is made."""
-        made = [1 if cell.closed else 2 * len(cell.cells) for cell in self.cells]
-        return float(sum((most + 1) * n for most, n in zip(self._most, made, strict=True)))
+        sequences = [1 if cell.closed else 2 * len(cell.cells) for cell in self.cells]
+        return float(sum((most + 1) * n for most, n in zip(self._most, sequences, strict=True)))
 
     @property
     def making(self) -> float:

@@ -88,15 +88,15 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
 @compiled
 def _most(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> tuple[float, int]:
     """The largest product of two runs of the same length."""
-    found, place = 0.0, NOTHING
+    largest, place = 0.0, NOTHING
     for t in range(len(m1)):
         exponent = e1[t] + e2[t]
         if exponent < place - 1 or m1[t] == 0.0 or m2[t] == 0.0:
             continue
         mantissa, exponent = normal(m1[t] * m2[t], exponent)
-        if exponent > place or (exponent == place and mantissa > found):
-            found, place = mantissa, exponent
-    return found, place
+        if exponent > place or (exponent == place and mantissa > largest):
+            largest, place = mantissa, exponent
+    return largest, place
 
 
 @compiled
@@ -164,11 +164,11 @@ def _fill_tails(
 def totals(row: RowVectors, largest: bool) -> Any:
     """For each row sum the sum (or the largest) of the weights of all row vectors."""
     low, high, gm, ge = _tables(row)
-    found, exponents = np.zeros(len(row.sums)), np.zeros(len(row.sums), dtype=np.int64)
+    mantissas, exponents = np.zeros(len(row.sums)), np.zeros(len(row.sums), dtype=np.int64)
     for k in range(len(row.sums)):
         _fill_tails(row, k, low, high, gm, ge, largest)
-        found[k], exponents[k] = gm[0, 0], ge[0, 0]
-    return ScaledFloats(found, exponents)
+        mantissas[k], exponents[k] = gm[0, 0], ge[0, 0]
+    return ScaledFloats(mantissas, exponents)
 
 
 @compiled
@@ -244,20 +244,21 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     """
     low, high, gm, ge = _tables(row)
     fm, fe = np.zeros(gm.shape), np.zeros(gm.shape, dtype=np.int64)
+    lower, upper, starts = row.lower, row.upper, row.starts
     m, e = row.weights
     om, oe = outer
-    found, carries = np.zeros(len(m)), np.zeros(len(m))
+    sums, carries = np.zeros(len(m)), np.zeros(len(m))
     exponents = np.full(len(m), NOTHING)
     for k in chosen:
         if om[k] == 0.0:
             continue
         _fill_tails(row, k, low, high, gm, ge, False)
         _fill_heads(row, k, turned, low, high, fm, fe)
-        for j in range(row.lower.shape[1]):
-            for v in range(row.lower[k, j], row.upper[k, j] + 1):
+        for j in range(lower.shape[1]):
+            for v in range(lower[k, j], upper[k, j] + 1):
                 first = max(low[j], low[j + 1] - v)
                 count = min(high[j], high[j + 1] - v) - first + 1
-                at = row.starts[j] + v
+                at = starts[j] + v
                 if count <= 0 or m[at] == 0.0:
                     continue
                 a, b = first - low[j], first + v - low[j + 1]
@@ -265,7 +266,7 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
                     weight = m[at] * fm[j, a] * gm[j + 1, b] * om[k]
                     if weight > 0.0:
                         exponent = e[at] + fe[j, a] + ge[j + 1, b] + oe[k]
-                        _add(found, carries, exponents, at, weight, exponent)
+                        _add(sums, carries, exponents, at, weight, exponent)
                     continue
                 rest, exponent = dot(
                     fm[j, a : a + count], fe[j, a : a + count], gm[j + 1, b : b + count],
@@ -273,10 +274,10 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
                 )  # fmt: skip
                 if rest > 0.0:
                     weight = m[at] * rest * om[k]
-                    _add(found, carries, exponents, at, weight, e[at] + exponent + oe[k])
-    for at in range(len(found)):
-        found[at], exponents[at] = normal(found[at], exponents[at])
-    return ScaledFloats(found, exponents)
+                    _add(sums, carries, exponents, at, weight, e[at] + exponent + oe[k])
+    for at in range(len(sums)):
+        sums[at], exponents[at] = normal(sums[at], exponents[at])
+    return ScaledFloats(sums, exponents)
 
 
 SPREAD = 480
@@ -323,7 +324,7 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
     m1, e1 = left
     m2, e2 = right
     size = len(m2)
-    found, exponents = np.zeros(len(places)), np.full(len(places), NOTHING)
+    mantissas, exponents = np.zeros(len(places)), np.full(len(places), NOTHING)
     back_m, back_e = m2[::-1].copy(), e2[::-1].copy()
     tops1, scaled1, fits1 = _blocks(m1, e1)
     tops2, scaled2, fits2 = _blocks(back_m, back_e)
@@ -366,8 +367,8 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
                     total = summed
             begin = first if early else end
             early = False
-        found[k], exponents[k] = normal(total, scale)
-    return ScaledFloats(found, exponents)
+        mantissas[k], exponents[k] = normal(total, scale)
+    return ScaledFloats(mantissas, exponents)
 
 
 @compiled
@@ -376,8 +377,8 @@ def correlate(left: ScaledFloats, right: ScaledFloats) -> Any:
     hm, he = left
     m, e = right
     size = len(hm)
-    found, exponents = np.zeros(size), np.zeros(size, dtype=np.int64)
+    mantissas, exponents = np.zeros(size), np.zeros(size, dtype=np.int64)
     for v in range(size):
         count = min(size - v, len(m))
-        found[v], exponents[v] = dot(hm[v : v + count], he[v : v + count], m[:count], e[:count])
-    return ScaledFloats(found, exponents)
+        mantissas[v], exponents[v] = dot(hm[v : v + count], he[v : v + count], m[:count], e[:count])
+    return ScaledFloats(mantissas, exponents)

@@ -6,8 +6,8 @@ if that is given. Step 0: nothing from `size` on.
 
 The sums that several rows can make are held in one of three ways, with one interface. `Window`
 keeps bits below a width beyond which nothing is asked; `Residues` keeps the smallest sum in each
-residue class of a step (for exact rates, whatever N); `Sparse` keeps the sums themselves (for few
-large steps). Each starts from the empty sum, adds rows, and answers membership.
+residue class of a step (for exact rates, whatever N); `ListedSums` keeps the sums themselves (for
+few large steps). Each starts from the empty sum, adds rows, and answers membership.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 
 __all__ = [
     "Bits",
+    "ListedSums",
     "OffsetSet",
     "Residues",
     "SetAlgebra",
-    "Sparse",
     "Window",
     "bits_of",
     "leave_one_out",
@@ -195,7 +195,7 @@ def _first_multiple(bound: int, step: int) -> int:
 Held = TypeVar("Held")
 
 SPARSE_LIMIT = 1 << 22
-"""Sums that `Sparse` keeps at most."""
+"""Sums that `ListedSums` keeps at most."""
 
 
 class SetAlgebra(Protocol[Held]):
@@ -457,7 +457,7 @@ class Residues:
         return held
 
 
-class Sparse:
+class ListedSums:
     """The sums themselves, none above the slack."""
 
     def __init__(self, slack: int) -> None:

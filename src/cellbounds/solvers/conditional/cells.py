@@ -142,9 +142,11 @@ class CellCounts:
         """The extreme counts of one row over some sums."""
         self._check_effort(int(rows[0]), len(sums))
         best: IntArray | None = None
+        evaluator, largest = self._solution.evaluator, max(sums)
         block = max(1, (1 << 18) // self._solution.problem.width)
         for start in range(0, len(sums), block):
-            lower, upper = self._ranges(rows, [sums[start : start + block]])
+            values = evaluator.sums_array([sums[start : start + block]], largest)
+            lower, upper = evaluator.cell_ranges(rows, values)
             found = upper.max(axis=2)[:, 0] if downwards else lower.min(axis=2)[:, 0]
             if best is not None:
                 found = np.maximum(best, found) if downwards else np.minimum(best, found)
@@ -158,22 +160,6 @@ class CellCounts:
                 f"the row {self._solution.problem.name(row)} has {count} feasible sums to "
                 "evaluate one by one; publish fewer decimals or leave priors out"
             )
-
-    def _ranges(self, rows: IntArray, sums: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
-        """Cell ranges for lists of sums of equal length, in blocks that fit the cache."""
-        evaluator = self._solution.evaluator
-        values = evaluator.sums_array(sums, max(map(max, sums)))
-        block = max(1, (1 << 18) // (values.shape[1] * self._solution.problem.width))
-        parts = [
-            evaluator.cell_ranges(rows[start : start + block], values[start : start + block])
-            for start in range(0, len(rows), block)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return (
-            np.concatenate([low for low, _ in parts], axis=1),
-            np.concatenate([high for _, high in parts], axis=1),
-        )
 
     def _settled(
         self, rows: IntArray, best: IntArray, last: IntArray, downwards: bool

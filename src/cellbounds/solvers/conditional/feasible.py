@@ -12,10 +12,10 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.rates.offset_sets import (
     Bits,
+    ListedSums,
     OffsetSet,
     Residues,
     SetAlgebra,
-    Sparse,
     Window,
     leave_one_out,
     positions,
@@ -225,13 +225,13 @@ def _algebra(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> An
     if slack < SMALL_WINDOW:
         return Window(slack + 1)
     if _combinations(rows, copies, slack) <= FEW:
-        return Sparse(slack)
+        return ListedSums(slack)
     smallest = min(steps, default=RESIDUE_LIMIT + 1)
     if smallest <= RESIDUE_LIMIT and smallest * RESIDUE_GAIN <= slack:
         return Residues(smallest, slack)
     if slack < LARGE_WINDOW:
         return Window(slack + 1)
-    return Residues(smallest, slack) if smallest <= RESIDUE_LIMIT else Sparse(slack)
+    return Residues(smallest, slack) if smallest <= RESIDUE_LIMIT else ListedSums(slack)
 
 
 def _combinations(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> int:

@@ -126,9 +126,9 @@ def table_with(search: Search, place: int, value: int, seconds: float | None) ->
     if not search.solvers.sendable:
         return None
     cells, constant = search.objective(place)
-    ones, rest = np.ones(len(cells), dtype=np.int64), value - constant
-    found = search.solvers.integers.with_sum(cells, ones, rest, rest, None, seconds).cells
-    return None if found is None else search.expand(found)
+    rest = value - constant
+    left = search.solvers.integers.with_sum(cells, rest, rest, seconds).cells
+    return None if left is None else search.expand(left)
 
 
 def values_of_each(
@@ -286,10 +286,8 @@ class _Gaps:
             return False, None
         found = search.solvers.integers.with_sum(
             self._cells,
-            np.ones(len(self._cells), dtype=np.int64),
             gap.low - self._constant,
             gap.high - self._constant,
-            None,
             effort.left,
             residues=None
             if gap.by == 1

@@ -70,21 +70,19 @@ class IntegerProgram:
     def with_sum(
         self,
         cells: IntArray,
-        weights: IntArray,
         low: int,
         high: int,
-        hint: IntArray | None,
         seconds: float | None,
-        residues: tuple[int, list[int]] | None = None,
         *,
+        residues: tuple[int, list[int]] | None = None,
         quick: bool = False,
     ) -> Found:
-        """A table in which the weighted sum lies between `low` and `high`.
+        """A table in which the sum of some cells lies between `low` and `high`.
 
         `residues` is a modulus and the residues that the sum may have. `quick` searches for a
         moment only, without preparation: on small problems that takes a third of the time.
         """
-        return self._asked("with_sum", seconds, cells, weights, low, high, hint, residues, quick)
+        return self._asked("with_sum", seconds, cells, low, high, residues, quick)
 
     def minimize(
         self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
@@ -147,15 +145,13 @@ class _Model:
         self,
         seconds: float | None,
         cells: IntArray,
-        weights: IntArray,
         low: int,
         high: int,
-        hint: IntArray | None,
         residues: tuple[int, list[int]] | None,
         quick: bool,
     ) -> Found:
         model = self._model.clone()
-        total = self._weighted_in(model, cells, weights)
+        total = self._weighted_in(model, cells, np.ones(len(cells), dtype=np.int64))
         model.add_linear_constraint(total, low, high)
         if residues is not None:
             modulus, allowed = residues
@@ -163,7 +159,7 @@ class _Model:
             domain = self._cp.Domain.from_values(sorted(allowed))
             rest = model.new_int_var_from_domain(domain, "")
             model.add(total == modulus * turns + rest)
-        return self._solve(model, hint, seconds, quick)
+        return self._solve(model, None, seconds, quick)
 
     def minimize(
         self, seconds: float | None, cells: IntArray, weights: IntArray, hint: IntArray | None

@@ -30,7 +30,7 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER
-from cellbounds.model.linear_programs import LinearProgram, Proposal
+from cellbounds.model.linear_programs import LinearProgram, LinearProposal
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
@@ -187,7 +187,7 @@ class ExactProgram:
         limits = self._problem.upper if side else self._problem.lower
         return Fraction(weight * int(limits[cell]))
 
-    def _certified(self, weights: IntArray, proposal: Proposal) -> Fraction | None:
+    def _certified(self, weights: IntArray, proposal: LinearProposal) -> Fraction | None:
         """The optimum if the table and the multipliers, as small fractions, prove each other."""
         table, multipliers = _small_fractions(proposal.cells), _small_fractions(proposal.duals)
         if table is None or multipliers is None or not self._holds(*table):

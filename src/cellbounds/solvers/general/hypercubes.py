@@ -20,7 +20,7 @@ import numpy as np
 from cellbounds.model.problem import Problem
 from cellbounds.model.targets import Targets
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.solvers.general.pool import Pool
+from cellbounds.solvers.general.pool import TablePool
 from cellbounds.statements import Release
 
 __all__ = ["Guide", "Hypercubes", "Walker", "hypercubes", "moves_of"]
@@ -153,7 +153,7 @@ class Walker:
 
     def push(
         self,
-        pool: Pool,
+        pool: TablePool,
         counts: IntArray,
         bound: tuple[int, int],
         goals: tuple[IntArray, IntArray],
@@ -186,7 +186,7 @@ class Walker:
 
     def push_each(
         self,
-        pool: Pool,
+        pool: TablePool,
         counts: IntArray,
         bounds: list[tuple[int, int]],
         goals: tuple[IntArray, IntArray],
@@ -214,7 +214,7 @@ class Walker:
         pool.add(counts)
 
     def _buffers(
-        self, pool: Pool, counts: IntArray, goals: tuple[IntArray, IntArray]
+        self, pool: TablePool, counts: IntArray, goals: tuple[IntArray, IntArray]
     ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Sums, goals that no table has met yet, and room for the tables that will."""
         room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))

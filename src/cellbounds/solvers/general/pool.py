@@ -12,7 +12,7 @@ from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem
 from cellbounds.model.targets import Targets
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Excerpt", "Pool"]
+__all__ = ["Excerpt", "TablePool"]
 
 Packed = tuple[IntArray | None, IntArray]
 
@@ -31,7 +31,7 @@ class Excerpt:
     most_at: IntArray
 
 
-class Pool:
+class TablePool:
     """Consistent tables, and the smallest and largest value of each sum among them.
 
     A table is kept if it goes further than the others in some sum. Sparse tables are packed.
@@ -101,13 +101,13 @@ class Pool:
         packed = tuple(self._packed[k] for k in kept) if self._packed else ()
         return Excerpt(packed, chosen, numbers[1:cut], numbers[cut:])
 
-    def cut_down(self, least: IntArray, most: IntArray, excerpt: Excerpt) -> Pool:
+    def cut_down(self, least: IntArray, most: IntArray, excerpt: Excerpt) -> TablePool:
         """Another pool that has attained as much, with the tables of an excerpt.
 
         In sums that the excerpt is not about, the first table stands for the one that goes
         furthest.
         """
-        other = Pool(self._problem, self._asked)
+        other = TablePool(self._problem, self._asked)
         other._packed = list(excerpt.packed)
         other.least, other.most = least.copy(), most.copy()
         other._least_at[excerpt.places] = excerpt.least_at

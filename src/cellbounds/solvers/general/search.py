@@ -13,14 +13,14 @@ import numpy as np
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.model.constraints import NO_UPPER, compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
-from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, reduced
+from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
 from cellbounds.model.targets import asked_about
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import Duals, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.nested_families import Nested
-from cellbounds.solvers.general.pool import Excerpt, Pool
+from cellbounds.solvers.general.pool import Excerpt, TablePool
 from cellbounds.statements import Release
 
 __all__ = ["CAP", "Proof", "Search", "Solvers", "Standing"]
@@ -116,8 +116,8 @@ class Search:
 
     Attributes
     ----------
-    full, small, numbers
-        The problem, the same reduced, and the cells of it that are left.
+    full, small, numbers, expand
+        The problem, the same presolved, the cells of it that are left, and the way back to tables.
     low, high
         What is proven of each sum asked for; NO_UPPER where nothing is.
     endless
@@ -140,10 +140,12 @@ class Search:
         self.release = release
         self.recipe = release, over, cells
         self.full = make_problem(compile_release(release), domain.size)
-        self.small, self.numbers = reduced(self.full)
+        presolved = presolve(self.full)
+        self.small, self.numbers = presolved.problem, presolved.cells
+        self.expand = presolved.invert
         self.solvers = Solvers(self.full, self.small)
         self.asked = asked_about(domain, over, cells)
-        self.pool = Pool(self.full, self.asked)
+        self.pool = TablePool(self.full, self.asked)
         self.walker = Walker(self.full, self.asked, domain.shape, moves_of(release))
         if float(self.full.lower.sum(dtype=float)) >= WIDEST:
             raise TooMuchWork(TOO_WIDE)
@@ -237,12 +239,6 @@ class Search:
 
     # Tables.
 
-    def expand(self, cells: IntArray) -> IntArray:
-        """A table from the cells that are left."""
-        counts = self.full.lower.copy()
-        counts[self.numbers] = cells
-        return counts
-
     def start_from(self, counts: IntArray) -> None:
         """Use a known table, such as the owner's, as the first one."""
         if not self.full.holds(counts):
@@ -327,9 +323,7 @@ class Search:
             self.prove(place, side, sign * proven + constant, Proof.DUAL)
         if not self.program.interior:
             self._add_if_near(proposal.cells)
-        real = self.full.lower.astype(float)
-        real[self.numbers] = proposal.cells
-        return real
+        return self.expand(proposal.cells)
 
     def by_pushing(self, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.

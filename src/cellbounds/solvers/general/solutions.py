@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError, TooMuchWork
 from cellbounds.model.constraints import NO_UPPER, System, compile_release
-from cellbounds.model.problem import make_problem, reduced
+from cellbounds.model.problem import make_problem, presolve
 from cellbounds.model.structure import Facts
 from cellbounds.model.targets import Targets, asked_about
 from cellbounds.results.evidence import Evidence, checked
@@ -363,7 +363,8 @@ class GeneralLinearSolution(RelaxedSolution):
         self._effort = query.effort
         size = release.domain.size
         self._full = make_problem(compile_release(release, closed=True), size, real=True)
-        small, self._numbers = reduced(self._full)
+        presolved = presolve(self._full)
+        small, self._numbers = presolved.problem, presolved.cells
         # Cells that have nothing to do with each other have programs of their own.
         labels = small.components()
         self._programs: dict[int, tuple[IntArray, ExactProgram]] = {}

@@ -76,11 +76,10 @@ def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) 
     if goal == NO_UPPER:
         return False
     cells, constant = search.objective(place)
-    ones = np.ones(len(cells), dtype=np.int64)
     at = goal - constant
-    found = search.solvers.integers.with_sum(cells, ones, at, at, None, seconds, quick=True)
+    found = search.solvers.integers.with_sum(cells, at, at, seconds, quick=True)
     if found.cells is None and not found.final:
-        found = search.solvers.integers.with_sum(cells, ones, at, at, None, seconds)
+        found = search.solvers.integers.with_sum(cells, at, at, seconds)
     if found.cells is not None:
         search.pool.add(search.expand(found.cells))
     elif found.final and not search.capped_for(place):
@@ -131,10 +130,7 @@ def by_crossing(search: Search, place: int, side: int, value: int, seconds: floa
         if not search.capped_for(place):
             search.prove(place, side, value, Proof.SOLVER)
         return
-    ones = np.ones(len(cells), dtype=np.int64)
-    found = search.solvers.integers.with_sum(
-        cells, ones, low - constant, high - constant, None, seconds
-    )
+    found = search.solvers.integers.with_sum(cells, low - constant, high - constant, seconds)
     if found.cells is not None:
         search.pool.add(search.expand(found.cells))
     elif found.final and not search.capped_for(place):

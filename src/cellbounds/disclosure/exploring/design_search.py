@@ -14,13 +14,12 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
+from cellbounds.disclosure.exploring.design_measures import Measures, Utility, measured
 from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_of, ways_of
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
-from cellbounds.disclosure.exploring.measuring import Measures, Utility, measured
 from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
@@ -365,10 +364,5 @@ class SearchState:
     def __enter__(self) -> SearchState:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._checkpoint.close()

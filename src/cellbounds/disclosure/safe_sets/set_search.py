@@ -20,7 +20,7 @@ from cellbounds.model.effort import Effort
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
-__all__ = ["Judge", "closed_sets", "judge_all", "search"]
+__all__ = ["SetJudge", "closed_sets", "judge_all", "search"]
 
 
 class Knowledge:
@@ -179,7 +179,7 @@ Facts = list[tuple[int, Outcome]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judge:
+class SetJudge:
     """Judges sets of candidates by a policy; `quick` if tables near the owner's may prove it."""
 
     candidates: Candidates
@@ -220,7 +220,7 @@ class Judge:
         ).verdict
 
 
-def search(judged: Judge, effort: Effort) -> Knowledge:
+def search(judged: SetJudge, effort: Effort) -> Knowledge:
     """All that can be known within the budget, for monotone rules."""
     known = Knowledge(judged.candidates)
     while not effort.spent:
@@ -251,14 +251,14 @@ def _to_look_into(known: Knowledge) -> list[int]:
     return sets
 
 
-def _looked_into(judged: Judge, known: Knowledge, chosen: int, until: Until) -> Facts:
+def _looked_into(judged: SetJudge, known: Knowledge, chosen: int, until: Until) -> Facts:
     """Run by a worker."""
     before = set(known.judged)
     _look_into(judged, known, chosen, Effort(until.deadline))
     return [(one, outcome) for one, outcome in known.judged.items() if one not in before]
 
 
-def _look_into(judged: Judge, known: Knowledge, chosen: int, effort: Effort) -> None:
+def _look_into(judged: SetJudge, known: Knowledge, chosen: int, effort: Effort) -> None:
     """Judge a set. If it is unsafe, find a smallest unsafe one in it; if undecided, a safe one."""
 
     def ask(one: int) -> Outcome:
@@ -312,7 +312,7 @@ def _steps(candidates: Candidates, first: int, last: int) -> list[int]:
     return steps
 
 
-def judge_all(judged: Judge, effort: Effort) -> EverySet:
+def judge_all(judged: SetJudge, effort: Effort) -> EverySet:
     """Every set by itself, the largest first, as far as the budget goes."""
     sets = closed_sets(judged.candidates)
     effort.say(0, len(sets))
@@ -323,7 +323,7 @@ def judge_all(judged: Judge, effort: Effort) -> EverySet:
     return EverySet(judged.candidates, found)
 
 
-def _judged(judged: Judge, chosen: int, until: Until) -> Outcome | None:
+def _judged(judged: SetJudge, chosen: int, until: Until) -> Outcome | None:
     """Run by a worker; None if there was no time to begin."""
     effort = Effort(until.deadline)
     return None if effort.spent else judged(chosen, effort)

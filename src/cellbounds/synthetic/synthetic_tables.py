@@ -18,9 +18,9 @@ from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Conditional
 from cellbounds.statements.notation import names_text
+from cellbounds.synthetic.folder import write_folder
 from cellbounds.synthetic.report import SyntheticReport, report_on
 from cellbounds.synthetic.rounded import Rounded
-from cellbounds.synthetic.writing import write_folder
 from cellbounds.version import __version__
 
 __all__ = ["Synthetic"]

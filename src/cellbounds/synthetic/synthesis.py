@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import overload
@@ -17,8 +18,8 @@ from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Margin, Release
-from cellbounds.synthetic.result import Synthetic
 from cellbounds.synthetic.rounded import TOTALS, Rounded, rounded_rates
+from cellbounds.synthetic.synthetic_tables import Synthetic
 
 __all__ = ["synthesize", "usual_prior"]
 
@@ -189,13 +190,10 @@ def _first(draws: Draws, copies: int) -> IntArray:
     if not draws.chains:
         return draws.counts[:copies]
     # Chains stand one after the other, the first ones with one draw more if they are not equal.
-    longest = -(-len(draws) // draws.chains)
-    place = np.arange(longest * draws.chains).reshape(draws.chains, longest).T.ravel()
-    lengths = [len(part) for part in np.array_split(np.arange(len(draws)), draws.chains)]
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    chain, step = place // longest, place % longest
-    there = step < np.array(lengths)[chain]
-    return np.asarray(draws.counts[(starts[chain] + step)[there][:copies]])
+    chains = np.array_split(np.arange(len(draws)), draws.chains)
+    turns = itertools.zip_longest(*chains)
+    places = [place for turn in turns for place in turn if place is not None]
+    return np.asarray(draws.counts[places[:copies]])
 
 
 def _only_table(draws: Draws, seconds: float | None) -> bool:

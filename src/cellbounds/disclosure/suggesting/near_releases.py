@@ -15,9 +15,9 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, judge, policy_of
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
-from cellbounds.disclosure.suggesting.planning import Drafts, Plan
+from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
-from cellbounds.disclosure.suggesting.suppressing import Suppressed, suppress
+from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
 from cellbounds.runtime.workers import Until, shared
