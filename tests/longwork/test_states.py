@@ -416,6 +416,21 @@ def test_two_processes_do_not_share_a_file(path):
     assert list(Checkpoint(path, header).entries("x")) == [{"n": 1}]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
+@pytest.mark.parametrize("ask", [cb.bounds, cb.attainable])
+def test_who_lets_go_of_an_answer_lets_go_of_the_file(path, ask):
+    """At once, not when the garbage collector finds a circle: others may wait for the lock."""
+    before = set(os.listdir("/dev/fd"))
+    gc.disable()
+    try:
+        answer = ask(RELEASE, state=path)
+        assert len(set(os.listdir("/dev/fd")) - before) == 1
+        del answer
+        assert set(os.listdir("/dev/fd")) <= before
+    finally:
+        gc.enable()
+
+
 def test_open_states_are_not_mixed(path):
     """What leans on the owner's table does not get into answers without it."""
     kept = Checkpoint(path, header_of(RELEASE.digest, "sharp", DOMAIN.names, None, start=True))

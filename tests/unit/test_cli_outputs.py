@@ -247,9 +247,9 @@ ASKED = ["suggest", cb.example_path("delinquent"), "[education|county]@2", "--mo
 
 @pytest.mark.parametrize("there", [False, True])
 def test_suggestions_are_saved_all_or_none(run, tmp_path, monkeypatch, there):
-    from cellbounds.statements import writing
+    from cellbounds.statements import release_files
 
-    write = writing.write_release
+    write = release_files.write_release
 
     def full(release, path):
         if path.name != "suggestion-1.toml":
@@ -262,7 +262,7 @@ def test_suggestions_are_saved_all_or_none(run, tmp_path, monkeypatch, there):
         (folder / "mine.txt").write_text("kept")
     before = sorted(tmp_path.rglob("*"))
     with monkeypatch.context() as changed:
-        changed.setattr(writing, "write_release", full)
+        changed.setattr(release_files, "write_release", full)
         code, out, err = run(*ASKED, "--save", folder)
     assert (code, out) == (2, "")
     assert "No space left on device; nothing was saved" in err

@@ -127,7 +127,7 @@ class Search:
     history
         The steps taken: name, seconds since the step before, bounds left open.
     write
-        Writes down what was found, at once (True) or if the last time was long ago.
+        Writes down what a search found, at once (True) or if the last time was long ago.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Search:
         self.endless = np.zeros(self.asked.size, dtype=bool)
         self.proofs = np.zeros((2, self.asked.size), dtype=np.int8)
         self.history: list[tuple[str, float, int]] = []
-        self.write: Callable[[bool], None] | None = None
+        self.write: Callable[[Search, bool], None] | None = None
         self._program: LinearProgram | None = None
         self._rounds = self._numbered = 0
         self._clock = time.monotonic()
@@ -195,7 +195,7 @@ class Search:
     def keep(self, *, now: bool = False) -> None:
         """Have what was found written down where that is wanted; `now`, or if it is time."""
         if self.write is not None:
-            self.write(now)
+            self.write(self, now)
 
     def note(self, step: str) -> None:
         """Write a step into the history."""

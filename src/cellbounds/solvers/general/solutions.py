@@ -59,7 +59,8 @@ class SearchCheckpoint:
         InvalidInput
             If the file holds something that cannot be about this search.
         """
-        self._checkpoint, self._search = checkpoint, search
+        # The search is not kept: it holds this, and the file would stay open in a circle.
+        self._checkpoint = checkpoint
         self._part = part_of(search.release, search.asked, "sharp")
         self._new: list[tuple[int, ValueSet]] = []
         self.values: dict[int, ValueSet] = {}
@@ -68,11 +69,10 @@ class SearchCheckpoint:
                 self._take(search, entry)
             except (CellboundsError, KeyError, IndexError, TypeError, ValueError, OverflowError):
                 raise damaged(checkpoint.path, "a line") from None
-        self._note()
+        self._note(search)
 
-    def _note(self) -> None:
+    def _note(self, search: Search) -> None:
         """Remember what is written, so that only what is new will be."""
-        search = self._search
         self._tables, self._last = len(search.pool), time.monotonic()
         self._low, self._high = search.low.copy(), search.high.copy()
         self._endless = search.endless.copy()
@@ -101,11 +101,11 @@ class SearchCheckpoint:
             self.values[place] = values
             self._new.append((place, values))
 
-    def write(self, now: bool) -> None:
+    def write(self, search: Search, now: bool) -> None:
         """Write what is new, at once or if the last time was long ago."""
         if not now and time.monotonic() - self._last < EVERY:
             return
-        search, pool = self._search, self._search.pool
+        pool = search.pool
         bounds = [
             [int(place), side, int(proven[place]), int(search.proofs[side, place])]
             for side, proven, known in ((0, search.low, self._low), (1, search.high, self._high))
@@ -120,7 +120,7 @@ class SearchCheckpoint:
         if any(entry.values()):
             self._checkpoint.add(self._part, entry)
         self._new = []
-        self._note()
+        self._note(search)
 
 
 class FractionCheckpoint:
