@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -416,17 +417,21 @@ def test_two_processes_do_not_share_a_file(path):
     assert list(Checkpoint(path, header).entries("x")) == [{"n": 1}]
 
 
+def open_files():
+    return {entry.name for entry in Path("/dev/fd").iterdir()}
+
+
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
 @pytest.mark.parametrize("ask", [cb.bounds, cb.attainable])
 def test_who_lets_go_of_an_answer_lets_go_of_the_file(path, ask):
     """At once, not when the garbage collector finds a circle: others may wait for the lock."""
-    before = set(os.listdir("/dev/fd"))
+    before = open_files()
     gc.disable()
     try:
         answer = ask(RELEASE, state=path)
-        assert len(set(os.listdir("/dev/fd")) - before) == 1
+        assert len(open_files() - before) == 1
         del answer
-        assert set(os.listdir("/dev/fd")) <= before
+        assert open_files() <= before
     finally:
         gc.enable()
 
