@@ -161,15 +161,25 @@ class Draft:
         self.some(("--who", "somebody"), chance=0.4)
 
 
-def _audit(draft: Draft) -> None:
+def _published(draft: Draft) -> None:
+    """A table, and what would be published of it."""
     draft.say(draft.table())
     draft.statements()
     draft.reading()
     draft.publishing()
+
+
+def _judged(draft: Draft) -> None:
+    """The same under a policy."""
+    _published(draft)
     draft.policy()
     if "--merge" not in draft.case.words:
         draft.knows()
     draft.effort()
+
+
+def _audit(draft: Draft) -> None:
+    _judged(draft)
     draft.some(("--state", "new.state"), ("--certificate", "certificate.json"), ("--all",))
     draft.some(("--over", draft.name()))
     kind = draft.rng.choice(["html", "json", "csv", "xlsx"])
@@ -196,11 +206,8 @@ def _about_tables(draft: Draft) -> None:
     """The beginning of all commands about the tables that fit."""
     if draft.maybe(0.5):
         draft.say(draft.release())
-        return
-    draft.say(draft.table())
-    draft.statements()
-    draft.reading()
-    draft.publishing()
+    else:
+        _published(draft)
 
 
 def _prior(draft: Draft) -> None:
@@ -248,14 +255,7 @@ def _synthesize(draft: Draft) -> None:
 
 
 def _suggest(draft: Draft) -> None:
-    draft.say(draft.table())
-    draft.statements()
-    draft.reading()
-    draft.publishing()
-    draft.policy()
-    if "--merge" not in draft.case.words:
-        draft.knows()
-    draft.effort()
+    _judged(draft)
     draft.some(("--most", "3"), ("--changes", "1"), ("--save", "saved"), ("--over", draft.name()))
     draft.output("table", "json", "csv")
 

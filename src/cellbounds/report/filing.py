@@ -20,6 +20,7 @@ from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
 from cellbounds.model.effort import Effort
 from cellbounds.report.pages.content import (
+    USUAL_LIMITS,
     ReportLimits,
     chances_of,
     internal_part,
@@ -304,7 +305,7 @@ def build_report(
     source: str | None = None,
     seconds: float | None = None,
     clock: bool = False,
-    limits: ReportLimits = ReportLimits(),  # noqa: B008 - frozen
+    limits: ReportLimits = USUAL_LIMITS,
 ) -> Report:
     """A report on what publishing a release would give away.
 

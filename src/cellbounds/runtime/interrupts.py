@@ -7,8 +7,8 @@ import signal
 import sys
 import threading
 
-# The bare module, which has no stubs: `signal` makes enums of all handlers, at each compiled call.
-from _signal import getsignal  # type: ignore[import-not-found]
+# The bare module: `signal` makes enums of all handlers, at each compiled call.
+from _signal import getsignal  # type: ignore[import-not-found]  # it has no stubs
 from _signal import signal as set_handler
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -24,7 +24,7 @@ AGAIN = 0.05
 """Seconds until a library is told again to stop: it may not have begun when it was told."""
 
 _RAISING = [getattr(signal, name) for name in ("SIGINT", "SIGUSR2") if hasattr(signal, name)]
-"""Ctrl-C, and what wakes a main thread that takes too much memory (see `limits.py`)."""
+"""Ctrl-C, and what wakes a main thread that takes too much memory (see `memory.py`)."""
 
 Answer = TypeVar("Answer")
 

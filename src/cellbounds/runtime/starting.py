@@ -2,7 +2,7 @@
 
 import os
 import sys
-from _signal import (  # type: ignore[import-not-found]
+from _signal import (  # type: ignore[import-not-found]  # it has no stubs
     SIGINT,
     default_int_handler,
     getsignal,

@@ -61,6 +61,7 @@ Cells = Iterable[tuple[int, ...]]
 Answer = TypeVar("Answer")
 
 
+@dataclass(frozen=True)
 class Rule(ABC):
     """One rule of a policy; what it does not say of itself is taken to be the worst."""
 
@@ -167,7 +168,7 @@ class Rule(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain values; fractions as text."""
         plain: dict[str, Any] = {"rule": self.name}
-        for field in fields(self):  # type: ignore[arg-type]  # every rule is a dataclass
+        for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Fraction):
                 value = str(value)

@@ -37,6 +37,7 @@ from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained import kept
 
 __all__ = [
+    "USUAL_LIMITS",
     "ReportLimits",
     "chances_of",
     "columns_of",
@@ -96,6 +97,9 @@ class ReportLimits:
     mapped: int = 6_000
     listed: int = 500
     attainable: Callable[..., Attainable] = attainable
+
+
+USUAL_LIMITS = ReportLimits()
 
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:

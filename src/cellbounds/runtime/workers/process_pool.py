@@ -40,8 +40,9 @@ class _Context(SpawnContext):
     def __init__(self) -> None:
         self.started: list[_Process] = []
 
-    # A context has a class of this name; executors only call it.
-    def Process(self, *args: Any, **kwargs: Any) -> _Process:  # type: ignore[override]  # noqa: N802
+    def Process(  # type: ignore[override]  # noqa: N802 - the name of a class that executors call
+        self, *args: Any, **kwargs: Any
+    ) -> _Process:
         process = _Process(*args, **kwargs)
         self.started.append(process)
         return process
