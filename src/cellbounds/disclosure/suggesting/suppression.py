@@ -9,7 +9,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
-from cellbounds.disclosure.suggesting.changes import Suppress
+from cellbounds.disclosure.suggesting.changes import Change, suppressing
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release, Tabulated
@@ -33,7 +33,7 @@ class Suppressed:
 
     release: Release
     verdicts: tuple[Verdict, ...]
-    changes: tuple[Suppress, ...]
+    changes: tuple[Change, ...]
 
 
 def suppress(
@@ -199,12 +199,11 @@ class _Sheet:
         """The figures that were hidden here."""
         return [tuple(map(int, at)) for at in np.argwhere(self.hidden & ~self.before)]
 
-    def change(self) -> Suppress:
+    def change(self) -> Change:
         """What was hidden, in words and labels."""
         laid = self.domain.project(self.statement.variables)
-        labels = tuple(laid.labels(index) for index in self.added())
-        shown = int((~self.before).sum())
-        return Suppress(self.statement.notation, self.statement.variables, labels, shown)
+        labels = [laid.labels(index) for index in self.added()]
+        return suppressing(self.statement, labels, int((~self.before).sum()))
 
 
 _Line = tuple[int | slice, ...]
