@@ -15,7 +15,6 @@ from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.statements import Tabulated
 from cellbounds.statements.notation import Request
-from cellbounds.utility.retained import shares_out
 
 __all__ = ["Change", "PlannedChange", "proposals", "suppressing"]
 
@@ -259,7 +258,7 @@ def proposals(drafts: Drafts, policy: Policy) -> list[PlannedChange]:
         changes += [coarser_counts(places, base, notations) for base in BASES]
         changes.append(hide_small(places, least_shown, notations))
     for variable in (*domain.names, *domain.groupings):
-        if variable in plan.names and shares_out(domain, variable):
+        if variable in plan.names and domain.shares_out(variable):
             changes += _merges(domain, variable)
     for place, request in planned.items():
         notation = statements[place].notation
