@@ -6,14 +6,13 @@ import hashlib
 import itertools
 import json
 import math
-import pickle
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
@@ -257,7 +256,12 @@ def _worked(
     if effort.executor is not None and until.span is None:
         # What takes longest comes first, so that all workers end at about the same time. A budget
         # goes further if what is quick comes first.
-        chunks = sorted(chunks, key=lambda chunk: _size(table, chunk), reverse=True)
+        def size(chunk: Chunk) -> int:
+            """About how long it takes: the cells that its designs speak of."""
+            variables = chunk[0][1].variables
+            return len(chunk) * math.prod(len(table.domain.levels(name)) for name in variables)
+
+        chunks = sorted(chunks, key=size, reverse=True)
     sizes = [len(chunk) for chunk in chunks]
     # How many designs share the time that is left when a chunk is begun, itself included.
     lefts = list(itertools.accumulate(reversed(sizes)))[::-1]
@@ -266,16 +270,9 @@ def _worked(
         for piece in pieces:
             yield from _work(table, *piece)
         return
-    written = pickle.dumps(table)
-    sent = [(written, *piece) for piece in pieces]
-    for _, found in shared(effort.executor, _finished, sent, ordered=False):
-        yield from found
-
-
-def _size(table: Table, chunk: Chunk) -> int:
-    """About how long a chunk takes: the cells that its designs speak of."""
-    design = chunk[0][1]
-    return len(chunk) * math.prod(len(table.domain.levels(name)) for name in design.variables)
+    sent = [(table, *piece) for piece in pieces]
+    for _, judged in shared(effort.executor, _finished, sent, ordered=False):
+        yield from judged
 
 
 def _work(
@@ -287,18 +284,9 @@ def _work(
         yield chunk[place][0], one
 
 
-def _finished(
-    written: bytes, chunk: Chunk, measures: Measures, left: int, until: Until
-) -> list[tuple[int, JudgedDesign | str]]:
+def _finished(*piece: Any) -> list[tuple[int, JudgedDesign | str]]:
     """Run by a worker."""
-    return list(_work(_read(written), chunk, measures, left, until))
-
-
-@lru_cache(maxsize=1)
-def _read(written: bytes) -> Table:
-    """The table, which knows what was worked out about it for the last chunk."""
-    table: Table = pickle.loads(written)
-    return table
+    return list(_work(*piece))
 
 
 # --- a search on disk ------------------------------------------------------------------------

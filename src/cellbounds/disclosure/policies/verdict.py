@@ -319,6 +319,8 @@ def touched_levels(
         of, inside = domain.base(name), domain.level_sets(name)[domain.position(name, label)]
         wanted[of] = wanted.get(of, inside) & inside
     return [
-        np.array([of not in wanted or bool(group & wanted[of]) for group in domain.level_sets(name)])
+        np.array(
+            [of not in wanted or bool(group & wanted[of]) for group in domain.level_sets(name)]
+        )
         for name, of in zip(over, map(domain.base, over), strict=True)
     ]

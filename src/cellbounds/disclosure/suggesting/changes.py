@@ -56,9 +56,7 @@ class PlannedChange(Change):
     applied: Callable[[Plan], Plan | None] = field(compare=False, repr=False)
 
 
-def suppressing(
-    statement: Tabulated, figures: Sequence[tuple[Label, ...]], shown: int
-) -> Change:
+def suppressing(statement: Tabulated, figures: Sequence[tuple[Label, ...]], shown: int) -> Change:
     """Figures of a statement are not shown, of so many that were."""
     named = "; ".join(", ".join(map(str, labels)) for labels in figures[:NAMED])
     more = len(figures) - NAMED

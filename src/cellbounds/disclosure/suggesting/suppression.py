@@ -171,4 +171,3 @@ class _Sheet:
         laid = self.domain.project(self.statement.variables)
         labels = [laid.labels(index) for index in self.added()]
         return suppressing(self.statement, labels, int((~self.before).sum()))
-
