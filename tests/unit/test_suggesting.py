@@ -389,7 +389,7 @@ def test_progress_is_told(children):
         cb.publish(children, "[education|county]@2"),
         children,
         changes=1,
-        progress=lambda done, total: told.append((done, total)),
+        budget=cb.Budget(progress=lambda done, total: told.append((done, total))),
     )
     assert told
     assert all(0 < done <= total for done, total in told)

@@ -5,7 +5,6 @@ Cells that a release cannot tell apart share what is worked out.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +19,8 @@ from cellbounds.disclosure.policies.scenarios import as_respondent, as_small
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.model.constraints import System, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 
 __all__ = ["alike_cells", "respondents"]
@@ -110,7 +109,7 @@ def _numbered(kinds: Sequence[Hashable]) -> list[int]:
 
 
 def respondents(
-    outsider: Attacker, policy: Policy, effort: Effort, *, alike: Alike = alike_cells
+    outsider: Attacker, policy: Policy, effort: Budget, *, alike: Alike = alike_cells
 ) -> Iterator[Finding]:
     """The findings of somebody who is in a cell himself, for each cell that may be small.
 
@@ -127,7 +126,7 @@ def respondents(
         part = effort
         if effort.left is not None:
             ahead = len(set(kinds[place:]) - set(views)) + 1
-            part = replace(effort, deadline=time.monotonic() + effort.left / ahead)
+            part = effort.share(1 / ahead)
         like = views.get(kind)
         if kind in views and like is None:
             continue
@@ -225,7 +224,7 @@ def _view(
     outsider: Attacker,
     policy: Policy,
     index: _Position,
-    effort: Effort,
+    effort: Budget,
     possible: bool | None,
     like: _View | None,
 ) -> _View:
