@@ -39,7 +39,7 @@ solutions.EVERY = 0.0
 domain = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 table = cb.Table(domain, np.random.default_rng(5).poisson(3, size=domain.shape))
 release = cb.publish(table, "[c|a,b]@1", "[a,c]", "[b]~5")
-answer = cb.attainable(release, state=sys.argv[1])
+answer = cb.attainable(release, budget=cb.Budget(checkpoint=sys.argv[1]))
 for labels, values in answer.items():
     print(*labels, values)
 """

@@ -555,21 +555,21 @@ def test_a_spent_budget_leaves_designs_out_and_says_so():
 def test_what_a_budget_does_not_settle_is_undecided_and_not_kept(tmp_path, monkeypatch):
     """A design that gets too little time: it is in the answer, but is judged again on resuming."""
     path = tmp_path / "search.jsonl"
-    options = {"response": "education", "digits": [1], "state": path}
+    options = {"response": "education", "digits": [1]}
     judged_well = design_measures.judged
 
     def tired(case, effort):
         return judged_well(case, cb.Budget.until(0.0))
 
     monkeypatch.setattr(design_measures, "judged", tired)
-    found = explore(CHILDREN, **options, seconds=60)
+    found = explore(CHILDREN, **options, budget=cb.Budget(60, checkpoint=path))
     assert [one.outcome for one in found.designs] == [Outcome.SAFE, Outcome.UNDECIDED]
     assert not found.complete
     assert len(path.read_bytes().splitlines()) == 2
     monkeypatch.undo()
     assert (
-        explore(CHILDREN, **options).safe
-        == explore(CHILDREN, response="education", digits=[1]).safe
+        explore(CHILDREN, **options, budget=cb.Budget(checkpoint=path)).safe
+        == explore(CHILDREN, **options).safe
     )
 
 
@@ -647,7 +647,8 @@ def torn(file, line):
         os.kill(os.getpid(), signal.SIGKILL)
     return write(file, line)
 os.write = torn
-explore(cb.example_table("koch4"), response="recovery", digits=[1, 2], state=sys.argv[1])
+budget = cb.Budget(checkpoint=sys.argv[1])
+explore(cb.example_table("koch4"), response="recovery", digits=[1, 2], budget=budget)
 """
 
 
@@ -697,7 +698,8 @@ def test_a_state_cut_anywhere_is_resumed(tmp_path):
 )
 def test_a_state_of_another_search_is_refused(tmp_path, options, said):
     path = tmp_path / "search.jsonl"
-    begun = {"table": small_table(), "response": "b", "digits": [1], "state": path}
+    begun = {"table": small_table(), "response": "b", "digits": [1]}
+    begun["budget"] = cb.Budget(checkpoint=path)
     explore(**begun)
     before = path.read_bytes()
     with pytest.raises(cb.InvalidInput, match=said):

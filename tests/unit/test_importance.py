@@ -117,8 +117,8 @@ def test_an_interruption_keeps_what_was_drawn():
 
 
 def test_a_deadline_in_the_past_still_gives_something():
-    past = time.monotonic() - 1
-    drawn = importance_draws(MARGINS, uniform(MARGINS), draws=10_000, rng=seeded(), deadline=past)
+    past = cb.Budget.until(time.monotonic() - 1)
+    drawn = importance_draws(MARGINS, uniform(MARGINS), draws=10_000, rng=seeded(), budget=past)
     assert drawn.stopped_early and 1 <= drawn.attempts < 10_000
 
 

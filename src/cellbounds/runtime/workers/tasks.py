@@ -54,8 +54,8 @@ def checked_executor(executor: object) -> Executor | None:
     if executor is None or isinstance(executor, Executor):
         return executor
     raise InvalidInput(
-        f"workers={executor!r}; give a number of processes, a concurrent.futures.Executor such as a "
-        "ProcessPoolExecutor or a Dask client's get_executor(), or None"
+        f"workers={executor!r}; give a number of processes, a concurrent.futures.Executor such as "
+        "a ProcessPoolExecutor or a Dask client's get_executor(), or None"
     )
 
 
