@@ -216,7 +216,7 @@ def test_an_undecided_release_is_worked_on(monkeypatch):
     release = cb.publish(table, "[y|g]@3", "[g|y]@3")
 
     def hurried(asked, *rest, **how):
-        how["seconds"] = 1e-9 if asked is release else None
+        how["budget"] = cb.Budget(1e-9 if asked is release else None)
         return cb.judge(asked, *rest, **how)
 
     monkeypatch.setattr(near_releases, "judge", hurried)
@@ -238,7 +238,7 @@ def test_what_time_did_not_allow_is_said(children):
 
 def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
     def hurried(asked, *rest, **how):
-        return cb.judge(asked, *rest, **{**how, "seconds": 1e-9})
+        return cb.judge(asked, *rest, **{**how, "budget": cb.Budget(1e-9)})
 
     monkeypatch.setattr(near_releases, "judge", hurried)
     release = cb.publish(children, "[education|county]@3", "[county|education]@3")
@@ -389,7 +389,7 @@ def test_progress_is_told(children):
         cb.publish(children, "[education|county]@2"),
         children,
         changes=1,
-        progress=lambda done, total: told.append((done, total)),
+        budget=cb.Budget(progress=lambda done, total: told.append((done, total))),
     )
     assert told
     assert all(0 < done <= total for done, total in told)

@@ -8,7 +8,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_o
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
 from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements.notation import names_text
@@ -61,10 +60,8 @@ def explore(
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
     independent: bool = False,
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    state: str | Path | None = None,
 ) -> Frontier:
     """Judge every design of published rates, and find the best safe one.
 
@@ -100,16 +97,11 @@ def explore(
         ``"kept"``: the share of the finest rates (of the response given all givens that are tried)
         that a reader of the release recovers. Or a function of table and release; workers in other
         processes must be able to import it.
-    seconds
-        A budget for the whole search, shared out among the designs; what it does not settle is
-        undecided, and designs that it does not reach are left out.
-    executor
-        Workers to share the designs with; the answer is the same with any number of them.
-    progress
-        Called with the designs done and the designs in all.
-    state
-        A file that keeps what was found, so that a search that was stopped goes on where it was.
-        It is as confidential as the table.
+    budget, seconds
+        What the whole search may cost: a :class:`Budget`, or seconds alone, shared out among the
+        designs. What it does not settle is undecided, and designs that it does not reach are left
+        out. A search that was stopped goes on from its checkpoint, which is as confidential as the
+        table.
 
     Raises
     ------
@@ -144,9 +136,9 @@ def explore(
     )
     for rule in measures.policy.rules:
         table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
-    effort = Effort.of(seconds, executor, None, progress)
     begun = time.perf_counter()
-    found = _search(table, designs, measures, effort, state)
+    with running(budget, seconds, resumes=True) as budget:
+        found = _search(table, designs, measures, budget)
     judged = {k: one for k, one in found.items() if isinstance(one, JudgedDesign)}
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
@@ -218,14 +210,13 @@ def _search(
     table: Table,
     designs: Sequence[Design],
     measures: Measures,
-    effort: Effort,
-    path: str | Path | None,
+    effort: Budget,
 ) -> dict[int, JudgedDesign | str]:
     """Everything that could be found within the budget, by the place of the design."""
     found: dict[int, JudgedDesign | str] = {}
     with ExitStack() as stack:
-        state = None
-        if path is not None:
+        state, path = None, effort.checkpoint
+        if path is not None and not isinstance(path, Checkpoint):
             state = stack.enter_context(
                 SearchState(path, header_of(table, designs, measures), designs)
             )
@@ -249,7 +240,7 @@ def _chunks(designs: Sequence[Design], found: Mapping[int, object]) -> list[Chun
 
 
 def _worked(
-    table: Table, chunks: list[Chunk], measures: Measures, effort: Effort
+    table: Table, chunks: list[Chunk], measures: Measures, effort: Budget
 ) -> Generator[tuple[int, JudgedDesign | str], None, None]:
     """The designs of all chunks; from workers, those of each chunk when it is done."""
     until = Until.of(effort.left)

@@ -6,7 +6,6 @@ Cells that a release cannot tell apart share what is worked out.
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +21,8 @@ from cellbounds.disclosure.policies.scenarios import as_respondent
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import System, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 
 __all__ = ["alike_cells", "respondents"]
@@ -89,7 +88,7 @@ def _numbered(kinds: Sequence[Hashable]) -> list[int]:
 
 
 def respondents(
-    outsider: Attacker, policy: Policy, effort: Effort, *, alike: Alike = alike_cells
+    outsider: Attacker, policy: Policy, effort: Budget, *, alike: Alike = alike_cells
 ) -> Iterator[Finding]:
     """The findings of somebody who is in a cell himself, for each cell that may be small.
 
@@ -106,7 +105,7 @@ def respondents(
         part = effort
         if effort.left is not None:
             ahead = len(set(kinds[place:]) - set(views)) + 1
-            part = replace(effort, deadline=time.monotonic() + effort.left / ahead)
+            part = effort.share(1 / ahead)
         like = views.get(kind)
         if kind in views and like is None:
             continue
@@ -191,7 +190,7 @@ def _view(
     outsider: Attacker,
     policy: Policy,
     index: _Position,
-    effort: Effort,
+    effort: Budget,
     possible: bool | None,
     like: _View | None,
 ) -> _View:

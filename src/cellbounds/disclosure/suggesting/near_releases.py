@@ -5,8 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Prior, Release, Tabulated
 from cellbounds.statements.notation import Request
@@ -103,7 +102,7 @@ class BudgetedJudge:
     knows: tuple[Prior, ...]
     independent: bool
     original: Release
-    effort: Effort
+    effort: Budget
     tried: int = 0
     known: int = 0
 
@@ -114,7 +113,7 @@ class BudgetedJudge:
 
     def elsewhere(self, until: Until) -> BudgetedJudge:
         """The same for another process, which begins to count anew."""
-        return replace(self, effort=Effort(until.deadline), tried=0)
+        return replace(self, effort=Budget.until(until.deadline), tried=0)
 
     def count(self, more: int) -> bool:
         """Count releases that were judged; False if these would be too many."""
@@ -152,7 +151,7 @@ class BudgetedJudge:
                 policy = self.policy.within(dict(zip(behind, scope, strict=True)))
             if policy is None:
                 continue
-            left = self.effort.left
+            part = self.effort.share(SHARE, least=LEAST).quiet()
             yield judge(
                 release,
                 self.table,
@@ -160,8 +159,7 @@ class BudgetedJudge:
                 over=scope,
                 knows=self.knows,
                 independent=self.independent,
-                seconds=None if left is None else max(LEAST, SHARE * left),
-                executor=self.effort.executor if release.domain.size >= LARGE else None,
+                budget=part if release.domain.size >= LARGE else Budget.until(part.deadline),
             )
 
 
@@ -181,11 +179,10 @@ def suggest(
     over: Iterable[str] | None = None,
     most: int = 10,
     changes: int = 2,
-    seconds: float | None = None,
     knows: Iterable[Prior] = (),
     independent: bool = False,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> Suggestions:
     """Safe releases near one that is unsafe or undecided, the most useful first.
 
@@ -201,12 +198,8 @@ def suggest(
         Suggestions at most.
     changes
         Changes at once at most.
-    seconds
-        A budget; what was not tried is said.
-    executor
-        Workers to share the releases with; the answer is the same with any number of them.
-    progress
-        Called with the releases judged and those known so far.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone; what was not tried is said.
 
     Notes
     -----
@@ -233,26 +226,27 @@ def suggest(
     _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
-    budgeted = BudgetedJudge(
-        original=release,
-        table=table,
-        policy=chosen,
-        over=asked,
-        knows=tuple(knows),
-        independent=independent,
-        effort=Effort.of(seconds, executor, None, progress),
-    )
-    verdicts = tuple(budgeted.verdicts(release, budgeted.scopes(release)))
-    suggestions: tuple[Suggestion, ...] = ()
-    searched = Searched(0, changes, 0, 0, 0)
-    if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
-        search = _Search(Drafts(release, table), budgeted, most)
-        search.run(changes)
-        suggestions = tuple(suggestion for _, suggestion in search.ranked[:most])
-        size, tried = len(search.singles), budgeted.tried
-        searched = Searched(size, changes, tried, search.undecided, search.left)
-    seconds = time.monotonic() - begun
-    return Suggestions(release, chosen, verdicts, suggestions, searched, independent, seconds)
+    with running(budget, seconds) as budget:
+        budgeted = BudgetedJudge(
+            original=release,
+            table=table,
+            policy=chosen,
+            over=asked,
+            knows=tuple(knows),
+            independent=independent,
+            effort=budget,
+        )
+        verdicts = tuple(budgeted.verdicts(release, budgeted.scopes(release)))
+        suggestions: tuple[Suggestion, ...] = ()
+        searched = Searched(0, changes, 0, 0, 0)
+        if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
+            search = _Search(Drafts(release, table), budgeted, most)
+            search.run(changes)
+            suggestions = tuple(suggestion for _, suggestion in search.ranked[:most])
+            size, tried = len(search.singles), budgeted.tried
+            searched = Searched(size, changes, tried, search.undecided, search.left)
+    spent = time.monotonic() - begun
+    return Suggestions(release, chosen, verdicts, suggestions, searched, independent, spent)
 
 
 def _check(release: object, table: object, most: object, changes: object) -> None:
