@@ -444,7 +444,9 @@ state_option = click.option(
 
 
 @contextmanager
-def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budget]:
+def budgeted(
+    given: Given, progress: Progress, work: str = "", *, stops: bool = True
+) -> Iterator[Budget]:
     """The budget of a command, running: time, workers, progress.
 
     `work` is what can be resumed from the file ``--state``, which is then its checkpoint.
@@ -458,7 +460,9 @@ def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budge
         with (
             workers(given) as executor,
             running(
-                Budget(given.seconds, None, executor, state, progress.step), resumes=True
+                Budget(given.seconds, None, executor, state, progress.step),
+                resumes=True,
+                stops=stops,
             ) as budget,
         ):
             yield budget

@@ -14,7 +14,7 @@ from cellbounds.disclosure.policies.scenarios import Case, case_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Unbounded, ValueSet
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import attainable, resumable
 from cellbounds.statements import Prior, Release
 
@@ -95,6 +95,7 @@ class Audit:
         return f"<audit: {self.verdict!r}>"
 
 
+@budgeted(resumes=True)
 def audit(
     table: Table,
     release: Release,
@@ -103,7 +104,7 @@ def audit(
     over: Iterable[str] | None = None,
     independent: bool = False,
     knows: Iterable[Prior] = (),
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Audit:
     """Compare a table with everything that could be worked out about it from a release.
@@ -139,18 +140,17 @@ def audit(
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
     start = None if independent else table
-    with running(budget, seconds, resumes=True) as budget:
-        budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
-        first = first_share(case.policy, budget)
-        late = first.spent
-        answer = attainable(case.known, over=case.over, start=start, budget=first)
-        if budget.deadline is None:
-            answer.gather()
-        # A budget that is spent before anything was asked decides nothing.
-        verdict, _ = judged(case, budget, None if late else answer)
+    budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
+    first = first_share(case.policy, budget)
+    late = first.spent
+    answer = attainable(case.known, over=case.over, start=start, budget=first)
+    if budget.deadline is None:
         answer.gather()
-        margin = margin_of(release, table, case.over)
-        cells = tuple(_cells(margin, case, verdict, answer, budget))
+    # A budget that is spent before anything was asked decides nothing.
+    verdict, _ = judged(case, budget, None if late else answer)
+    answer.gather()
+    margin = margin_of(release, table, case.over)
+    cells = tuple(_cells(margin, case, verdict, answer, budget))
     return Audit(release, answer, verdict, cells, table, start is not None)
 
 

@@ -13,7 +13,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.inference.protocol import Refusal
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release
 
 if TYPE_CHECKING:
@@ -85,12 +85,13 @@ def _with_estimate(release: Release, problem: TooMuchWork) -> TooManyTables:
     return TooManyTables(f"{problem}; an estimate instead: {estimate}", estimate)
 
 
+@budgeted
 def estimate_tables(
     release: Release,
     *,
     draws: int = 1000,
     rng: int | np.random.Generator = 0,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Estimate:
     """The number of tables that fit a release, by sequential importance sampling.
@@ -118,8 +119,7 @@ def estimate_tables(
 
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")
-    with running(budget, seconds) as budget:
-        return estimate_count(release, draws=draws, rng=checked_generator(rng), budget=budget)
+    return estimate_count(release, draws=draws, rng=checked_generator(rng), budget=budget)
 
 
 def tables(release: Release, limit: int | None = None) -> Iterator[Table]:

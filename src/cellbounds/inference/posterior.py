@@ -24,7 +24,7 @@ from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.posterior import Posterior
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ MOST_DRAWS = 10_000
 """Draws for an estimated posterior."""
 
 
+@budgeted
 def posterior(
     release: Release,
     prior: Belief | str = "uniform",
@@ -45,7 +46,7 @@ def posterior(
     effort: float | None = None,
     draws: int = MOST_DRAWS,
     rng: int | np.random.Generator = 0,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Posterior:
     """How likely each count of each cell is, given a release and a prior over tables.
@@ -93,15 +94,14 @@ def posterior(
     begun = time.perf_counter()
     belief = belief_of(prior)
     weights = _weights(release, belief)
-    with running(budget, seconds) as budget:
-        sums = exact_sums(release, weights, checked_effort(effort))
-        if isinstance(sums, ExactSums):
-            about = answer_head(release, sums.name, Evidence.EXACT, begun)
-            weighted = sums.weighted
-            return Posterior(*about, belief, weighted.error, None, weighted.distribution, sums.mode)
-        if sums.steps is None:
-            raise refused(sums)
-        drawn = sample(release, draws, prior=belief, method="chain", rng=rng, budget=budget)
+    sums = exact_sums(release, weights, checked_effort(effort))
+    if isinstance(sums, ExactSums):
+        about = answer_head(release, sums.name, Evidence.EXACT, begun)
+        weighted = sums.weighted
+        return Posterior(*about, belief, weighted.error, None, weighted.distribution, sums.mode)
+    if sums.steps is None:
+        raise refused(sums)
+    drawn = sample(release, draws, prior=belief, method="chain", rng=rng, budget=budget)
     about = answer_head(release, drawn.method, Evidence.ESTIMATED, begun)
     best = partial(_best_drawn, drawn, weights)
     notes = (f"not exact: {sums.reason}", f"connected: {drawn.connected}", *drawn.notes)
@@ -130,6 +130,7 @@ def _total_known(release: Release) -> bool:
     )
 
 
+@budgeted
 def sample(
     release: Release,
     size: int,
@@ -139,7 +140,7 @@ def sample(
     rng: int | np.random.Generator = 0,
     effort: float | None = None,
     start: Table | None = None,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
     chains: int | None = None,
     moves: str | Moves | None = None,
@@ -202,23 +203,20 @@ def sample(
     belief = belief_of(prior)
     weights = _weights(release, belief)
     begun = time.perf_counter()
-    with running(budget, seconds) as budget:
-        if method in ("auto", "exact") and not chain:
-            sums = exact_sums(release, weights, checked_effort(effort))
-            if isinstance(sums, ExactSums):
-                return _exact(release, belief, sums, int(size), generator, begun)
-            if method == "exact" or sums.steps is None:
-                raise refused(sums)
-        common: dict[str, Any] = {"rng": generator, "budget": budget}
-        if method == "importance":
-            return _importance(release, belief, weights, int(size), begun, **common)
-        from cellbounds.inference.chains.chain_sampling import chain_draws
+    if method in ("auto", "exact") and not chain:
+        sums = exact_sums(release, weights, checked_effort(effort))
+        if isinstance(sums, ExactSums):
+            return _exact(release, belief, sums, int(size), generator, begun)
+        if method == "exact" or sums.steps is None:
+            raise refused(sums)
+    common: dict[str, Any] = {"rng": generator, "budget": budget}
+    if method == "importance":
+        return _importance(release, belief, weights, int(size), begun, **common)
+    from cellbounds.inference.chains.chain_sampling import chain_draws
 
-        if latent and not isinstance(belief, GammaPoisson):
-            raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
-        return chain_draws(
-            release, belief, weights, int(size), begun, start=start, **common, **chain
-        )
+    if latent and not isinstance(belief, GammaPoisson):
+        raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
+    return chain_draws(release, belief, weights, int(size), begun, start=start, **common, **chain)
 
 
 def _exact(

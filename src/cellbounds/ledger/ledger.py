@@ -30,7 +30,7 @@ from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_policy
 from cellbounds.ledger.transactions import Between, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Prior, Release
 
 __all__ = ["Ledger"]
@@ -149,6 +149,7 @@ class Ledger:
         book.store.prepare()
         return cls(book)
 
+    @budgeted(stops=False)
     def ask(
         self,
         what: What,
@@ -160,7 +161,7 @@ class Ledger:
         record: bool = False,
         who: str | None = None,
         why: str = "",
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> LedgerAnswer:
         """Judge a release together with everything that is out; nothing is published.
@@ -184,12 +185,12 @@ class Ledger:
             As for :func:`cellbounds.judge`.
         """
         request = ReleaseRequest(what, table, version, total, knows)
-        with running(budget, seconds) as budget:
-            if record:
-                signed = who, why
-                return transactions.record_judged(self.book, "asked", request, signed, budget)[0]
-            return transactions.judged(self.book, self.state(), request, budget)
+        if record:
+            signed = who, why
+            return transactions.record_judged(self.book, "asked", request, signed, budget)[0]
+        return transactions.judged(self.book, self.state(), request, budget)
 
+    @budgeted(stops=False)
     def commit(
         self,
         what: What,
@@ -202,7 +203,7 @@ class Ledger:
         knows: Iterable[Prior] = (),
         already_out: bool = False,
         record: bool = False,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> Entry:
         """Judge a release, and record it as released if it is safe.
@@ -231,16 +232,16 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        with running(budget, seconds) as budget:
-            return transactions.commit(
-                self.book,
-                ReleaseRequest(what, table, version, total, knows),
-                (who, _checked_reason(why)),
-                budget,
-                already_out=already_out,
-                record=record,
-            )
+        return transactions.commit(
+            self.book,
+            ReleaseRequest(what, table, version, total, knows),
+            (who, _checked_reason(why)),
+            budget,
+            already_out=already_out,
+            record=record,
+        )
 
+    @budgeted(stops=False)
     def refuse(
         self,
         what: What,
@@ -251,15 +252,15 @@ class Ledger:
         version: int | None = None,
         total: bool = True,
         knows: Iterable[Prior] = (),
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
         request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
-        with running(budget, seconds) as budget:
-            return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
+        return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
 
+    @budgeted(stops=False)
     def set_policy(
         self,
         policy: Policy | str | Path | None = None,
@@ -269,31 +270,31 @@ class Ledger:
         independent: bool | None = None,
         protect: Sequence[Sequence[str]] = (),
         table: Tables = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> LedgerAnswer:
         """Judge by another policy from now on; says whether what is out is safe under it.
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        with running(budget, seconds) as budget:
-            return transactions.change_policy(
-                self.book,
-                (who, _checked_reason(why)),
-                budget,
-                policy=None if policy is None else policy_of(policy),
-                independent=independent,
-                protect=protect,
-                tables=table,
-            )
+        return transactions.change_policy(
+            self.book,
+            (who, _checked_reason(why)),
+            budget,
+            policy=None if policy is None else policy_of(policy),
+            independent=independent,
+            protect=protect,
+            tables=table,
+        )
 
+    @budgeted(stops=False)
     def refine(
         self,
         table: Table | Sequence[Table],
         *,
         why: str,
         who: str | None = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> LedgerAnswer:
         """Go on with a table that has additional variables and the ledger's table as its margin.
@@ -302,9 +303,9 @@ class Ledger:
         With several versions, give the finer table of each.
         """
         signed = who, _checked_reason(why)
-        with running(budget, seconds) as budget:
-            return transactions.refine(self.book, table, signed, budget)
+        return transactions.refine(self.book, table, signed, budget)
 
+    @budgeted(stops=False)
     def grow(
         self,
         table: Table,
@@ -312,7 +313,7 @@ class Ledger:
         why: str,
         who: str | None = None,
         earlier: Tables = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> LedgerAnswer:
         """Go on with a later version of the table, to which records were added.
@@ -321,9 +322,9 @@ class Ledger:
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
         signed = who, _checked_reason(why)
-        with running(budget, seconds) as budget:
-            return transactions.another_version(self.book, signed, budget, table, earlier)
+        return transactions.another_version(self.book, signed, budget, table, earlier)
 
+    @budgeted(stops=False)
     def revise(
         self,
         table: Table,
@@ -333,7 +334,7 @@ class Ledger:
         earlier: Tables = None,
         removed: Between = None,
         added: Between = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> LedgerAnswer:
         """Go on with a later version, from which records were removed, or in which they moved.
@@ -356,8 +357,7 @@ class Ledger:
             As for :meth:`commit`.
         """
         signed, known = (who, _checked_reason(why)), {"removed": removed, "added": added}
-        with running(budget, seconds) as budget:
-            return transactions.another_version(self.book, signed, budget, table, earlier, known)
+        return transactions.another_version(self.book, signed, budget, table, earlier, known)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
@@ -385,6 +385,7 @@ class Ledger:
         state = state_of(entries[:until])
         return joined(state, map(PublishedRelease.recorded, state.released))
 
+    @budgeted(stops=False)
     def frontier(
         self,
         statements: Sequence[str] | None = None,
@@ -394,7 +395,7 @@ class Ledger:
         digits: int = 2,
         total: bool = True,
         sets: bool = False,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> LedgerFrontier:
         """Which statements may still be released, each by itself, and which never again.
@@ -413,9 +414,8 @@ class Ledger:
         tables = supplied(replace(state, independent=False), table, self.book.store.kept)
         assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
-        with running(budget, seconds) as budget:
-            alone = frontier_of(state, tables, list(listed), total, budget)
-            return with_sets(alone, state, tables, total, budget) if sets else alone
+        alone = frontier_of(state, tables, list(listed), total, budget)
+        return with_sets(alone, state, tables, total, budget) if sets else alone
 
     def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
         """Check every link of the chain, and the head against a copy that was kept elsewhere.

@@ -29,7 +29,7 @@ from cellbounds.report.pages.content import (
 from cellbounds.report.pages.page import page
 from cellbounds.report.pages.wording import labels_text, read_values
 from cellbounds.results import Attainable
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.files import write_whole
 from cellbounds.statements import Release
 from cellbounds.text import label_keys
@@ -296,6 +296,7 @@ class Report:
         return f"<{which}: {', '.join(one['notation'] for one in statements)}>"
 
 
+@budgeted
 def build_report(
     audit: Audit | Attainable,
     *,
@@ -303,7 +304,7 @@ def build_report(
     key: bytes | None = None,
     seed: int | None = None,
     source: str | None = None,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
     clock: bool = False,
     limits: ReportLimits = USUAL_LIMITS,
@@ -355,31 +356,30 @@ def build_report(
     True
     """
     _check(audit, public, key, seed)
-    with running(budget, seconds) as budget:
-        release, over = audit.release, (audit.answer if isinstance(audit, Audit) else audit).over
-        verdict = audit.verdict if isinstance(audit, Audit) else None
-        table = audit.table if isinstance(audit, Audit) else None
-        known = informed(release, table, ())
-        cells = public_cells(audit, known, budget, limits)
-        shown = open_seed(release, seed)
-        chances = chances_of(known, over, seed=shown, budget=budget, limits=limits)
-        content: dict[str, Any] = {
-            "format": FORMAT,
-            "version": __version__,
-            "view": "public" if public or table is None else "owner",
-            "public": public_part(release, over, cells, chances, verdict, limits)
-            | {"provenance": provenance(table, key=key, seed=shown)},
-        }
-        if isinstance(audit, Audit) and not public:
-            content["internal"] = internal_part(
-                audit,
-                chances,
-                seed=seed,
-                source=None if source is None else PurePath(source).name,
-                made=made_at() if clock else None,
-                effort=budget,
-                limits=limits,
-            )
+    release, over = audit.release, (audit.answer if isinstance(audit, Audit) else audit).over
+    verdict = audit.verdict if isinstance(audit, Audit) else None
+    table = audit.table if isinstance(audit, Audit) else None
+    known = informed(release, table, ())
+    cells = public_cells(audit, known, budget, limits)
+    shown = open_seed(release, seed)
+    chances = chances_of(known, over, seed=shown, budget=budget, limits=limits)
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "view": "public" if public or table is None else "owner",
+        "public": public_part(release, over, cells, chances, verdict, limits)
+        | {"provenance": provenance(table, key=key, seed=shown)},
+    }
+    if isinstance(audit, Audit) and not public:
+        content["internal"] = internal_part(
+            audit,
+            chances,
+            seed=seed,
+            source=None if source is None else PurePath(source).name,
+            made=made_at() if clock else None,
+            effort=budget,
+            limits=limits,
+        )
     return Report(content, limits)
 
 

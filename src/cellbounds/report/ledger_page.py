@@ -41,7 +41,7 @@ from cellbounds.report.pages.page import (
 )
 from cellbounds.report.pages.wording import label_text, labels_text
 from cellbounds.results import Attainable, Unbounded, ValueSet
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, running
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.version import __version__
@@ -277,7 +277,7 @@ def ledger_page(
     *,
     table: Tables = None,
     public: bool = False,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
     solve: Callable[..., Attainable] = attainable,
 ) -> str:
@@ -329,7 +329,7 @@ def ledger_page(
     numbers = _numbers(entries, public)
     whole = None if public else _whole(ledger, state, table)
     targets = _open_targets(state) if public else targets_of(state)
-    if budget is None and seconds is None:
+    if budget is UNLIMITED and seconds is None:
         seconds = SECONDS
     with running(budget, seconds) as budget:
         views = _views(state, targets, numbers, whole, budget, solve)

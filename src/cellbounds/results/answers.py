@@ -19,7 +19,7 @@ from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, Whol
 from cellbounds.results.evidence import Evidence, Explanation
 from cellbounds.results.solution import Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release
 from cellbounds.text import aligned, html_table, label_keys
 
@@ -353,11 +353,12 @@ class Bounds(CellAnswer):
             raise InvalidInput(f"bounds of kind {self.kind!r} have no explanation; ask for 'sharp'")
         return self._explain(labels)
 
+    @budgeted
     def certificate(
         self,
         *,
         public: bool | None = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> dict[str, Any]:
         """The bounds with witnesses and proofs, as plain values for a JSON file.
@@ -377,8 +378,7 @@ class Bounds(CellAnswer):
             raise InvalidInput(
                 f"bounds of kind {self.kind!r} have no certificate; ask for kind='sharp'"
             )
-        with running(budget, seconds) as budget:
-            return self._certify(public, budget)
+        return self._certify(public, budget)
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, lower, upper."""
@@ -468,19 +468,19 @@ class Attainable(CellAnswer):
         if self._source is not None:
             self._source.gather(self._places)
 
+    @budgeted
     def certificate(
         self,
         *,
         public: bool | None = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> dict[str, Any]:
         """The bounds behind these counts with witnesses and proofs, as :meth:`Bounds.certificate`.
 
         Nothing is solved again.
         """
-        with running(budget, seconds) as budget:
-            return self._certify(public, budget)
+        return self._certify(public, budget)
 
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""

@@ -5,16 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from numbers import Real
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, overload
 
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.checkpoints import Checkpoint
+from cellbounds.runtime.interrupts import not_later
 from cellbounds.runtime.workers import Processes, checked_executor
 
-__all__ = ["Budget", "running"]
+__all__ = ["UNLIMITED", "Budget", "budgeted", "running"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+PART_LATE, LATE = 0.05, 0.4
+"""A part of the budget, and seconds, by which work may be late before it is stopped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,9 +159,17 @@ def _check_seconds(seconds: object) -> None:
         )
 
 
+UNLIMITED = Budget()
+"""As long as it takes, by this process alone."""
+
+
 @contextmanager
 def running(
-    budget: Budget | None, seconds: float | None = None, *, resumes: bool = False
+    budget: Budget,
+    seconds: float | None = None,
+    *,
+    resumes: bool = False,
+    stops: bool = True,
 ) -> Iterator[Budget]:
     """A budget whose clock runs, with its workers and its limit of memory.
 
@@ -161,40 +179,95 @@ def running(
     ----------
     resumes
         Whether the work can go on from a checkpoint.
+    stops
+        Whether work that is late may be stopped anywhere.
 
     Raises
     ------
     InvalidInput
         If both are given, or that is no budget, or the work cannot be resumed and should be.
+    Unsettled
+        If the work was late and had to be stopped.
 
     Examples
     --------
-    >>> with running(None, 60) as budget:
+    >>> with running(UNLIMITED, 60) as budget:
     ...     0 < budget.left <= 60
     True
     """
-    if budget is None:
-        budget = Budget(seconds)
-    elif not isinstance(budget, Budget):
+    if not isinstance(budget, Budget):
         raise InvalidInput(f"budget={budget!r}; give a cellbounds.Budget, or seconds=")
-    elif seconds is not None:
-        raise InvalidInput(
-            f"seconds={seconds!r} beside a budget; give Budget(seconds=...) or seconds= alone"
-        )
+    if seconds is not None:
+        if budget is not UNLIMITED:
+            raise InvalidInput(
+                f"seconds={seconds!r} beside a budget; give Budget(seconds=...) or seconds= alone"
+            )
+        budget = Budget(seconds)
     if budget.checkpoint is not None and not resumes:
         raise InvalidInput(
             f"checkpoint={str(budget.checkpoint)!r}: this work cannot be resumed; give none"
         )
-    if budget._runs:
-        yield budget
-        return
-    deadline = None if budget.seconds is None else time.monotonic() + float(budget.seconds)
     with ExitStack() as stack:
-        if budget.memory is not None:
-            from cellbounds.runtime.memory import limited
+        if not budget._runs:
+            budget = _begun(budget, stack)
+        if stops and budget.deadline is not None:
+            stack.enter_context(_stopped_late(budget))
+        yield budget
 
-            stack.enter_context(limited(budget.memory))
-        workers = budget.workers
-        if isinstance(workers, int):
-            workers = stack.enter_context(Processes(workers)) if workers > 1 else None
-        yield replace(budget, workers=workers)._running(deadline)
+
+def _begun(budget: Budget, stack: ExitStack) -> Budget:
+    """Start the clock and the workers, and watch the memory."""
+    deadline = None if budget.seconds is None else time.monotonic() + float(budget.seconds)
+    if budget.memory is not None:
+        from cellbounds.runtime.memory import limited
+
+        stack.enter_context(limited(budget.memory))
+    workers = budget.workers
+    if isinstance(workers, int):
+        workers = stack.enter_context(Processes(workers)) if workers > 1 else None
+    return replace(budget, workers=workers)._running(deadline)
+
+
+def _stopped_late(budget: Budget) -> AbstractContextManager[None]:
+    """Work that does not look at the clock is stopped a little after the end of the budget."""
+    assert budget.deadline is not None
+    left = max(0.0, budget.deadline - time.monotonic())
+    span = left if budget.seconds is None else float(budget.seconds)
+    return not_later(
+        budget.deadline + PART_LATE * span + LATE,
+        f"the budget of {span:.3g} seconds was spent without an answer; give more seconds, or ask "
+        "for less",
+    )
+
+
+@overload
+def budgeted(function: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@overload
+def budgeted(
+    *, resumes: bool = False, stops: bool = True
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def budgeted(function: Any = None, /, *, resumes: bool = False, stops: bool = True) -> Any:
+    """A function of ``budget=`` and ``seconds=``: it gets a running budget (see :func:`running`).
+
+    Examples
+    --------
+    >>> @budgeted
+    ... def left(budget: Budget = UNLIMITED, seconds: float | None = None) -> float | None:
+    ...     return budget.left
+    >>> left() is None, 0 < left(seconds=60) <= 60
+    (True, True)
+    """
+    if function is None:
+        return partial(budgeted, resumes=resumes, stops=stops)
+
+    @wraps(function)
+    def called(*args: Any, **named: Any) -> Any:
+        given, seconds = named.pop("budget", UNLIMITED), named.pop("seconds", None)
+        with running(given, seconds, resumes=resumes, stops=stops) as budget:
+            return function(*args, **named, budget=budget)
+
+    return called

@@ -6,16 +6,20 @@ import os
 import signal
 import sys
 import threading
+import time
 
 # The bare module: `signal` makes enums of all handlers, at each compiled call.
 from _signal import getsignal  # type: ignore[import-not-found]  # it has no stubs
 from _signal import signal as set_handler
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
-__all__ = ["BEFORE_END", "end_now", "stoppable", "uninterrupted"]
+from cellbounds.errors import Unsettled
+
+__all__ = ["BEFORE_END", "end_now", "not_later", "stoppable", "uninterrupted"]
 
 BEFORE_END: list[Callable[[], None]] = []
 """What is called before everything is ended at once, by whichever thread ends it."""
@@ -23,8 +27,10 @@ BEFORE_END: list[Callable[[], None]] = []
 AGAIN = 0.05
 """Seconds until a library is told again to stop: it may not have begun when it was told."""
 
-_RAISING = [getattr(signal, name) for name in ("SIGINT", "SIGUSR2") if hasattr(signal, name)]
-"""Ctrl-C, and what wakes a main thread that takes too much memory (see `memory.py`)."""
+_RAISING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGUSR2", "SIGALRM") if hasattr(signal, name)
+]
+"""Ctrl-C, and what wakes a main thread that takes too much memory (`memory.py`) or is late."""
 
 Answer = TypeVar("Answer")
 
@@ -99,6 +105,69 @@ def stoppable(call: Callable[[], Answer], stop: Callable[[], object]) -> Answer:
                 while not future.done():
                     stop()
                     wait([future], AGAIN)
+
+
+class _Late(BaseException):
+    """Raised in the main thread wherever it is; no part of the work may take it for its own."""
+
+
+SWALLOWED = 2.0
+"""Seconds after which it is raised again: destructors and callbacks may swallow it."""
+
+IMPORTING = "<frozen importlib._bootstrap>"
+
+
+@contextmanager
+def not_later(deadline: float, message: str) -> Iterator[None]:
+    """Stop the work inside if it is not done at a time of the monotonic clock.
+
+    For work that did not look at the clock in time. It works in the main thread, where nobody else
+    uses the system's alarm; elsewhere nothing is stopped.
+
+    Raises
+    ------
+    Unsettled
+        With the message, if it was stopped.
+
+    Examples
+    --------
+    >>> with not_later(time.monotonic() + 60, "too late"):
+    ...     pass
+    """
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or not hasattr(signal, "setitimer")
+        or getsignal(signal.SIGALRM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+    late = False
+
+    def ring(_number: int, frame: FrameType | None) -> None:
+        nonlocal late
+        while frame is not None:
+            if frame.f_code.co_filename == IMPORTING:
+                # A module that is half there would stay so: it is not much longer.
+                signal.setitimer(signal.ITIMER_REAL, AGAIN)
+                return
+            frame = frame.f_back
+        late = True
+        signal.setitimer(signal.ITIMER_REAL, SWALLOWED)
+        raise _Late
+
+    set_handler(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(AGAIN, deadline - time.monotonic()))
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        if late:
+            raise Unsettled(message) from None
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        set_handler(signal.SIGALRM, signal.SIG_DFL)
 
 
 def end_now(message: str, status: int) -> NoReturn:

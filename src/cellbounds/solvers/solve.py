@@ -18,7 +18,7 @@ from cellbounds.reductions.unnamed_variables import UnnamedVariables
 from cellbounds.results import Attainable, Bounds, Explanation
 from cellbounds.results.cell_index import Position, asked_positions, check_listable
 from cellbounds.results.solution import Query, Reduction, Solution, Solver
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, header_of
 from cellbounds.solvers.blame import contradiction, explain_bounds
 from cellbounds.solvers.closed_forms import TwoCubed
@@ -35,6 +35,7 @@ SHARE = 0.75
 KINDS = ("sharp", "linear", "improved", "improved-verbal")
 
 
+@budgeted(resumes=True)
 def bounds(
     release: Release,
     *,
@@ -42,7 +43,7 @@ def bounds(
     over: Iterable[str] | None = None,
     cells: Iterable[Sequence[Label]] | None = None,
     start: Table | None = None,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Bounds:
     """The smallest and largest count that each cell can have, given a release.
@@ -102,9 +103,8 @@ def bounds(
     if kind not in KINDS:
         raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
     begun = time.perf_counter()
-    with running(budget, seconds, resumes=True) as budget:
-        query = _query(release, kind, over, cells, start, budget)
-        solution = _settled(release, query)
+    query = _query(release, kind, over, cells, start, budget)
+    solution = _settled(release, query)
     lower, upper = solution.bounds()
     lower.flags.writeable = upper.flags.writeable = False
     sharp = kind == "sharp"
@@ -127,13 +127,14 @@ def bounds(
     )
 
 
+@budgeted(resumes=True)
 def attainable(
     release: Release,
     *,
     over: Iterable[str] | None = None,
     cells: Iterable[Sequence[Label]] | None = None,
     start: Table | None = None,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Attainable:
     """Every count that each cell can have, gaps included; arguments as for :func:`bounds`.
@@ -150,9 +151,8 @@ def attainable(
     9
     """
     begun = time.perf_counter()
-    with running(budget, seconds, resumes=True) as budget:
-        query = _query(release, "sharp", over, cells, start, budget)
-        solution = _settled(release, replace(query, early=budget.share(SHARE).deadline))
+    query = _query(release, "sharp", over, cells, start, budget)
+    solution = _settled(release, replace(query, early=budget.share(SHARE).deadline))
     return Attainable(
         release=release,
         over=query.over,

@@ -15,7 +15,7 @@ from cellbounds.model.constraints import compile_release, violations
 from cellbounds.model.priors import Belief, Multinomial, Poisson, Uniform
 from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Margin, Release
 from cellbounds.synthetic.rounded import TOTALS, Rounded, rounded_rates
@@ -38,7 +38,7 @@ def synthesize(
     prior: Belief | str | None = None,
     rng: int | np.random.Generator = 0,
     effort: float | None = None,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Synthetic: ...
 
@@ -54,11 +54,12 @@ def synthesize(
     prior: Belief | str | None = None,
     rng: int | np.random.Generator = 0,
     effort: float | None = None,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Synthetic: ...
 
 
+@budgeted
 def synthesize(
     source: Release | Table,
     statement: str | Iterable[str] | None = None,
@@ -69,7 +70,7 @@ def synthesize(
     prior: Belief | str | None = None,
     rng: int | np.random.Generator = 0,
     effort: float | None = None,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Synthetic:
     """Draw tables to release instead of the true one.
@@ -144,26 +145,25 @@ def synthesize(
         release, rounded = rounded_rates(source, statement or (), digits, total)
     else:
         release = source
-    with running(budget, seconds) as budget:
-        try:
-            draws = sample(
-                release,
-                max(int(copies), SPARE),
-                prior=usual_prior(release) if prior is None else prior,
-                rng=rng,
-                effort=effort,
-                budget=budget,
-            )
-        except InconsistentRelease as problem:
-            if rounded is None:
-                raise
-            raise InconsistentRelease(
-                f"{problem}; the rates of {', '.join(rounded.statements)} were taken as exact: "
-                "leave the other statements out, or give another number of digits"
-            ) from None
-        _check_draws(draws)
-        counts = _first(draws, int(copies))
-        only = _only_table(draws, budget)
+    try:
+        draws = sample(
+            release,
+            max(int(copies), SPARE),
+            prior=usual_prior(release) if prior is None else prior,
+            rng=rng,
+            effort=effort,
+            budget=budget,
+        )
+    except InconsistentRelease as problem:
+        if rounded is None:
+            raise
+        raise InconsistentRelease(
+            f"{problem}; the rates of {', '.join(rounded.statements)} were taken as exact: "
+            "leave the other statements out, or give another number of digits"
+        ) from None
+    _check_draws(draws)
+    counts = _first(draws, int(copies))
+    only = _only_table(draws, budget)
     original = only and not (isinstance(source, Table) and bool((counts[0] != source.counts).any()))
     return Synthetic(
         release,

@@ -16,7 +16,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns
 from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Conditional
 from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.folder import write_folder
@@ -100,6 +100,7 @@ class Synthetic(Answer):
         """One of the tables, the first at 0."""
         return Table(self.domain, self.counts[place])
 
+    @budgeted
     def compare(
         self,
         table: Table,
@@ -108,7 +109,7 @@ class Synthetic(Answer):
         margins: Any = None,
         level: object = "0.95",
         effort: float | None = None,
-        budget: Budget | None = None,
+        budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> SyntheticReport:
         """What the tables give away and what they are good for, beside the true table.
@@ -131,18 +132,17 @@ class Synthetic(Answer):
         InvalidInput
             If the synthetic tables do not come from this table.
         """
-        with running(budget, seconds) as budget:
-            return report_on(
-                self.release,
-                self.rounded,
-                self.tables,
-                table,
-                pairs=pairs,
-                margins=margins,
-                level=level,
-                effort=effort,
-                budget=budget,
-            )
+        return report_on(
+            self.release,
+            self.rounded,
+            self.tables,
+            table,
+            pairs=pairs,
+            margins=margins,
+            level=level,
+            effort=effort,
+            budget=budget,
+        )
 
     def write(self, folder: str | Path, *, overwrite: bool = False) -> list[Path]:
         """Write ``synthetic-1.csv``, ``synthetic-2.csv``, ... and ``README.md`` into a folder.

@@ -20,7 +20,7 @@ from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_o
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
 from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements.notation import names_text
@@ -46,6 +46,7 @@ Progress = Callable[[int, int], None]
 Chunk = list[tuple[int, Design]]
 
 
+@budgeted(resumes=True)
 def explore(
     table: Table,
     *,
@@ -60,7 +61,7 @@ def explore(
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
     independent: bool = False,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Frontier:
     """Judge every design of published rates, and find the best safe one.
@@ -137,8 +138,7 @@ def explore(
     for rule in measures.policy.rules:
         table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
     begun = time.perf_counter()
-    with running(budget, seconds, resumes=True) as budget:
-        found = _search(table, designs, measures, budget)
+    found = _search(table, designs, measures, budget)
     judged = {k: one for k, one in found.items() if isinstance(one, JudgedDesign)}
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),

@@ -15,7 +15,7 @@ from cellbounds.disclosure.policies.scenarios import Case, as_respondent, case_o
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
 from cellbounds.errors import Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import bounds, resumable
 from cellbounds.statements import Prior, Release
 
@@ -25,6 +25,7 @@ FIRST_SHARE = 0.5
 """The part of a budget for the intruder without a record, when respondents are tried too."""
 
 
+@budgeted(resumes=True)
 def judge(
     release: Release,
     table: Table | None = None,
@@ -33,7 +34,7 @@ def judge(
     over: Iterable[str] | None = None,
     knows: Iterable[Prior] = (),
     independent: bool = False,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Verdict:
     """Whether a release is safe under a policy: overall, and for each cell with its reasons.
@@ -82,10 +83,9 @@ def judge(
     ('county',)
     """
     case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
-    with running(budget, seconds, resumes=True) as budget:
-        start = not independent and table is not None
-        budget = resumable(budget, case.known, "sharp", case.over, None, start=start)
-        return judged(case, budget)[0]
+    start = not independent and table is not None
+    budget = resumable(budget, case.known, "sharp", case.over, None, start=start)
+    return judged(case, budget)[0]
 
 
 def first_share(policy: Policy, effort: Budget) -> Budget:

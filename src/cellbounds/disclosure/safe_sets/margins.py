@@ -16,13 +16,14 @@ from cellbounds.disclosure.safe_sets.set_search import SetJudge, judge_all, sear
 from cellbounds.disclosure.safe_sets.statement_sets import SafeSets, StatementSet
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Conditional, Release, Statement, Total
 from cellbounds.utility import fit_loglinear
 
 __all__ = ["safe_margins", "why_not_monotone"]
 
 
+@budgeted
 def safe_margins(
     table: Table,
     *,
@@ -32,7 +33,7 @@ def safe_margins(
     policy: Policy | str | Path = DEFAULT,
     total: bool = True,
     independent: bool = False,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> SafeSets:
     """Find the largest sets of margins, or of other statements, that are safe together.
@@ -90,8 +91,7 @@ def safe_margins(
     reasons = why_not_monotone(chosen, candidates, independent=independent)
     # Without the true counts nothing may depend on them, not even what stays undecided.
     judged = SetJudge(candidates, table, chosen, independent, not reasons and not independent)
-    with running(budget, seconds) as budget:
-        found = judge_all(judged, budget) if reasons else search(judged, budget)
+    found = judge_all(judged, budget) if reasons else search(judged, budget)
     undecided = found.undecided
     worth = None if independent else Worth(table)
     return SafeSets(

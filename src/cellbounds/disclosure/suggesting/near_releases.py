@@ -18,7 +18,7 @@ from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Prior, Release, Tabulated
 from cellbounds.statements.notation import Request
@@ -171,6 +171,7 @@ AT_ONCE = 16
 """Sets of changes that workers try at the same time; some of them for nothing."""
 
 
+@budgeted
 def suggest(
     release: Release,
     table: Table,
@@ -181,7 +182,7 @@ def suggest(
     changes: int = 2,
     knows: Iterable[Prior] = (),
     independent: bool = False,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Suggestions:
     """Safe releases near one that is unsafe or undecided, the most useful first.
@@ -226,25 +227,24 @@ def suggest(
     _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
-    with running(budget, seconds) as budget:
-        budgeted = BudgetedJudge(
-            original=release,
-            table=table,
-            policy=chosen,
-            over=asked,
-            knows=tuple(knows),
-            independent=independent,
-            effort=budget,
-        )
-        verdicts = tuple(budgeted.verdicts(release, budgeted.scopes(release)))
-        suggestions: tuple[Suggestion, ...] = ()
-        searched = Searched(0, changes, 0, 0, 0)
-        if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
-            search = _Search(Drafts(release, table), budgeted, most)
-            search.run(changes)
-            suggestions = tuple(suggestion for _, suggestion in search.ranked[:most])
-            size, tried = len(search.singles), budgeted.tried
-            searched = Searched(size, changes, tried, search.undecided, search.left)
+    budgeted = BudgetedJudge(
+        original=release,
+        table=table,
+        policy=chosen,
+        over=asked,
+        knows=tuple(knows),
+        independent=independent,
+        effort=budget,
+    )
+    verdicts = tuple(budgeted.verdicts(release, budgeted.scopes(release)))
+    suggestions: tuple[Suggestion, ...] = ()
+    searched = Searched(0, changes, 0, 0, 0)
+    if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
+        search = _Search(Drafts(release, table), budgeted, most)
+        search.run(changes)
+        suggestions = tuple(suggestion for _, suggestion in search.ranked[:most])
+        size, tried = len(search.singles), budgeted.tried
+        searched = Searched(size, changes, tried, search.undecided, search.left)
     spent = time.monotonic() - begun
     return Suggestions(release, chosen, verdicts, suggestions, searched, independent, spent)
 

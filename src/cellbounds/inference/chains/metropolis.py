@@ -44,7 +44,7 @@ from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import shared
 from cellbounds.solvers.solve import bounds
@@ -120,7 +120,7 @@ def run_chain(
     rng: np.random.Generator | int | None = None,
     start: Table | IntArray | None = None,
     latent: bool = False,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     stop: Callable[[], bool] | None = None,
     block: int = BLOCK,
 ) -> ChainDraws:
@@ -177,7 +177,7 @@ def run_chain(
     thin = max(10, 2 * size) if thin is None else thin
     burn_in = draws * thin // 2 if burn_in is None else burn_in
     _check_schedule(size, chains=chains, draws=draws, thin=thin, block=block, burn_in=burn_in)
-    effort = budget or Budget()
+    effort = budget
     _check_latent(weights, latent)
     supported = _supported(release, weights)
     generator = np.random.default_rng(rng)

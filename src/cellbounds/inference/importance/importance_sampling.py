@@ -24,7 +24,7 @@ from cellbounds.inference.importance.proposal_kernel import (
 from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan, with_values
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
@@ -209,7 +209,7 @@ def importance_draws(
     *,
     draws: int,
     rng: np.random.Generator,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
     largest_block: int = LARGEST_BLOCK,
 ) -> ImportanceDraws:
     """Draw tables that fit a release, with weights that make up for how they were drawn.
@@ -242,7 +242,7 @@ def importance_draws(
     if draws < 1:
         raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
     seeds = rng.integers(0, 2**63, size=2).tolist()
-    effort = budget or Budget()
+    effort = budget
     proposal = make_proposal(release, weights, seeds[0], effort.deadline)
     blocks: list[tuple[IntArray, FloatArray]] = []
     try:
@@ -304,7 +304,7 @@ def estimate_count(
     *,
     draws: int = 1000,
     rng: np.random.Generator,
-    budget: Budget | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Estimate:
     """About how many tables fit a release, with the error of the estimate.
 
