@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import pickle
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,7 +19,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.disclosure import Audit, CellRisk, audit
 from cellbounds.report.audit_text import render
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.workers import Until
 from cellbounds.solvers.general import solutions, strategy
 from cellbounds.solvers.general.search import Search
@@ -607,3 +608,39 @@ def test_jobs_are_one_or_more(run, table, jobs):
     code, out, err = run("audit", table, *MARGINS, "--jobs", jobs)
     assert (code, out) == (2, "")
     assert "--jobs" in err
+
+
+# Work that does not look at the clock ------------------------------------------------------------
+
+
+def test_work_that_is_late_is_stopped():
+    @budgeted
+    def dream(budget=UNLIMITED, seconds=None):
+        time.sleep(60)
+
+    begun = time.monotonic()
+    with pytest.raises(cb.Unsettled, match=r"the budget of 0\.1 seconds was spent"):
+        dream(seconds=0.1)
+    assert time.monotonic() - begun < 60
+    # Nothing rings later on, and the next one is watched as well.
+    with pytest.raises(cb.Unsettled):
+        dream(seconds=0.1)
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_who_uses_the_alarm_keeps_it():
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        assert cb.bounds(RELEASE, seconds=60).evidence is cb.Evidence.EXACT
+        while not rung:
+            time.sleep(0.01)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_other_threads_keep_budgets_without_an_alarm():
+    with ThreadPoolExecutor(1) as executor:
+        answer = executor.submit(cb.bounds, RELEASE, seconds=60).result()
+    assert answer.evidence is cb.Evidence.EXACT

@@ -137,11 +137,11 @@ def not_later(deadline: float, message: str) -> Iterator[None]:
     if (
         threading.current_thread() is not threading.main_thread()
         or not hasattr(signal, "setitimer")
-        or getsignal(signal.SIGALRM) is not signal.SIG_DFL
+        or getsignal(signal.SIGALRM) != signal.SIG_DFL
     ):
         yield
         return
-    late = False
+    late, default = False, getsignal(signal.SIGALRM)
 
     def ring(_number: int, frame: FrameType | None) -> None:
         nonlocal late
@@ -167,7 +167,7 @@ def not_later(deadline: float, message: str) -> Iterator[None]:
         raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        set_handler(signal.SIGALRM, signal.SIG_DFL)
+        set_handler(signal.SIGALRM, default)
 
 
 def end_now(message: str, status: int) -> NoReturn:
