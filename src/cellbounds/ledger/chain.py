@@ -23,11 +23,10 @@ from cellbounds.disclosure.policies import Outcome
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.errors import BrokenChain, LedgerError
 from cellbounds.ledger.serialization import (
-    read_plain_domain,
+    read_layout,
     read_plain_policy,
     read_plain_release,
     read_plain_table,
-    structural_zeros,
 )
 from cellbounds.statements import Release
 
@@ -350,11 +349,6 @@ def _texts(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
-def _layout(content: dict[str, Any]) -> bool:
-    structural_zeros(content["structural"], read_plain_domain(content["domain"]))
-    return True
-
-
 def _judged(content: dict[str, Any]) -> bool:
     judged = content["judged"]
     numbers = [judged["broken"], judged["open"], *judged["harmful"]]
@@ -371,7 +365,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "added": lambda content: _between(content["added"]),
     "digest": lambda content: isinstance(content["digest"], str),
     "digests": lambda content: bool(content["digests"]) and _texts(content["digests"]),
-    "domain": _layout,
+    "domain": lambda content: read_layout(content) is not None,
     "independent": lambda content: isinstance(content["independent"], bool),
     "judged": _judged,
     "kept": lambda content: isinstance(content["kept"], bool),

@@ -22,13 +22,12 @@ from cellbounds.ledger.journal import (
     Journal,
     LedgerState,
     now,
-    plain_layout,
     state_of,
     user_name,
 )
 from cellbounds.ledger.judgement import Budget, LedgerAnswer
 from cellbounds.ledger.locations import Place
-from cellbounds.ledger.serialization import plain_policy
+from cellbounds.ledger.serialization import plain_layout
 from cellbounds.ledger.transactions import Between, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.statements import Prior, Release
@@ -111,7 +110,7 @@ class Ledger:
             **plain_layout(plain),
             "digest": plain.digest,
             "kept": bool(keep_table),
-            "policy": plain_policy(transactions.checked_policy(policy_of(policy), plain.domain)),
+            "policy": transactions.checked_policy(policy_of(policy), plain.domain).to_dict(),
             "independent": bool(independent),
             "protected": [list(names) for names in margins],
         }
@@ -375,7 +374,7 @@ class Ledger:
         None if it is not at hand and the ledger judges without the counts.
         """
         state = self.state()
-        tables = supplied(state, table, self.book.store.kept)
+        tables = supplied(state, table, self.book.kept)
         about = state.about(version)
         return None if tables is None else tables[about - 1]
 
@@ -413,7 +412,7 @@ class Ledger:
             As for :meth:`ask`.
         """
         state = self.state()
-        tables = supplied(replace(state, independent=False), table, self.book.store.kept)
+        tables = supplied(replace(state, independent=False), table, self.book.kept)
         assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
         effort = Budget(seconds, executor, progress)
@@ -432,16 +431,14 @@ class Ledger:
             The hash of the last entry and, if it was noted too, the number of entries, as they
             were then; the ledger may have grown since.
         """
-        store = self.book.store
-        rows, last = store.rows()
+        read = self.book.store.read
         return check(
-            rows,
-            last,
+            *read(lambda rows: rows.chain()),
             self.book.place.name,
             noted=head,
             count=entries,
-            kept=store.kept,
-            guards=store.guards,
+            kept=self.book.kept,
+            guards=lambda: read(lambda rows: rows.guards()),
         )
 
     def export(self, *, public: bool = True) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from cellbounds.disclosure.policies.scenarios import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.errors import NotSafe
-from cellbounds.ledger.journal import Draft, Journal, LedgerState, Signed, changed, plain_layout
+from cellbounds.ledger.journal import Draft, Journal, LedgerState, Signed, changed
 from cellbounds.ledger.judgement import Budget, LedgerAnswer, answered, blamed, notations_of
-from cellbounds.ledger.serialization import plain_release
+from cellbounds.ledger.serialization import plain_layout, plain_release
 from cellbounds.ledger.versions import (
     PublishedRelease,
     Tables,
@@ -72,16 +72,24 @@ class ReleaseRequest:
         object.__setattr__(self, "knows", checked_knowledge(self.knows))
 
 
+class Question(NamedTuple):
+    """A request in a state of the ledger: the version, the release, what is known, the tables."""
+
+    version: int
+    release: Release
+    knowledge: Release | None
+    tables: list[Table] | None
+
+
 def judged(
-    book: Journal,
-    state: LedgerState,
-    request: ReleaseRequest,
-    budget: Budget,
-    *,
-    blame: bool = True,
+    book: Journal, state: LedgerState, request: ReleaseRequest, budget: Budget
 ) -> LedgerAnswer:
     """Judge a release in a state of the ledger, and say which past releases do the harm."""
-    about, release, knowledge, tables = _understood(book, state, request)
+    return _judged(state, _understood(book, state, request), budget, blame=True)
+
+
+def _judged(state: LedgerState, question: Question, budget: Budget, *, blame: bool) -> LedgerAnswer:
+    about, release, knowledge, tables = question
     whole = None if tables is None else stacked(state, tables)
     answer = answered(state, release, about, whole, budget, knowledge=knowledge)
     return blamed(state, answer, whole, budget) if blame else answer
@@ -91,15 +99,14 @@ def record_judged(
     book: Journal, kind: str, request: ReleaseRequest, signed: Signed, budget: Budget
 ) -> tuple[LedgerAnswer, Entry]:
     """Judge, and record the question (``"asked"``) or the refusal (``"refused"``)."""
-    answers: list[LedgerAnswer] = []
 
     def drafted(state: LedgerState) -> Draft:
-        answers.append(judged(book, state, request, budget))
-        return Draft(kind, _without_figures(answers[-1]))
+        answer = judged(book, state, request, budget)
+        return Draft(kind, _without_figures(answer), answer=answer)
 
-    entry = book.record(drafted, signed)
-    assert entry is not None  # such a draft is always recorded
-    return replace(answers[-1], entry=entry), entry
+    entry, answer = book.record(drafted, signed)
+    assert entry is not None and answer is not None  # such a draft is always recorded
+    return replace(answer, entry=entry), entry
 
 
 def commit(
@@ -112,52 +119,53 @@ def commit(
     record: bool,
 ) -> Entry:
     """Judge, and record the release, or perhaps the refusal, if nothing came in meanwhile."""
-    answers: list[LedgerAnswer] = []
 
     def drafted(state: LedgerState) -> Draft:
-        earlier = _earlier(book, state, request)
+        question = _understood(book, state, request)
+        earlier = _earlier(state, question)
         if earlier is not None:
             return Draft(earlier=replace(earlier, repeated=True))
-        answer = judged(book, state, request, budget, blame=not already_out)
-        answers.append(answer)
+        answer = _judged(state, question, budget, blame=not already_out)
         if answer.safe or already_out:
-            return Draft("released", _with_figures(answer, already_out))
-        return Draft("refused", _without_figures(answer)) if record else Draft()
+            return Draft("released", _with_figures(answer, already_out), answer=answer)
+        return Draft("refused" if record else "", _without_figures(answer), answer=answer)
 
-    entry = book.record(drafted, signed)
+    entry, answer = book.record(drafted, signed)
     if entry is not None and entry.kind == "released":
         return entry
-    answer = replace(answers[-1], entry=entry)
+    assert answer is not None  # what was released earlier was not judged
+    answer = replace(answer, entry=entry)
     raise NotSafe(f"not committed: {answer.reason}", answer)
 
 
-def _understood(
-    book: Journal, state: LedgerState, request: ReleaseRequest
-) -> tuple[int, Release, Release | None, list[Table] | None]:
-    """The version, the release and what an intruder knows, and the tables at hand."""
+def _understood(book: Journal, state: LedgerState, request: ReleaseRequest) -> Question:
     about = state.about(request.version)
-    tables = supplied(state, request.tables, book.store.kept)
+    tables = supplied(state, request.tables, book.kept)
     own = None if tables is None else tables[about - 1]
     release = _release(request.what, own, request.total)
     if not request.knows:
-        return about, release, None, tables
+        return Question(about, release, None, tables)
     domain = state.domain.with_groupings(release.domain.groupings)
     if own is not None:
         domain = domain.with_groupings(own.domain.groupings)
-    return about, release, Release(domain, request.knows), tables
+    return Question(about, release, Release(domain, request.knows), tables)
 
 
-def _earlier(book: Journal, state: LedgerState, request: ReleaseRequest) -> Entry | None:
+def _earlier(state: LedgerState, question: Question) -> Entry | None:
     """The entry with which this very release went out; what he knows was recorded by then too."""
-    about, release, knowledge, _ = _understood(book, state, request)
+    about, release, knowledge, _ = question
     new = PublishedRelease.of(release, about, knowledge)
     past = [PublishedRelease.recorded(entry) for entry in state.released]
     if len(informing(state, [*past, new])[1]) > len(informing(state, past)[1]):
         return None
-    for entry in state.released:
-        if (entry.content["digest"], entry.content["version"]) == (release.digest, about):
-            return entry
-    return None
+    return next(
+        (
+            entry
+            for entry in state.released
+            if (entry.content["digest"], entry.content["version"]) == (release.digest, about)
+        ),
+        None,
+    )
 
 
 def _release(what: What, table: Table | None, total: bool) -> Release:
@@ -165,7 +173,7 @@ def _release(what: What, table: Table | None, total: bool) -> Release:
     if isinstance(what, Release):
         return what
     sources = [what] if isinstance(what, str) else list(what)
-    if not sources or not all(isinstance(one, str) for one in sources):
+    if not sources or not all(isinstance(source, str) for source in sources):
         raise InvalidInput(
             f"nothing to judge in {what!r}; give a Release, or statements such as '[Y|A,B]@2'"
         )
@@ -269,7 +277,9 @@ def refine(
 
     def change(state: LedgerState) -> Change:
         given = listed(tables)
-        if _brought(state, "refined", digests=sorted(bare(table).digest for table in given)):
+        recorded = _brought(state, "refined")
+        digests = sorted(bare(table).digest for table in given)
+        if recorded and sorted(recorded["digests"]) == digests:
             return Change("", {}, given)
         finer = [bare(table) for table in check_refined(state, given)]
         content = {**plain_layout(finer[0]), "digests": [table.digest for table in finer]}
@@ -300,26 +310,22 @@ def another_version(
 
     def change(state: LedgerState) -> Change:
         later = bare(check_version(state, table))
-        if _brought(state, kind, digest=later.digest, **counted):
+        content = {"digest": later.digest, **counted}
+        if content.items() <= _brought(state, kind).items():
             return Change("", {}, [*listed(earlier), table])
-        before = supplied(replace(state, independent=False), earlier, book.store.kept)
+        before = supplied(replace(state, independent=False), earlier, book.kept)
         assert before is not None  # without `independent` a missing table is an error
         check_change(before[-1], later, only_added=known is None)
         _check_stated(counted, before[-1], later)
-        return Change(kind, {"digest": later.digest, **counted}, [*before, later], [later])
+        return Change(kind, content, [*before, later], [later])
 
     return _record_change(book, change, signed, budget)
 
 
-def _brought(state: LedgerState, kind: str, **content: object) -> bool:
-    """Whether the newest table came with a change that says the same."""
+def _brought(state: LedgerState, kind: str) -> dict[str, Any]:
+    """What was recorded with the newest table, if a change of this kind brought it."""
     source = state.source
-    if source is None or source.kind != kind:
-        return False
-    recorded = source.content
-    if "digests" in content:
-        return sorted(recorded["digests"]) == content["digests"]
-    return all(recorded[key] == value for key, value in content.items())
+    return source.content if source is not None and source.kind == kind else {}
 
 
 def _check_stated(counted: dict[str, list[int | None]], before: Table, later: Table) -> None:
@@ -335,14 +341,11 @@ def _check_stated(counted: dict[str, list[int | None]], before: Table, later: Ta
 
 
 def _checked_between(what: str, given: object) -> tuple[int, int | None]:
-    ends = (0, None) if given is None else given
-    if isinstance(ends, int) and not isinstance(ends, bool):
-        ends = ends, ends
-    if isinstance(ends, tuple) and len(ends) == 2:
-        low, high = ends
-        whole = [one for one in ends if isinstance(one, int) and not isinstance(one, bool)]
-        if len(whole) + (high is None) == 2 and low >= 0 and (high is None or low <= high):
-            return low, high
+    ends = given if isinstance(given, tuple) else (0, None) if given is None else (given, given)
+    match ends:
+        case (int(low), int() | None as high) if not {bool} & set(map(type, ends)):
+            if low >= 0 and (high is None or low <= high):
+                return low, high
     raise InvalidInput(
         f"{what}={given!r}; give the number of records that an intruder knows, two numbers between "
         "which he knows it to be, or nothing"
@@ -353,19 +356,18 @@ def _record_change(
     book: Journal, change: Callable[[LedgerState], Change], signed: Signed, budget: Budget
 ) -> LedgerAnswer:
     """Judge what is out in the new state, and record the change with the verdict."""
-    answers: list[LedgerAnswer] = []
 
     def drafted(state: LedgerState) -> Draft:
         kind, content, given, new = change(state)
         after = changed(state, kind, content)
-        tables = supplied(after, given, book.store.kept)
+        tables = supplied(after, given, book.kept)
         whole = None if tables is None else stacked(after, tables)
-        answers.append(answered(after, None, after.versions, whole, budget))
-        content = {**content, "judged": answers[-1].summary()}
-        kept = {table.digest: kept_text(table) for table in new if after.kept}
+        answer = answered(after, None, after.versions, whole, budget)
         if not kind and state.source is not None:
-            return Draft(earlier=replace(state.source, repeated=True))
-        return Draft(kind, content, kept)
+            return Draft(answer=answer, earlier=replace(state.source, repeated=True))
+        kept = {table.digest: kept_text(table) for table in new if after.kept}
+        return Draft(kind, {**content, "judged": answer.summary()}, kept, answer)
 
-    entry = book.record(drafted, signed)
-    return replace(answers[-1], entry=entry)
+    entry, answer = book.record(drafted, signed)
+    assert answer is not None  # a change is always judged
+    return replace(answer, entry=entry)

@@ -479,7 +479,7 @@ def _owner_facts(state: LedgerState) -> dict[str, Any]:
 
 def _whole(ledger: Ledger, state: LedgerState, table: Tables) -> Table | None:
     """Every version of the table as one; None if it is not at hand."""
-    tables = supplied(replace(state, independent=True), table, ledger.book.store.kept)
+    tables = supplied(replace(state, independent=True), table, ledger.book.kept)
     return None if tables is None else stacked(state, tables)
 
 
