@@ -146,7 +146,7 @@ def guards_fault(connection: Connection) -> str:
     return ""
 
 
-_SQLITE = {
+_CAUSES = {
     "READONLY": "is read-only; give yourself the right to write to the file and its folder",
     "PERM": "may not be opened; give yourself the right to read it",
     "AUTH": "may not be opened; give yourself the right to read it",
@@ -156,9 +156,6 @@ _SQLITE = {
     "CANTOPEN": "cannot be opened; check that the file and its folder are there and yours to use, "
     "and that the disk has room",
     "NOTADB": "is not a ledger, nor any SQLite database; check the name",
-}
-
-_POSTGRES = {
     "25006": "is read-only; connect to the primary server",
     "42501": "does not let this user read or write; ask for the right to use its tables",
     "53100": "has no room left on its disk; make room, and try again",
@@ -170,11 +167,12 @@ _POSTGRES = {
     "57P01": "was shut down; try again later",
     "57P03": "is starting up or shutting down; try again later",
 }
+"""What SQLite's kinds of errors, and PostgreSQL's states, mean."""
 
 _READ_ONLY = {"READONLY", "25006", "42501"}
 """What both say to somebody who may read and not write."""
 
-_BUSY_SQLITE, _BUSY_POSTGRES = ("BUSY", "LOCKED"), ("55P03", "40P01", "40001")
+_BUSY = {"BUSY", "LOCKED", "55P03", "40P01", "40001"}
 
 
 @contextmanager
@@ -194,43 +192,34 @@ def explained(place: Place) -> Iterator[None]:
 def _explained(problem: exc.DBAPIError | sqlite3.Error, place: Place) -> LedgerError:
     origin = problem.orig if isinstance(problem, exc.DBAPIError) else problem
     if isinstance(origin, sqlite3.Error):
-        return _of_sqlite(origin, place)
-    state = getattr(origin, "sqlstate", None)
-    if state in _BUSY_POSTGRES:
-        return _busy(place)
-    if state is None or state.startswith("08"):
-        return LedgerError(
-            f"the server of the ledger {place.shown} does not answer or broke off; if it broke off "
-            "while committing, look at the history before you try again"
+        name = getattr(origin, "sqlite_errorname", None) or ""
+        code = name.removeprefix("SQLITE_").partition("_")[0]
+        what = f"the ledger {place.shown}"
+        unknown = f"cannot be used ({name or type(origin).__name__})"
+    else:
+        code = getattr(origin, "sqlstate", None) or "08"  # no state: there was no server
+        what = f"the server of the ledger {place.shown}"
+        unknown = f"reports the error {code}; look at the server's log"
+    if code in _BUSY:
+        return LedgerBusy(
+            f"the ledger {place.shown} is locked: somebody else is committing. Nothing was "
+            "written; try again, or wait longer (wait=, --wait)"
         )
-    known = _POSTGRES.get(state, f"reports the error {state}; look at the server's log")
-    kind = ReadOnly if state in _READ_ONLY else LedgerError
-    return kind(f"the server of the ledger {place.shown} {known}. Nothing was written")
-
-
-def _of_sqlite(origin: sqlite3.Error, place: Place) -> LedgerError:
-    code = getattr(origin, "sqlite_errorname", None) or ""
-    kind = code.removeprefix("SQLITE_").partition("_")[0]
-    if kind in _BUSY_SQLITE:
-        return _busy(place)
-    if kind == "CORRUPT":
+    if code == "CORRUPT":
         return damaged(place)
-    known = _SQLITE.get(kind, f"cannot be used ({code or type(origin).__name__})")
-    error = ReadOnly if kind in _READ_ONLY else LedgerError
-    return error(f"the ledger {place.shown} {known}. Nothing was written")
+    if code.startswith("08"):
+        return LedgerError(
+            f"{what} does not answer or broke off; if it broke off while committing, look at the "
+            "history before you try again"
+        )
+    kind = ReadOnly if code in _READ_ONLY else LedgerError
+    return kind(f"{what} {_CAUSES.get(code, unknown)}. Nothing was written")
 
 
 def damaged(place: Place) -> LedgerError:
     """A file whose content is no longer what SQLite wrote."""
     return LedgerError(
         f"the ledger {place.shown} is damaged; restore it from a copy. Nothing was written"
-    )
-
-
-def _busy(place: Place) -> LedgerBusy:
-    return LedgerBusy(
-        f"the ledger {place.shown} is locked: somebody else is committing. Nothing was written; "
-        "try again, or wait longer (wait=, --wait)"
     )
 
 

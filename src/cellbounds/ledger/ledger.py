@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import transactions
 from cellbounds.ledger.chain import Check, Entry, check
+from cellbounds.ledger.errors import NotSafe
 from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_of, with_sets
 from cellbounds.ledger.history import internal_history, public_history
 from cellbounds.ledger.journal import (
@@ -21,6 +23,7 @@ from cellbounds.ledger.journal import (
     Draft,
     Journal,
     LedgerState,
+    Signed,
     now,
     state_of,
     user_name,
@@ -28,7 +31,7 @@ from cellbounds.ledger.journal import (
 from cellbounds.ledger.judgement import Budget, LedgerAnswer
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_layout
-from cellbounds.ledger.transactions import Between, ReleaseRequest, What
+from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.statements import Prior, Release
 
@@ -105,15 +108,14 @@ class Ledger:
             raise InvalidInput(f"table={table!r}; give the confidential Table")
         book = Journal(Place.of(where), wait, clock, user)
         plain = transactions.bare(table)
-        margins = transactions.protected(plain.domain, [plain.domain.names, *protect])
-        content = {
-            **plain_layout(plain),
-            "digest": plain.digest,
-            "kept": bool(keep_table),
-            "policy": transactions.checked_policy(policy_of(policy), plain.domain).to_dict(),
-            "independent": bool(independent),
-            "protected": [list(names) for names in margins],
-        }
+        rules = transactions.plain_rules(
+            plain.domain,
+            policy_of(policy),
+            independent=bool(independent),
+            margins=[plain.domain.names, *protect],
+        )
+        digest = {"digest": plain.digest, "kept": bool(keep_table)}
+        content = {**plain_layout(plain), **digest, **rules}
         person = book.person(who)
         kept = {plain.digest: kept_text(plain)} if keep_table else {}
         with book.creating() as page:
@@ -186,8 +188,22 @@ class Ledger:
         request = ReleaseRequest(what, table, version, total, knows)
         budget = Budget(seconds, executor, progress)
         if record:
-            return transactions.record_judged(self.book, "asked", request, (who, why), budget)[0]
-        return transactions.judged(self.book, self.state(), request, budget)
+            return self._record("asked", request, (who, why), budget)[1]
+        state = self.state()
+        return transactions.judged(state, request.question(self.book, state), budget)
+
+    def _record(
+        self, kind: str, request: ReleaseRequest, signed: Signed, budget: Budget
+    ) -> tuple[Entry, LedgerAnswer]:
+        """Judge a release, and record the question or the refusal."""
+
+        def drafted(state: LedgerState) -> Draft:
+            answer = transactions.judged(state, request.question(self.book, state), budget)
+            return Draft(kind, transactions.without_figures(answer), answer=answer)
+
+        entry, answer = self.book.record(drafted, signed)
+        assert entry is not None and answer is not None  # such a draft is always recorded
+        return entry, replace(answer, entry=entry)
 
     def commit(
         self,
@@ -231,14 +247,29 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        return transactions.commit(
-            self.book,
-            ReleaseRequest(what, table, version, total, knows),
-            (who, _checked_reason(why)),
-            Budget(seconds, executor, progress),
-            already_out=already_out,
-            record=record,
-        )
+        request = ReleaseRequest(what, table, version, total, knows)
+        budget = Budget(seconds, executor, progress)
+
+        def drafted(state: LedgerState) -> Draft:
+            question = request.question(self.book, state)
+            earlier = transactions.released_before(state, question)
+            if earlier is not None:
+                return Draft(earlier=earlier)
+            answer = transactions.judged(state, question, budget, blame=not already_out)
+            if answer.safe or already_out:
+                return Draft(
+                    "released", transactions.with_figures(answer, already_out), answer=answer
+                )
+            return Draft(
+                "refused" if record else "", transactions.without_figures(answer), answer=answer
+            )
+
+        entry, answer = self.book.record(drafted, (who, _checked_reason(why)))
+        if entry is not None and entry.kind == "released":
+            return entry
+        assert answer is not None  # what was not released earlier was judged
+        answer = replace(answer, entry=entry)
+        raise NotSafe(f"not committed: {answer.reason}", answer)
 
     def refuse(
         self,
@@ -258,7 +289,7 @@ class Ledger:
         request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
         budget = Budget(seconds, executor, progress)
-        return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
+        return self._record("refused", request, signed, budget)[0]
 
     def set_policy(
         self,
@@ -277,15 +308,30 @@ class Ledger:
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        return transactions.change_policy(
-            self.book,
+        named = None if policy is None else policy_of(policy)
+
+        def change(state: LedgerState) -> Change:
+            content = transactions.plain_rules(
+                state.domain,
+                state.policy if named is None else named,
+                independent=state.independent if independent is None else independent,
+                margins=(*state.protected, *protect),
+            )
+            return Change("policy", content, table)
+
+        return self._change(change, (who, why), Budget(seconds, executor, progress))
+
+    def _change(
+        self, change: Callable[[LedgerState], Change], signed: Signed, budget: Budget
+    ) -> LedgerAnswer:
+        """Change the ledger itself, and judge what is out."""
+        who, why = signed
+        entry, answer = self.book.record(
+            lambda state: change(state).drafted(self.book, state, budget),
             (who, _checked_reason(why)),
-            Budget(seconds, executor, progress),
-            policy=None if policy is None else policy_of(policy),
-            independent=independent,
-            protect=protect,
-            tables=table,
         )
+        assert answer is not None  # a change is always judged
+        return replace(answer, entry=entry)
 
     def refine(
         self,
@@ -302,8 +348,8 @@ class Ledger:
         The cells of the table as it was stay protected, those of the finer one are from now on.
         With several versions, give the finer table of each.
         """
-        signed = who, _checked_reason(why)
-        return transactions.refine(self.book, table, signed, Budget(seconds, executor, progress))
+        change = partial(transactions.finer_tables, tables=table)
+        return self._change(change, (who, why), Budget(seconds, executor, progress))
 
     def grow(
         self,
@@ -321,8 +367,8 @@ class Ledger:
         Statements are about the newest version from now on, and what two versions give away by
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
-        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
-        return transactions.another_version(self.book, signed, budget, table, earlier)
+        change = transactions.later_version(self.book, table, earlier)
+        return self._change(change, (who, why), Budget(seconds, executor, progress))
 
     def revise(
         self,
@@ -356,9 +402,10 @@ class Ledger:
         why, who, seconds, executor, progress
             As for :meth:`commit`.
         """
-        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
-        known = {"removed": removed, "added": added}
-        return transactions.another_version(self.book, signed, budget, table, earlier, known)
+        change = transactions.later_version(
+            self.book, table, earlier, {"removed": removed, "added": added}
+        )
+        return self._change(change, (who, why), Budget(seconds, executor, progress))
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""

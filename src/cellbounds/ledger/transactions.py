@@ -18,8 +18,7 @@ from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.policies.scenarios import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
-from cellbounds.ledger.errors import NotSafe
-from cellbounds.ledger.journal import Draft, Journal, LedgerState, Signed, changed
+from cellbounds.ledger.journal import Draft, Journal, LedgerState, changed
 from cellbounds.ledger.judgement import Budget, LedgerAnswer, answered, blamed, notations_of
 from cellbounds.ledger.serialization import plain_layout, plain_release
 from cellbounds.ledger.versions import (
@@ -40,17 +39,17 @@ from cellbounds.statements.release_files import read_release
 
 __all__ = [
     "Between",
+    "Change",
     "ReleaseRequest",
     "What",
-    "another_version",
     "bare",
-    "change_policy",
-    "checked_policy",
-    "commit",
+    "finer_tables",
     "judged",
-    "protected",
-    "record_judged",
-    "refine",
+    "later_version",
+    "plain_rules",
+    "released_before",
+    "with_figures",
+    "without_figures",
 ]
 
 What = Release | str | Sequence[str]
@@ -71,6 +70,19 @@ class ReleaseRequest:
         # Checked before anything is judged, and listed: it may be asked for more than once.
         object.__setattr__(self, "knows", checked_knowledge(self.knows))
 
+    def question(self, book: Journal, state: LedgerState) -> Question:
+        """What is asked in a state of the ledger."""
+        about = state.about(self.version)
+        tables = supplied(state, self.tables, book.kept)
+        own = None if tables is None else tables[about - 1]
+        release = _release(self.what, own, self.total)
+        if not self.knows:
+            return Question(about, release, None, tables)
+        domain = state.domain.with_groupings(release.domain.groupings)
+        if own is not None:
+            domain = domain.with_groupings(own.domain.groupings)
+        return Question(about, release, Release(domain, self.knows), tables)
+
 
 class Question(NamedTuple):
     """A request in a state of the ledger: the version, the release, what is known, the tables."""
@@ -82,90 +94,26 @@ class Question(NamedTuple):
 
 
 def judged(
-    book: Journal, state: LedgerState, request: ReleaseRequest, budget: Budget
+    state: LedgerState, question: Question, budget: Budget, *, blame: bool = True
 ) -> LedgerAnswer:
     """Judge a release in a state of the ledger, and say which past releases do the harm."""
-    return _judged(state, _understood(book, state, request), budget, blame=True)
-
-
-def _judged(state: LedgerState, question: Question, budget: Budget, *, blame: bool) -> LedgerAnswer:
     about, release, knowledge, tables = question
     whole = None if tables is None else stacked(state, tables)
     answer = answered(state, release, about, whole, budget, knowledge=knowledge)
     return blamed(state, answer, whole, budget) if blame else answer
 
 
-def record_judged(
-    book: Journal, kind: str, request: ReleaseRequest, signed: Signed, budget: Budget
-) -> tuple[LedgerAnswer, Entry]:
-    """Judge, and record the question (``"asked"``) or the refusal (``"refused"``)."""
-
-    def drafted(state: LedgerState) -> Draft:
-        answer = judged(book, state, request, budget)
-        return Draft(kind, _without_figures(answer), answer=answer)
-
-    entry, answer = book.record(drafted, signed)
-    assert entry is not None and answer is not None  # such a draft is always recorded
-    return replace(answer, entry=entry), entry
-
-
-def commit(
-    book: Journal,
-    request: ReleaseRequest,
-    signed: Signed,
-    budget: Budget,
-    *,
-    already_out: bool,
-    record: bool,
-) -> Entry:
-    """Judge, and record the release, or perhaps the refusal, if nothing came in meanwhile."""
-
-    def drafted(state: LedgerState) -> Draft:
-        question = _understood(book, state, request)
-        earlier = _earlier(state, question)
-        if earlier is not None:
-            return Draft(earlier=replace(earlier, repeated=True))
-        answer = _judged(state, question, budget, blame=not already_out)
-        if answer.safe or already_out:
-            return Draft("released", _with_figures(answer, already_out), answer=answer)
-        return Draft("refused" if record else "", _without_figures(answer), answer=answer)
-
-    entry, answer = book.record(drafted, signed)
-    if entry is not None and entry.kind == "released":
-        return entry
-    assert answer is not None  # what was released earlier was not judged
-    answer = replace(answer, entry=entry)
-    raise NotSafe(f"not committed: {answer.reason}", answer)
-
-
-def _understood(book: Journal, state: LedgerState, request: ReleaseRequest) -> Question:
-    about = state.about(request.version)
-    tables = supplied(state, request.tables, book.kept)
-    own = None if tables is None else tables[about - 1]
-    release = _release(request.what, own, request.total)
-    if not request.knows:
-        return Question(about, release, None, tables)
-    domain = state.domain.with_groupings(release.domain.groupings)
-    if own is not None:
-        domain = domain.with_groupings(own.domain.groupings)
-    return Question(about, release, Release(domain, request.knows), tables)
-
-
-def _earlier(state: LedgerState, question: Question) -> Entry | None:
+def released_before(state: LedgerState, question: Question) -> Entry | None:
     """The entry with which this very release went out; what he knows was recorded by then too."""
     about, release, knowledge, _ = question
     new = PublishedRelease.of(release, about, knowledge)
     past = [PublishedRelease.recorded(entry) for entry in state.released]
     if len(informing(state, [*past, new])[1]) > len(informing(state, past)[1]):
         return None
-    return next(
-        (
-            entry
-            for entry in state.released
-            if (entry.content["digest"], entry.content["version"]) == (release.digest, about)
-        ),
-        None,
-    )
+    for entry in state.released:
+        if (entry.content["digest"], entry.content["version"]) == (release.digest, about):
+            return replace(entry, repeated=True)
+    return None
 
 
 def _release(what: What, table: Table | None, total: bool) -> Release:
@@ -187,16 +135,16 @@ def _release(what: What, table: Table | None, total: bool) -> Release:
     )
 
 
-def _with_figures(answer: LedgerAnswer, already_out: bool) -> dict[str, Any]:
+def with_figures(answer: LedgerAnswer, already_out: bool) -> dict[str, Any]:
     """What is recorded of a release that is out: its figures are public."""
     assert answer.release is not None  # asked with a release
-    content = _without_figures(answer)
+    content = without_figures(answer)
     if answer.knowledge is not None:
         content["knowledge"] = plain_release(answer.knowledge)
     return {**content, "release": plain_release(answer.release), "already_out": already_out}
 
 
-def _without_figures(answer: LedgerAnswer) -> dict[str, Any]:
+def without_figures(answer: LedgerAnswer) -> dict[str, Any]:
     """What is recorded of a question or a refusal: figures that are not out stay out of it."""
     assert answer.release is not None  # asked with a release
     content = {
@@ -216,21 +164,25 @@ def bare(table: Table) -> Table:
     return Table(Domain(levels), table.counts, structural=table.structural)
 
 
-def protected(domain: Domain, margins: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Margins to protect, each once, checked."""
+def plain_rules(
+    domain: Domain, policy: Policy, *, independent: bool, margins: Iterable[Sequence[str]]
+) -> dict[str, Any]:
+    """What releases are judged by, as it is recorded: rules and margins of the table's variables.
+
+    Raises
+    ------
+    InvalidInput
+        If a rule or a margin names another variable, or a margin none.
+    """
     distinct = [domain.distinct(names) for names in margins]
     for names in distinct:
         domain.axes(names)  # derived variables are not the table's own
         if not names:
             raise InvalidInput("a margin to protect names no variable; name at least one")
-    return tuple(dict.fromkeys(distinct))
-
-
-def checked_policy(policy: Policy, domain: Domain) -> Policy:
-    """A policy whose rules name variables of the table only."""
     for rule in policy.rules:
         domain.axes(rule.variables)
-    return policy
+    protected = [list(names) for names in dict.fromkeys(distinct)]
+    return {"policy": policy.to_dict(), "independent": independent, "protected": protected}
 
 
 class Change(NamedTuple):
@@ -244,63 +196,41 @@ class Change(NamedTuple):
     tables: Tables
     new: Sequence[Table] = ()
 
-
-def change_policy(
-    book: Journal,
-    signed: Signed,
-    budget: Budget,
-    *,
-    policy: Policy | None,
-    independent: bool | None,
-    protect: Sequence[Sequence[str]],
-    tables: Tables,
-) -> LedgerAnswer:
-    """Judge by another policy from now on, or more margins by the same."""
-
-    def change(state: LedgerState) -> Change:
-        chosen = state.policy if policy is None else checked_policy(policy, state.domain)
-        margins = protected(state.domain, (*state.protected, *protect))
-        content = {
-            "policy": chosen.to_dict(),
-            "independent": state.independent if independent is None else independent,
-            "protected": [list(names) for names in margins],
-        }
-        return Change("policy", content, tables)
-
-    return _record_change(book, change, signed, budget)
+    def drafted(self, book: Journal, state: LedgerState, budget: Budget) -> Draft:
+        """Judge what is out in the new state; the change is recorded with the verdict."""
+        after = changed(state, self.kind, self.content)
+        tables = supplied(after, self.tables, book.kept)
+        whole = None if tables is None else stacked(after, tables)
+        answer = answered(after, None, after.versions, whole, budget)
+        if not self.kind and state.source is not None:
+            return Draft(answer=answer, earlier=replace(state.source, repeated=True))
+        kept = {table.digest: kept_text(table) for table in self.new if after.kept}
+        return Draft(self.kind, {**self.content, "judged": answer.summary()}, kept, answer)
 
 
-def refine(
-    book: Journal, tables: Table | Sequence[Table], signed: Signed, budget: Budget
-) -> LedgerAnswer:
-    """Go on with a table of additional variables."""
-
-    def change(state: LedgerState) -> Change:
-        given = listed(tables)
-        recorded = _brought(state, "refined")
-        digests = sorted(bare(table).digest for table in given)
-        if recorded and sorted(recorded["digests"]) == digests:
-            return Change("", {}, given)
-        finer = [bare(table) for table in check_refined(state, given)]
-        content = {**plain_layout(finer[0]), "digests": [table.digest for table in finer]}
-        return Change("refined", content, finer, finer)
-
-    return _record_change(book, change, signed, budget)
+def finer_tables(state: LedgerState, tables: Table | Sequence[Table]) -> Change:
+    """Tables of additional variables, one for each version."""
+    given = listed(tables)
+    recorded = _brought(state, "refined")
+    digests = sorted(bare(table).digest for table in given)
+    if recorded and sorted(recorded["digests"]) == digests:
+        return Change("", {}, given)
+    finer = [bare(table) for table in check_refined(state, given)]
+    content = {**plain_layout(finer[0]), "digests": [table.digest for table in finer]}
+    return Change("refined", content, finer, finer)
 
 
 Between = int | tuple[int, int | None] | None
 """A number that is known, two between which it is known to be (None: no end), or nothing."""
 
 
-def another_version(
+def later_version(
     book: Journal,
-    signed: Signed,
-    budget: Budget,
     table: Table,
     earlier: Tables,
     known: dict[str, Between] | None = None,
-) -> LedgerAnswer:
-    """Go on with a later version of the table, to which records were added.
+) -> Callable[[LedgerState], Change]:
+    """A later version of the table, to which records were added.
 
     With what is `known` of how many were removed and added, some may have been removed too, or
     moved to other cells.
@@ -319,7 +249,7 @@ def another_version(
         _check_stated(counted, before[-1], later)
         return Change(kind, content, [*before, later], [later])
 
-    return _record_change(book, change, signed, budget)
+    return change
 
 
 def _brought(state: LedgerState, kind: str) -> dict[str, Any]:
@@ -350,24 +280,3 @@ def _checked_between(what: str, given: object) -> tuple[int, int | None]:
         f"{what}={given!r}; give the number of records that an intruder knows, two numbers between "
         "which he knows it to be, or nothing"
     )
-
-
-def _record_change(
-    book: Journal, change: Callable[[LedgerState], Change], signed: Signed, budget: Budget
-) -> LedgerAnswer:
-    """Judge what is out in the new state, and record the change with the verdict."""
-
-    def drafted(state: LedgerState) -> Draft:
-        kind, content, given, new = change(state)
-        after = changed(state, kind, content)
-        tables = supplied(after, given, book.kept)
-        whole = None if tables is None else stacked(after, tables)
-        answer = answered(after, None, after.versions, whole, budget)
-        if not kind and state.source is not None:
-            return Draft(answer=answer, earlier=replace(state.source, repeated=True))
-        kept = {table.digest: kept_text(table) for table in new if after.kept}
-        return Draft(kind, {**content, "judged": answer.summary()}, kept, answer)
-
-    entry, answer = book.record(drafted, signed)
-    assert answer is not None  # a change is always judged
-    return replace(answer, entry=entry)
