@@ -12,6 +12,7 @@ from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.inputs import read_bytes
 from cellbounds.runtime.progress import Progress
 from cellbounds.solvers.solve import attainable, bounds
@@ -64,9 +65,15 @@ def audit(given: Given) -> int:
         release = options.combine(table, given.release, given)
         knows = options.read_knowledge(given, table.domain)
         progress.say("working out what is attainable", seconds=given.seconds)
-        with options.effort(given, progress, "work") as how:
+        with options.budgeted(given, progress, "work") as budget:
             found = audit_table(
-                table, release, policy, over=over, independent=given.independent, knows=knows, **how
+                table,
+                release,
+                policy,
+                over=over,
+                independent=given.independent,
+                knows=knows,
+                budget=budget,
             )
             if given.certificate is not None:
                 progress.say("certifying")
@@ -76,21 +83,27 @@ def audit(given: Given) -> int:
                     # It says what follows from the release alone, and tables that were found with
                     # the help of the owner's lean towards it: such a question was not asked yet.
                     start = table if leaning else None
-                    answer = bounds(release, over=over, start=start, **{**how, "state": None})
-                _write_certificate(answer, given, private=leaning)
-        if given.reports or given.style == "html":
-            from cellbounds.report.filing import build_report
+                    alone = budget.resumed(None)
+                    answer = bounds(release, over=over, start=start, budget=alone)
+                _write_certificate(answer, given, budget, private=leaning)
+            if given.reports or given.style == "html":
+                from cellbounds.report.filing import build_report
 
-            progress.say("writing the report")
-            shown = {"public": given.public, "key": secret, "seed": given.seed}
-            source = Path(given.table).name
-            report = build_report(found, source=source, seconds=given.seconds, **shown)
-            for path in given.reports:
-                report.write(path)
-        if given.style == "html":
-            text = report.to_html()
-        else:
-            text = render(found, given.style, everything=given.everything)
+                progress.say("writing the report")
+                report = build_report(
+                    found,
+                    public=given.public,
+                    key=secret,
+                    seed=given.seed,
+                    source=Path(given.table).name,
+                    budget=budget.resumed(None),
+                )
+                for path in given.reports:
+                    report.write(path)
+            if given.style == "html":
+                text = report.to_html()
+            else:
+                text = render(found, given.style, everything=given.everything)
     handed_on = given.public and given.style == "html"
     write_text(text, given.output, given.style, private=not handed_on)
     return options.STATUSES[found.verdict.verdict.value]
@@ -113,8 +126,10 @@ def _checked_secret(given: Given) -> bytes | None:
     return secret
 
 
-def _write_certificate(answer: Attainable | Bounds, given: Given, *, private: bool) -> None:
-    text = json.dumps(answer.certificate(seconds=given.seconds), ensure_ascii=False) + "\n"
+def _write_certificate(
+    answer: Attainable | Bounds, given: Given, budget: Budget, *, private: bool
+) -> None:
+    text = json.dumps(answer.certificate(budget=budget.resumed(None)), ensure_ascii=False) + "\n"
     write_text(text, given.certificate, "json", private=private)
 
 
@@ -137,19 +152,19 @@ def attack(given: Given) -> int:
     check_outputs([given.certificate, given.output, given.state], [given.release])
     with (
         Progress("working out what is attainable", seconds=given.seconds) as progress,
-        options.effort(given, progress, "work") as how,
+        options.budgeted(given, progress, "work") as budget,
     ):
         release = read_release(given.release, allow_outside=given.allow_outside)
         over, cells = options.cells_of(given.cells, names, release.domain)
-        answer = attainable(release, over=over, cells=cells, **how)
+        answer = attainable(release, over=over, cells=cells, budget=budget)
         if given.style == "html":
             from cellbounds.report.filing import build_report
 
-            text = build_report(answer, seconds=given.seconds).to_html()
+            text = build_report(answer, budget=budget.resumed(None)).to_html()
         else:
             text = render(answer, given.style, everything=given.everything)
         if given.certificate is not None:
             progress.say("certifying")
-            _write_certificate(answer, given, private=False)
+            _write_certificate(answer, given, budget, private=False)
     write_text(text, given.output, given.style)
     return options.SAFE

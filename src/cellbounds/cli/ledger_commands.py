@@ -137,10 +137,10 @@ def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
     """The ledger, and what goes into judging: who and why, the tables, and the effort."""
     book = opened(given, confirm_time=given.confirm_time)
     signed = {name: value for name, value in vars(given).items() if name in ("who", "why")}
-    with Progress("reading the table") as progress, options.effort(given, progress) as how:
+    with Progress("reading the table") as progress, options.budgeted(given, progress) as budget:
         tables = [options.read_owned(path, given) for path in given.tables]
         progress.say("judging")
-        yield book, {"table": tables or None, **signed, **how}
+        yield book, {"table": tables or None, "budget": budget, **signed}
 
 
 @contextmanager

@@ -81,8 +81,8 @@ def explore(given: Given) -> int:
         table = options.read_owned(given.table, given)
         designs = _designs(given)
         progress.say("judging designs")
-        with options.effort(given, progress, "search") as how:
-            frontier = search(table, **designs, **how)
+        with options.budgeted(given, progress, "search") as budget:
+            frontier = search(table, **designs, budget=budget)
         progress.say("writing")
         _write_explored(frontier, given)
     if frontier.best is not None:
@@ -207,7 +207,7 @@ def margins(given: Given) -> int:
             outside = given.allow_outside
             out = combined_release(table, given.out, total=False, allow_outside=outside)
         progress.say("judging sets")
-        with options.effort(given, progress) as how:
+        with options.budgeted(given, progress) as budget:
             safe_sets = safe_margins(
                 table,
                 margins=listed or given.way,
@@ -216,7 +216,7 @@ def margins(given: Given) -> int:
                 policy=given.policy,
                 total=not given.no_total,
                 independent=given.independent,
-                **how,
+                budget=budget,
             )
     write_result(safe_sets, given, private=True)
     if any(one.statements for one in safe_sets.safe):
@@ -257,7 +257,7 @@ def suggest(given: Given) -> int:
         table = options.read_owned(given.table, given)
         release = options.combine(table, given.release, given)
         progress.say("judging releases")
-        with options.effort(given, progress) as how:
+        with options.budgeted(given, progress) as budget:
             suggestions = suggest_releases(
                 release,
                 table,
@@ -267,7 +267,7 @@ def suggest(given: Given) -> int:
                 changes=given.changes,
                 knows=options.read_knowledge(given, table.domain),
                 independent=given.independent,
-                **how,
+                budget=budget,
             )
     if given.save is not None:
         _save(suggestions, Path(given.save))

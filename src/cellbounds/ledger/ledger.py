@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -28,11 +27,12 @@ from cellbounds.ledger.journal import (
     state_of,
     user_name,
 )
-from cellbounds.ledger.judgement import Budget, LedgerAnswer
+from cellbounds.ledger.judgement import LedgerAnswer
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_layout
 from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Prior, Release
 
 __all__ = ["Ledger"]
@@ -161,9 +161,8 @@ class Ledger:
         record: bool = False,
         who: str | None = None,
         why: str = "",
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Judge a release together with everything that is out; nothing is published.
 
@@ -182,26 +181,32 @@ class Ledger:
             ``Prior(["sex"], lower={"f": 3})``; he knows what was recorded with releases anyway.
         record, who, why
             Record the question and its verdict.
-        seconds, executor, progress
+        budget, seconds
             As for :func:`cellbounds.judge`.
         """
         request = ReleaseRequest(what, table, version, total, knows)
-        budget = Budget(seconds, executor, progress)
         if record:
-            return self._record("asked", request, (who, why), budget)[1]
+            return self._record("asked", request, (who, why), budget, seconds)[1]
         state = self.state()
-        return transactions.judged(state, request.question(self.book, state), budget)
+        with running(budget, seconds) as budget:
+            return transactions.judged(state, request.question(self.book, state), budget)
 
     def _record(
-        self, kind: str, request: ReleaseRequest, signed: Signed, budget: Budget
+        self,
+        kind: str,
+        request: ReleaseRequest,
+        signed: Signed,
+        budget: Budget | None,
+        seconds: float | None,
     ) -> tuple[Entry, LedgerAnswer]:
         """Judge a release, and record the question or the refusal."""
 
         def drafted(state: LedgerState) -> Draft:
-            answer = transactions.judged(state, request.question(self.book, state), budget)
+            answer = transactions.judged(state, request.question(self.book, state), clocked)
             return Draft(kind, transactions.without_figures(answer), answer=answer)
 
-        entry, answer = self.book.record(drafted, signed)
+        with running(budget, seconds) as clocked:
+            entry, answer = self.book.record(drafted, signed)
         assert entry is not None and answer is not None  # such a draft is always recorded
         return entry, replace(answer, entry=entry)
 
@@ -217,16 +222,15 @@ class Ledger:
         knows: Iterable[Prior] = (),
         already_out: bool = False,
         record: bool = False,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> Entry:
         """Judge a release, and record it as released if it is safe.
 
         Nobody has to wait meanwhile. If others released something before it was judged, it is
-        judged anew together with that, each time with the budget. The entry is there whole or not
-        at all. What is out already with the same figures is not recorded again: its entry is
-        returned, with ``repeated``.
+        judged anew together with that, with what is left of the budget. The entry is there whole
+        or not at all. What is out already with the same figures is not recorded again: its entry
+        is returned, with ``repeated``.
 
         Parameters
         ----------
@@ -239,7 +243,7 @@ class Ledger:
             Record it whatever the verdict is, because it was published before.
         record
             If it is not safe, record that it was refused.
-        what, table, version, total, seconds, executor, progress
+        what, table, version, total, budget, seconds
             As for :meth:`ask`.
 
         Raises
@@ -248,23 +252,21 @@ class Ledger:
             If it is not known to be safe; `answer` says why.
         """
         request = ReleaseRequest(what, table, version, total, knows)
-        budget = Budget(seconds, executor, progress)
 
         def drafted(state: LedgerState) -> Draft:
             question = request.question(self.book, state)
             earlier = transactions.released_before(state, question)
             if earlier is not None:
                 return Draft(earlier=earlier)
-            answer = transactions.judged(state, question, budget, blame=not already_out)
+            answer = transactions.judged(state, question, clocked, blame=not already_out)
             if answer.safe or already_out:
-                return Draft(
-                    "released", transactions.with_figures(answer, already_out), answer=answer
-                )
-            return Draft(
-                "refused" if record else "", transactions.without_figures(answer), answer=answer
-            )
+                content = transactions.with_figures(answer, already_out)
+                return Draft("released", content, answer=answer)
+            content = transactions.without_figures(answer)
+            return Draft("refused" if record else "", content, answer=answer)
 
-        entry, answer = self.book.record(drafted, (who, _checked_reason(why)))
+        with running(budget, seconds) as clocked:
+            entry, answer = self.book.record(drafted, (who, _checked_reason(why)))
         if entry is not None and entry.kind == "released":
             return entry
         assert answer is not None  # what was not released earlier was judged
@@ -281,15 +283,13 @@ class Ledger:
         version: int | None = None,
         total: bool = True,
         knows: Iterable[Prior] = (),
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
         request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
-        budget = Budget(seconds, executor, progress)
-        return self._record("refused", request, signed, budget)[0]
+        return self._record("refused", request, signed, budget, seconds)[0]
 
     def set_policy(
         self,
@@ -300,9 +300,8 @@ class Ledger:
         independent: bool | None = None,
         protect: Sequence[Sequence[str]] = (),
         table: Tables = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Judge by another policy from now on; says whether what is out is safe under it.
 
@@ -319,17 +318,22 @@ class Ledger:
             )
             return Change("policy", content, table)
 
-        return self._change(change, (who, why), Budget(seconds, executor, progress))
+        return self._change(change, (who, why), budget, seconds)
 
     def _change(
-        self, change: Callable[[LedgerState], Change], signed: Signed, budget: Budget
+        self,
+        change: Callable[[LedgerState], Change],
+        signed: Signed,
+        budget: Budget | None,
+        seconds: float | None,
     ) -> LedgerAnswer:
         """Change the ledger itself, and judge what is out."""
         who, why = signed
-        entry, answer = self.book.record(
-            lambda state: change(state).drafted(self.book, state, budget),
-            (who, _checked_reason(why)),
-        )
+        with running(budget, seconds) as clocked:
+            entry, answer = self.book.record(
+                lambda state: change(state).drafted(self.book, state, clocked),
+                (who, _checked_reason(why)),
+            )
         assert answer is not None  # a change is always judged
         return replace(answer, entry=entry)
 
@@ -339,9 +343,8 @@ class Ledger:
         *,
         why: str,
         who: str | None = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Go on with a table that has additional variables and the ledger's table as its margin.
 
@@ -349,7 +352,7 @@ class Ledger:
         With several versions, give the finer table of each.
         """
         change = partial(transactions.finer_tables, tables=table)
-        return self._change(change, (who, why), Budget(seconds, executor, progress))
+        return self._change(change, (who, why), budget, seconds)
 
     def grow(
         self,
@@ -358,9 +361,8 @@ class Ledger:
         why: str,
         who: str | None = None,
         earlier: Tables = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Go on with a later version of the table, to which records were added.
 
@@ -368,7 +370,7 @@ class Ledger:
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
         change = transactions.later_version(self.book, table, earlier)
-        return self._change(change, (who, why), Budget(seconds, executor, progress))
+        return self._change(change, (who, why), budget, seconds)
 
     def revise(
         self,
@@ -379,9 +381,8 @@ class Ledger:
         earlier: Tables = None,
         removed: Between = None,
         added: Between = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Go on with a later version, from which records were removed, or in which they moved.
 
@@ -399,13 +400,12 @@ class Ledger:
             moved to another cell twice: a number, two between which it is known to be, or nothing.
             He takes nothing for granted unless this says so; for all he knows, everybody may have
             been exchanged.
-        why, who, seconds, executor, progress
+        why, who, budget, seconds
             As for :meth:`commit`.
         """
-        change = transactions.later_version(
-            self.book, table, earlier, {"removed": removed, "added": added}
-        )
-        return self._change(change, (who, why), Budget(seconds, executor, progress))
+        known = {"removed": removed, "added": added}
+        change = transactions.later_version(self.book, table, earlier, known)
+        return self._change(change, (who, why), budget, seconds)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
@@ -442,9 +442,8 @@ class Ledger:
         digits: int = 2,
         total: bool = True,
         sets: bool = False,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerFrontier:
         """Which statements may still be released, each by itself, and which never again.
 
@@ -455,16 +454,16 @@ class Ledger:
             the rates of each variable within it, to so many `digits`.
         sets
             Also search the largest sets of them that may be released together.
-        table, total, seconds, executor, progress
+        table, total, budget, seconds
             As for :meth:`ask`.
         """
         state = self.state()
         tables = supplied(replace(state, independent=False), table, self.book.kept)
         assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
-        effort = Budget(seconds, executor, progress)
-        alone = frontier_of(state, tables, list(listed), total, effort)
-        return with_sets(alone, state, tables, total, effort) if sets else alone
+        with running(budget, seconds) as budget:
+            alone = frontier_of(state, tables, list(listed), total, budget)
+            return with_sets(alone, state, tables, total, budget) if sets else alone
 
     def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
         """Check every link of the chain, and the head against a copy that was kept elsewhere.

@@ -19,7 +19,7 @@ from cellbounds.disclosure.policies.scenarios import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import Draft, Journal, LedgerState, changed
-from cellbounds.ledger.judgement import Budget, LedgerAnswer, answered, blamed, notations_of
+from cellbounds.ledger.judgement import LedgerAnswer, answered, blamed, notations_of
 from cellbounds.ledger.serialization import plain_layout, plain_release
 from cellbounds.ledger.versions import (
     PublishedRelease,
@@ -33,6 +33,7 @@ from cellbounds.ledger.versions import (
     stacked,
     supplied,
 )
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Prior, Release
 from cellbounds.statements.publishing import combined_release
 from cellbounds.statements.release_files import read_release
