@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
 from cellbounds.runtime.memory import limited
+from cellbounds.runtime.workers.processes import MOST, cores
 from cellbounds.statements import Prior
 from cellbounds.statements.notation import parse
 from cellbounds.statements.publishing import combined_release
@@ -23,7 +25,6 @@ from cellbounds.statements.publishing import combined_release
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain, Label
     from cellbounds.data.table import Table
-    from cellbounds.runtime.budget import Budget
     from cellbounds.runtime.progress import Progress
     from cellbounds.statements import Release
 
@@ -448,49 +449,34 @@ def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budge
 
     `work` is what can be resumed from the file ``--state``, which is then its checkpoint.
     """
-    from cellbounds.runtime.budget import Budget, running
-
     state: str | None = given.state if work else None
     if state is not None and is_stream(Path(state)):
         raise InvalidInput(f"{state} is no ordinary file, which a state must be; name another file")
     try:
-        with (
-            workers(given) as executor,
-            running(
-                Budget(given.seconds, None, executor, state, progress.step), resumes=True
-            ) as budget,
-        ):
-            yield budget
+        with _workers(given) as workers:
+            declared = Budget(given.seconds, None, workers, state, progress.step)
+            with running(declared, resumes=True) as budget:
+                yield budget
     except KeyboardInterrupt:
         if not work:
             raise
-        kept = f"nothing was kept; with --state FILE the {work} can be resumed"
+        remedy = f"nothing was kept; with --state FILE the {work} can be resumed"
         if state is not None:
-            kept = f"{state} keeps what was found; give the same command again to go on"
-        raise KeyboardInterrupt(kept) from None
+            remedy = f"{state} keeps what was found; give the same command again to go on"
+        raise KeyboardInterrupt(remedy) from None
 
 
-@contextmanager
-def workers(given: Given) -> Iterator[Executor | None]:
-    """Whoever shares the work, by the options of :func:`effort_options`; None if nobody does."""
-    from cellbounds.runtime.workers.processes import MOST, Processes, cores
-
+def _workers(given: Given) -> AbstractContextManager[int | Executor]:
+    """Whoever shares the work, by the options of :func:`effort_options`."""
     jobs, scheduler = given.jobs, given.scheduler
     if jobs is not None and not 1 <= jobs <= MOST:
         raise InvalidInput(f"--jobs {jobs}; give 1 to {MOST}")
-    if scheduler is not None:
-        if jobs is not None:
-            raise InvalidInput(
-                "--jobs and --scheduler: give one of them; the cluster knows its own workers"
-            )
-        from cellbounds.runtime.workers.cluster import cluster
+    if scheduler is None:
+        return nullcontext(min(cores(), MOST) if jobs is None else jobs)
+    if jobs is not None:
+        raise InvalidInput(
+            "--jobs and --scheduler: give one of them; the cluster knows its own workers"
+        )
+    from cellbounds.runtime.workers.cluster import cluster
 
-        with cluster(scheduler) as executor:
-            yield executor
-        return
-    number = min(cores(), MOST) if jobs is None else jobs
-    if number == 1:
-        yield None
-        return
-    with Processes(number) as executor:
-        yield executor
+    return cluster(scheduler)
