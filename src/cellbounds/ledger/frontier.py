@@ -79,10 +79,10 @@ class LedgerFrontier:
         }
 
     def _rows(self) -> list[list[str]]:
-        told = [statement for statement in self.safe if statement not in self.maximal]
+        implied = [statement for statement in self.safe if statement not in self.maximal]
         groups = {
             "may be released": self.maximal,
-            "may be released (told by one of these)": told,
+            "may be released (told by one of these)": implied,
             "never again" if self.final else "not now": self.unsafe,
             "undecided": self.undecided,
         }
@@ -136,7 +136,8 @@ def frontier_of(
     past = [PublishedRelease.recorded(entry) for entry in state.released]
     releases = [publish(tables[-1], text, total=total) for text in listed]
     monotone = _monotone(state, [joined(state, past), *releases])
-    told = _told(listed) if monotone else [[] for _ in listed]
+    implied = _implied(listed)
+    follows = implied if monotone else [[] for _ in listed]
     judges = CumulativeJudge(state, stacked(state, tables), effort, past, PART)
     outcomes: dict[int, Outcome] = {}
     judgements = 0
@@ -148,14 +149,14 @@ def frontier_of(
         judgements += 1
         outcome = outcomes[place] = Outcome.of(unsafe)
         if outcome is Outcome.UNSAFE:
-            others = [other for other in range(len(listed)) if place in told[other]]
+            others = [other for other in range(len(listed)) if place in follows[other]]
             outcomes |= dict.fromkeys(others, outcome)
         elif outcome is Outcome.SAFE:
-            outcomes |= dict.fromkeys(told[place], outcome)
+            outcomes |= dict.fromkeys(follows[place], outcome)
     by: dict[str, list[int]] = {outcome.value: [] for outcome in Outcome}
     for place in range(len(listed)):
         by[outcomes[place].value].append(place)
-    behind = {other for place in by["safe"] for other in _told(listed)[place]}
+    behind = {other for place in by["safe"] for other in implied[place]}
     by["maximal"] = [place for place in by["safe"] if place not in behind]
     texts: dict[str, Any] = {
         name: tuple(listed[place] for place in places) for name, places in by.items()
@@ -196,7 +197,7 @@ def with_sets(
     return replace(frontier, sets=sets)
 
 
-def _told(statements: Sequence[str]) -> list[list[int]]:
+def _implied(statements: Sequence[str]) -> list[list[int]]:
     """For each statement, the others that it tells: an exact margin tells all of its variables."""
     requests = [parse(statement) for statement in statements]
     named = [{*request.responses, *(request.given or ())} for request in requests]
@@ -219,6 +220,6 @@ def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:
     rules = state.policy.rules
     if state.independent or any(rule.why_not_monotone(independent=False) for rule in rules):
         return False
-    said = (statement for release in releases for statement in release.statements)
-    rates = (statement for statement in said if isinstance(statement, Conditional))
+    statements = (statement for release in releases for statement in release.statements)
+    rates = (statement for statement in statements if isinstance(statement, Conditional))
     return not any(statement.intervals.zero.any() for statement in rates)

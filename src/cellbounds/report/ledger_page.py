@@ -315,8 +315,8 @@ def _shown_entries(entries: Sequence[Entry], public: bool) -> list[dict[str, Any
 
 def _numbers(entries: Sequence[Entry], public: bool) -> list[tuple[int, Entry]]:
     """The releases with the numbers they are shown under: gaps would tell of refusals."""
-    told = [entry for entry in entries if not public or entry.kind not in PASSING]
-    return [(number, one) for number, one in enumerate(told, 1) if one.kind == "released"]
+    shown = [entry for entry in entries if not public or entry.kind not in PASSING]
+    return [(number, entry) for number, entry in enumerate(shown, 1) if entry.kind == "released"]
 
 
 def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dict[str, Any]:
