@@ -246,10 +246,7 @@ class Report:
 
     def to_html(self) -> str:
         """One page that needs no network, for screen and paper."""
-        limits = self._limits
-        return page(
-            self._content, findings=limits.findings, mapped=limits.mapped, listed=limits.listed
-        )
+        return page(self._content, self._limits)
 
     def to_csv(self) -> str:
         """The cells, one a line."""

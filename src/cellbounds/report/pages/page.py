@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cellbounds.report.pages.content import ReportLimits
 from cellbounds.report.pages.wording import (
     interval_text,
     label_text,
@@ -161,14 +162,13 @@ OUTCOMES = {
 _TICKS = re.compile("`([^`]+)`")
 
 
-def page(content: Mapping[str, Any], *, findings: int, mapped: int, listed: int) -> str:
-    """The whole report as HTML, with so many findings, and so many cells in a map or a list."""
+def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
+    """The whole report as HTML; the limits say how many findings and cells it shows."""
     public, internal = content["public"], content.get("internal")
     parts = {"public": public} | ({} if internal is None else {"internal": internal})
-    is_map = len(public["cells"]) <= mapped
-    shown = {
-        name: _chosen(part["cells"], None if is_map else listed) for name, part in parts.items()
-    }
+    is_map = len(public["cells"]) <= limits.mapped
+    most = None if is_map else limits.listed
+    shown = {name: _chosen(part["cells"], most) for name, part in parts.items()}
     verdict = (internal or public)["verdict"]
     word, sign = OUTCOMES[verdict["outcome"]]
     if public["policy"] is None:
@@ -188,7 +188,7 @@ def page(content: Mapping[str, Any], *, findings: int, mapped: int, listed: int)
         names=json.dumps([[n, [label_text(x) for x in xs]] for n, xs in public["variables"]]),
         shown=shown,
         marks_of={part: {cell["mark"] for cell in cells} for part, cells in shown.items()},
-        most=findings,
+        most=limits.findings,
     )
 
 
