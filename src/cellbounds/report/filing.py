@@ -361,7 +361,7 @@ def build_report(
                 seed=seed,
                 source=None if source is None else PurePath(source).name,
                 made=made_at() if clock else None,
-                effort=budget,
+                budget=budget,
                 limits=limits,
             )
     return Report(content, limits)

@@ -65,7 +65,7 @@ def _views(
     targets: Sequence[ProtectedCells],
     numbers: Sequence[tuple[int, Entry]],
     whole: Table | None,
-    effort: Budget,
+    budget: Budget,
     solve: Callable[..., Attainable],
 ) -> list[dict[str, Any]]:
     """For each kind of cells, what was attainable after each release."""
@@ -77,7 +77,7 @@ def _views(
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
             pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
-            part = effort.share(1 / next(shares), least=LEAST)
+            part = budget.share(1 / next(shares), least=LEAST)
             ask = partial(solve, over=target.over, budget=part)
             release = joined(state, pieces)
             stages.append(Stage(number, entry, *_attainable(release, target, state, whole, ask)))

@@ -152,7 +152,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
     return values
 
 
-def _blamed(audit: Audit, effort: Budget, limits: ReportLimits) -> dict[str, Any]:
+def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any]:
     """The statements that force each of the first broken findings; and what was left out."""
     verdict = audit.verdict
     broken = verdict.broken
@@ -164,10 +164,10 @@ def _blamed(audit: Audit, effort: Budget, limits: ReportLimits) -> dict[str, Any
         why = "bounds of this release take long" if slow else large
         return {"said": f"not worked out: {why} (Verdict.blame works one out)", "findings": []}
     blamed: list[dict[str, Any]] = []
-    budget = effort.share(most=limits.blame_seconds if effort.left is None else None)
+    share = budget.share(most=limits.blame_seconds if budget.left is None else None)
     words = ""
     for place, finding in enumerate(broken[: limits.blamed]):
-        if place and budget.spent:
+        if place and share.spent:
             words = "the time was spent; "
             break
         try:
@@ -320,7 +320,7 @@ def _tells_nothing(verdict: Verdict) -> bool:
 
 
 def public_cells(
-    source: Audit | Attainable, known: Release, effort: Budget, limits: ReportLimits
+    source: Audit | Attainable, known: Release, budget: Budget, limits: ReportLimits
 ) -> PublicCells:
     """What everybody knows of each cell: `known` is the release with the structural zeros.
 
@@ -335,7 +335,7 @@ def public_cells(
     sets = [cell.values for cell in source.cells]
     leans = source.start_used and not all(values.settled for values in sets)
     if leans or answer.digest != known.digest:
-        again = effort.share(most=limits.again_seconds if effort.left is None else None)
+        again = budget.share(most=limits.again_seconds if budget.left is None else None)
         try:
             answer = limits.attainable(known, over=answer.over, budget=again)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
@@ -482,7 +482,7 @@ def internal_part(
     seed: int | None,
     source: str | None,
     made: str | None,
-    effort: Budget,
+    budget: Budget,
     limits: ReportLimits,
 ) -> dict[str, Any]:
     """Verdict, findings, counts, blame, posteriors of the cells at risk, utility, the input."""
@@ -491,7 +491,7 @@ def internal_part(
         "warning": WARNING,
         "verdict": plain_verdict(verdict),
         "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
-        "blame": _blamed(audit, effort, limits),
+        "blame": _blamed(audit, budget, limits),
         "posteriors": _at_risk(audit, chances, limits),
         "utility": _utility(audit, chances, limits),
         "input": {"digest": audit.table.digest, "source": source, "seed": seed},
