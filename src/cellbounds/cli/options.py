@@ -102,6 +102,16 @@ def option(usage: str, about: str, into: str | None = None, **declared: Any) -> 
         The name of the value in `Given`, if it is not that of the option.
     declared
         As for :func:`click.option`.
+
+    Examples
+    --------
+    >>> @command
+    ... @option("--total same|nearest", "Which N.", default="same")
+    ... @option("-o, --output FILE", "Where to.", "path")
+    ... def show(given: Given) -> int:
+    ...     return 0
+    >>> [(parameter.name, parameter.opts) for parameter in show.params]
+    [('total', ['--total']), ('path', ['-o', '--output'])]
     """
     names, _, value = usage.replace(", ", ",").partition(" ")
     settings: dict[str, Any] = {"help": about, "show_default": bool(declared.get("default"))}
