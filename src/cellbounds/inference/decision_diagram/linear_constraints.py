@@ -34,7 +34,6 @@ __all__ = [
     "needed",
     "partial_sums",
     "problem_of",
-    "relations",
     "sums_of",
 ]
 
@@ -247,20 +246,6 @@ def _mark_unions(sums: Sequence[LinearSum], size: int, follows: list[bool]) -> N
                 follows[place] = True
 
 
-def relations(sums: Sequence[LinearSum], size: int) -> list[dict[int, Fraction]]:
-    """Combinations of equations that are zero for all counts: factors by number of the equation."""
-    equations = [place for place, total in enumerate(sums) if total.fixed]
-    if not equations or len(equations) * size > MOST_ENTRIES:
-        return []
-    equations.sort(key=lambda place: len(sums[place].cells))
-    ordered = [sums[place] for place in equations]
-    related = []
-    for column, used in _combinations(ordered, len(ordered), size):
-        relation = {equations[k]: -times for k, times in used.items()}
-        related.append(relation | {equations[column]: Fraction(1)})
-    return related
-
-
 def _combinations(
     ordered: Sequence[LinearSum], equations: int, size: int
 ) -> Iterator[tuple[int, dict[int, Fraction]]]:
@@ -342,6 +327,11 @@ class PartialSums(NamedTuple):
         """How many partial sums are told apart."""
         return np.asarray(self.high - self.low + 1 - self.more)
 
+    @property
+    def limits(self) -> tuple[IntArray, ...]:
+        """Low, high, same and more."""
+        return self.low, self.high, self.same, self.more
+
     def allowed(self, stage: int, values: frozenset[int]) -> BoolArray:
         """Which partial sums leave one of the listed values within reach of the other cells."""
         partial = np.arange(int(self.low[stage]), int(self.high[stage]) + 1)
@@ -352,12 +342,9 @@ class PartialSums(NamedTuple):
 
 
 def partial_sums(
-    total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray, *, apart: bool = False
+    total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray
 ) -> PartialSums:
-    """The stages of a sum whose cells are placed in the order of `rank`.
-
-    `apart` tells all partial sums apart until the sum is complete.
-    """
+    """The stages of a sum whose cells are placed in the order of `rank`."""
     order = np.argsort(rank[total.cells], kind="stable")
     factors, cells = total.factors[order], total.cells[order]
     places = rank[cells]
@@ -370,7 +357,7 @@ def partial_sums(
     safe_low = low if total.lower == NO_LOWER else np.maximum(low, total.lower - rest_least)
     safe_high = high if total.upper == NO_UPPER else np.minimum(high, total.upper - rest_most)
     alike = safe_low <= safe_high
-    if apart or total.values is not None:
+    if total.values is not None:
         alike[:-1] = False
     same = np.where(alike, safe_low - low, 0)
     more = np.where(alike, safe_high - safe_low, 0)
