@@ -15,7 +15,6 @@ import numpy as np
 from cellbounds.inference.decision_diagram.layers import (
     BITS,
     DiagramLayer,
-    Digits,
     LineTable,
     SumCodes,
     Transition,
@@ -67,36 +66,27 @@ def spread(keys: IntArray, count: int, table: IntArray) -> None:
         table[_found(keys, k, table)] = k
 
 
-@compiled
-def _read(keys: IntArray, k: Any, digits: Digits, r: Any) -> Any:
-    """One number of a key."""
-    if digits.stride[r] == 0:
-        return np.int64(0)
-    return (keys[k, digits.word[r]] // digits.stride[r]) % digits.width[r]
-
-
-@compiled
-def _write(keys: IntArray, k: Any, digits: Digits, r: Any, number: Any) -> None:
-    """Add one number to a key that did not have it."""
-    keys[k, digits.word[r]] += number * digits.stride[r]
-
-
+# Tuples are taken apart before loops: handing them on, or looking a member up, counts references
+# to all their arrays, which costs more than the arithmetic.
 @compiled
 def _recall(codes: SumCodes, keys: IntArray, node: Any, partial: IntArray) -> None:
     """The partial sums of a node."""
+    (word, stride, width), low, _, same, more = codes
     for r in range(len(partial)):
-        code = _read(keys, node, codes.digits, r)
-        partial[r] = codes.low[r] + code
-        if code > codes.same[r]:
-            partial[r] += codes.more[r]
+        code: Any = 0
+        if stride[r] > 0:
+            code = (keys[node, word[r]] // stride[r]) % width[r]
+        partial[r] = low[r] + code
+        if code > same[r]:
+            partial[r] += more[r]
 
 
 @compiled
-def _code(codes: SumCodes, r: Any, value: Any) -> Any:
+def _code(value: Any, low: Any, same: Any, more: Any) -> Any:
     """The code of a partial sum."""
-    code = value - codes.low[r]
-    if code > codes.same[r]:
-        code = max(code - codes.more[r], codes.same[r])
+    code = value - low
+    if code > same:
+        code = max(code - more, same)
     return code
 
 
@@ -140,8 +130,9 @@ def follow(
     and the number of lines.
     """
     touched, rows, moving = transition.touched, len(transition.before.low), transition.moving
-    others, after, digits = transition.others, transition.after, transition.lines
-    factor = transition.factor
+    others, factor, origin_low = transition.others, transition.factor, transition.origin_low
+    word, stride, _ = transition.lines
+    _, least, most, same, more = transition.after
     partial = np.zeros(rows, dtype=np.int64)
     beside = np.zeros(len(others.row), dtype=np.int64)
     for node in range(begin, len(keys)):
@@ -150,24 +141,27 @@ def follow(
         _recall(transition.before, keys, node, partial)
         low, high = _others(transition, partial, beside)
         for r in range(touched):
-            low, high = _within(partial[r], factor[r], after.low[r], after.high[r], low, high)
+            low, high = _within(partial[r], factor[r], least[r], most[r], low, high)
         layer.firsts[node, 0] = low - transition.lower
         layer.sizes[node] = max(high - low + 1, 0)
         if high < low:
             continue
         for k in range(len(beside)):
             layer.firsts[node, k + 1] = beside[k] + others.slope[k] * low - others.lower[k]
-        lines.keys[count] = 0
+        for at in range(lines.keys.shape[1]):
+            lines.keys[count, at] = 0
         for r in range(moving, rows):
-            _write(lines.keys, count, digits, r, _code(after, r, partial[r]))
+            if stride[r] > 0:
+                code = _code(partial[r], least[r], same[r], more[r])
+                lines.keys[count, word[r]] += code * stride[r]
         place: Any = 0
         if moving > 0:
             # A line is known by its origin: every node on it goes back there in whole steps.
             steps = (partial[0] - partial[0] % abs(factor[0])) // factor[0]
             place = steps + low - transition.place_low
             for r in range(moving):
-                origin = partial[r] - factor[r] * steps - transition.origin_low[r]
-                _write(lines.keys, count, digits, r, origin)
+                origin = partial[r] - factor[r] * steps - origin_low[r]
+                lines.keys[count, word[r]] += origin * stride[r]
         slot = _found(lines.keys, count, table)
         line = table[slot]
         if line < 0:
@@ -257,33 +251,37 @@ def project(
     table no two places can be the same node.
     """
     rows, moving, factor = len(transition.before.low), transition.moving, transition.factor
-    after = transition.after
-    base = np.zeros((1, keys.shape[1]), dtype=np.int64)
-    partial = np.zeros(moving, dtype=np.int64)
+    listed, allowed = transition.listed, transition.allowed
+    (word, stride, _), low, _, same, more = transition.after
+    line_word, line_stride, line_width = transition.lines
+    base, partial = np.zeros(keys.shape[1], dtype=np.int64), np.zeros(rows, dtype=np.int64)
     count = 0
     for line in range(len(lines.keys)):
         base[:] = 0
-        for r in range(moving, rows):
-            _write(base, 0, after.digits, r, _read(lines.keys, line, transition.lines, r))
-        for r in range(moving):
-            origin = transition.origin_low[r] + _read(lines.keys, line, transition.lines, r)
-            # One step before the first place, for each place begins with a step.
-            partial[r] = origin + factor[r] * (transition.place_low + lines.least[line] - 1)
+        for r in range(rows):
+            part: Any = 0
+            if line_stride[r] > 0:
+                part = (lines.keys[line, line_word[r]] // line_stride[r]) % line_width[r]
+            if r >= moving:
+                base[word[r]] += part * stride[r]
+            else:
+                # One step before the first place, for each place begins with a step.
+                steps = transition.place_low + lines.least[line] - 1
+                partial[r] = transition.origin_low[r] + part + factor[r] * steps
         for place in range(offsets[line], offsets[line + 1]):
             numbers[place] = -1
             reached = False
-            for word in range(sums.shape[1]):
-                reached |= sums[place, word] != 0
+            for at in range(sums.shape[1]):
+                reached |= sums[place, at] != 0
+            for at in range(len(base)):
+                keys[count, at] = base[at]
             for r in range(moving):
                 partial[r] += factor[r]
-                listed = transition.listed[r]
-                if listed >= 0 and reached:
-                    reached = transition.allowed[listed + partial[r] - after.low[r]]
+                if reached and listed[r] >= 0:
+                    reached = allowed[listed[r] + partial[r] - low[r]]
+                keys[count, word[r]] += _code(partial[r], low[r], same[r], more[r]) * stride[r]
             if not reached:
                 continue
-            keys[count] = base[0]
-            for r in range(moving):
-                _write(keys, count, after.digits, r, _code(after, r, partial[r]))
             node = count
             if len(table) > 0:
                 slot = _found(keys, count, table)

@@ -72,6 +72,20 @@ class DiagramLayer(NamedTuple):
         """Bytes taken."""
         return sum(int(a.nbytes) for a in (self.firsts, self.sizes, self.goals, self.numbers))
 
+    @property
+    def most_terms(self) -> int:
+        """The largest number of nodes, with a value each, that lead to one node."""
+        alive = self.sizes > 0
+        begins = self.goals[alive]
+        ends = begins + self.step * (self.sizes[alive] - 1) + 1
+        size = int(ends.max()) + 1
+        # One more from each node's first place on, one less behind its last.
+        changes = np.bincount(begins, minlength=size) - np.bincount(ends, minlength=size)
+        by_place = np.cumsum(changes)[:-1]
+        if not len(self.numbers):
+            return int(by_place.max())
+        return int(np.bincount(self.numbers[: size - 1] + 1, by_place)[1:].max())
+
     def values(self, node: int, turn: int) -> IntArray:
         """The counts of the cells placed when a node takes a turn."""
         return np.asarray(self.lowers + self.firsts[node] + self.slopes * turn)
@@ -185,7 +199,7 @@ class Transition(NamedTuple):
 
 
 def transitions_of(
-    sums: Sequence[LinearSum], cells: IntArray, lower: IntArray, upper: IntArray
+    cells: IntArray, sums: Sequence[LinearSum], lower: IntArray, upper: IntArray
 ) -> list[Transition] | None:
     """The transitions for an order of the cells; None if a number does not fit 64-bit integers."""
     rank = np.empty_like(cells)

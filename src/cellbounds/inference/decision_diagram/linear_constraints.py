@@ -33,7 +33,6 @@ __all__ = [
     "merged",
     "needed",
     "partial_sums",
-    "problem_of",
     "sums_of",
 ]
 
@@ -76,15 +75,15 @@ class LinearSum:
         return self.lower <= value <= self.upper and listed
 
 
-def sums_of(problem: Problem, statements: IntArray | None = None) -> list[LinearSum]:
+def sums_of(problem: Problem, statements: IntArray) -> list[LinearSum]:
     """The rows and lists of a problem; `statements` says where the system's rows are from."""
     sums = []
     for row in range(len(problem.row_lower)):
         inside = slice(problem.starts[row], problem.starts[row + 1])
-        source = () if statements is None else (int(statements[problem.origin[row]]),)
+        source = int(statements[problem.origin[row]])
         limits = int(problem.row_lower[row]), int(problem.row_upper[row])
         entries = problem.cells[inside], problem.coefficients[inside]
-        sums.append(LinearSum(*entries, *limits, sources=frozenset(source)))
+        sums.append(LinearSum(*entries, *limits, sources=frozenset([source])))
     for cells, values in problem.lists:
         ones = np.ones(len(cells), dtype=np.int64)
         sums.append(LinearSum(cells, ones, min(values), max(values), values))
@@ -167,24 +166,6 @@ def needed(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> list[
             continue
         needed_sums.append(total)
     return needed_sums
-
-
-def problem_of(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> Problem:
-    """Cells between bounds, and sums over them, as a problem."""
-    listed = [total for total in sums if total.values is not None]
-    rows = [total for total in sums if total.values is None]
-    empty = np.zeros(0, dtype=np.int64)
-    return Problem(
-        lower,
-        upper,
-        np.cumsum([0, *(len(total.cells) for total in rows)]),
-        np.concatenate([empty, *(total.cells for total in rows)]),
-        np.concatenate([empty, *(total.factors for total in rows)]),
-        np.array([total.lower for total in rows], dtype=np.int64),
-        np.array([total.upper for total in rows], dtype=np.int64),
-        np.arange(len(rows)),
-        tuple((total.cells, total.values) for total in listed if total.values is not None),
-    )
 
 
 PRIME = 2**61 - 1
