@@ -14,7 +14,12 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.protocol import Refusal
 from cellbounds.inference.rows.row_fibre import rows_fibre
 from cellbounds.inference.rows.row_sampling import _Proposals, _through_all
-from cellbounds.inference.rows.row_vectors import _by_exclusion, _by_products, _sum_of_products, row_counts
+from cellbounds.inference.rows.row_vectors import (
+    _by_exclusion,
+    _by_products,
+    _sum_of_products,
+    row_counts,
+)
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather

@@ -2,8 +2,8 @@
 
 Placing a cell moves a node along a line: its partial sums grow by the cell's factors for every
 one that the cell holds. Places on a line are numbered one after the other, so that consecutive
-values lead to consecutive places, and a node is worked on once instead of once for each value. Then places that differ in nothing that still matters become one
-node.
+values lead to consecutive places, and a node is worked on once instead of once for each value.
+Then places that differ in nothing that still matters become one node.
 """
 
 from __future__ import annotations

@@ -322,9 +322,7 @@ class PartialSums(NamedTuple):
         return np.asarray((after < len(listed)) & (nearest <= partial + self.rest_most[stage]))
 
 
-def partial_sums(
-    total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray
-) -> PartialSums:
+def partial_sums(total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray) -> PartialSums:
     """The stages of a sum whose cells are placed in the order of `rank`."""
     order = np.argsort(rank[total.cells], kind="stable")
     factors, cells = total.factors[order], total.cells[order]

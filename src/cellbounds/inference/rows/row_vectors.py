@@ -2,7 +2,8 @@
 
 The number of row vectors with cells between l_j and u_j and sum n is the coefficient of x**s,
 s = n - sum l_j, in the product of 1 + x + ... + x**w_j, w_j = u_j - l_j; that is, in the product
-of 1 - x**(w_j + 1), divided by (1 - x)**J. All of it is in integers. Weights of a cell that is a sum come from those of its parts.
+of 1 - x**(w_j + 1), divided by (1 - x)**J. All of it is in integers. Weights of a cell that is a
+sum come from those of its parts.
 """
 
 from __future__ import annotations
