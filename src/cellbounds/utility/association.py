@@ -130,23 +130,16 @@ class OddsRatios(Shown):
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""
+        keys = ("ratio", "lower", "upper")
         ratios = [
-            {
-                "given": list(labels[:-2]),
-                "row": labels[-2],
-                "column": labels[-1],
-                "ratio": json_float(ratio),
-                "lower": json_float(low),
-                "upper": json_float(high),
-            }
-            for labels, (ratio, low, high) in zip(self.cells(), self.numbers(), strict=True)
+            {"given": given, "row": row, "column": column}
+            | dict(zip(keys, map(json_float, numbers), strict=True))
+            for (*given, row, column), numbers in zip(self.cells(), self.numbers(), strict=True)
         ]
+        row, column = (self.domain.levels(name)[0] for name in (self.rows, self.columns))
         return {
             **picked(self, "rows", "columns", "given"),
-            "reference": {
-                "row": self.domain.levels(self.rows)[0],
-                "column": self.domain.levels(self.columns)[0],
-            },
+            "reference": {"row": row, "column": column},
             "level": self.level,
             "add": str(self.add),
             "odds_ratios": ratios,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
@@ -20,6 +20,7 @@ from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedR
 from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.workers import Until
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.retained import kept
@@ -43,32 +44,12 @@ class Measures:
         The rates that a reader wants, in the notation.
     utility
         What a release is good for; None: how much of the wanted rates it keeps.
-    end
-        When to stop, of the wall clock, which is the same for all processes.
     """
 
     policy: Policy
     independent: bool
     use: str
     utility: Utility | None = None
-    end: float | None = None
-
-    @property
-    def left(self) -> float | None:
-        """A budget for the next question; None if there is no end."""
-        return None if self.end is None else max(LEAST_SECONDS, self.end - time.time())
-
-    @property
-    def spent(self) -> bool:
-        """Whether the end has come."""
-        return self.end is not None and time.time() >= self.end
-
-    def share(self, number: int) -> Measures:
-        """The same for the next of so many designs: a hard one may not take the others' time."""
-        if self.end is None:
-            return self
-        now = time.time()
-        return replace(self, end=now + (self.end - now) / number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,35 +79,44 @@ class GuessingRisk:
 
 
 def measured(
-    table: Table, designs: Sequence[Design], measures: Measures, left: int
+    table: Table,
+    numbered: Sequence[tuple[int, Design]],
+    measures: Measures,
+    left: int,
+    until: Until,
 ) -> Iterator[tuple[int, JudgedDesign | str]]:
     """Measure designs that publish the same variables and levels.
 
-    `left` says how many designs share the time that is left, these included. Yields the place of
-    each design and what was found, or why it cannot be published. Stops when the time is spent.
+    `left` says how many designs share the time that is left, these included: a hard one may not
+    take the others' time. Yields the number of each design and what was found, or why it cannot be
+    published. Stops when the time is spent.
     """
-    whole = designs[0].prepared(table)
-    for place, design in enumerate(designs):
-        if measures.spent:
+    budget = Budget.until(until.deadline)
+    whole = numbered[0][1].prepared(table)
+    for place, (number, design) in enumerate(numbered):
+        if budget.spent:
             return
         try:
             release = design.published(whole)
         except InvalidInput as problem:
-            yield place, str(problem)
+            yield number, str(problem)
             continue
-        yield place, _judged(design, release, whole, measures.share(left - place))
+        share = budget.share(1 / (left - place))
+        yield number, _judged(design, release, whole, measures, share)
 
 
-def _judged(design: Design, release: Release, table: Table, measures: Measures) -> JudgedDesign:
+def _judged(
+    design: Design, release: Release, table: Table, measures: Measures, budget: Budget
+) -> JudgedDesign:
     begun = time.perf_counter()
-    verdict, answer = _verdict(design, release, table, measures)
+    verdict, answer = _verdict(design, release, table, measures, budget)
     margin = table.margin(*design.names)
     guessed = guessing_risk(
         release,
         margin,
         measures.policy,
         independent=measures.independent,
-        seconds=measures.left,
+        seconds=budget.share(least=LEAST_SECONDS).left,
         answer=answer,
     )
     settled = guessed.settled and verdict.verdict is not Outcome.UNDECIDED
@@ -141,13 +131,13 @@ def _judged(design: Design, release: Release, table: Table, measures: Measures) 
         utility=_utility(release, table, measures),
         figures=margin.domain.size,
         reason=_reason(verdict, guessed),
-        settled=settled or measures.end is None,
+        settled=settled or budget.deadline is None,
         seconds=time.perf_counter() - begun,
     )
 
 
 def _verdict(
-    design: Design, release: Release, table: Table, measures: Measures
+    design: Design, release: Release, table: Table, measures: Measures, budget: Budget
 ) -> tuple[Verdict, Attainable | None]:
     """The worse verdict: of the published table, or of all cells of the table behind it.
 
@@ -158,14 +148,15 @@ def _verdict(
     verdict, answer = None, None
     if narrowed is not None:
         case = case_of(release, table, narrowed, over=design.names, independent=independent)
-        verdict, answer = judged(case, Budget.of(measures.left))
+        verdict, answer = judged(case, budget.share(least=LEAST_SECONDS))
         if case.known is not release:
             answer = None  # it knows more than the release says
         complete = set(design.names) == set(table.domain.names)
         implied = verdict.safe and policy.carries_over()
         if complete or implied or verdict.verdict is Outcome.UNSAFE:
             return verdict, answer
-    behind = judge(release, table, policy, independent=independent, seconds=measures.left)
+    rest = budget.share(least=LEAST_SECONDS)
+    behind = judge(release, table, policy, independent=independent, budget=rest)
     if verdict is None or verdict.safe or behind.verdict is Outcome.UNSAFE:
         return behind, answer
     return verdict, answer

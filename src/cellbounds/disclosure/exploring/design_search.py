@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,6 @@ DESIGN = "design"
 
 KEPT = "kept"
 
-Progress = Callable[[int, int], None]
 Chunk = list[tuple[int, Design]]
 
 
@@ -128,11 +127,18 @@ def explore(
     ways = ways_of(digits, rounding, eps, strict)
     merged = merges_of(table.domain, merges)
     designs = designs_of(table.domain, responses, chosen, ways, merged, _checked(total, "total"))
+    if utility != KEPT and not callable(utility):
+        raise InvalidInput(
+            f"utility={utility!r}; give {KEPT!r}, or a function of the table and a release"
+        )
+    # The finest rates that a reader could want: given everything that is tried.
+    tried = {name for one in designs for name in one.given}
+    given = [name for name in table.domain.names if name in tried]
     measures = Measures(
         policy_of(policy),
         _checked(independent, "independent"),
-        _use(responses, table.domain, designs),
-        _function(utility),
+        f"[{names_text(responses)}|{names_text(given)}]",
+        utility if callable(utility) else None,
     )
     for rule in measures.policy.rules:
         table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
@@ -189,39 +195,21 @@ def _checked(given: object, what: str) -> bool:
     return given
 
 
-def _function(utility: str | Utility) -> Utility | None:
-    if utility == KEPT:
-        return None
-    if not callable(utility):
-        raise InvalidInput(
-            f"utility={utility!r}; give {KEPT!r}, or a function of the table and a release"
-        )
-    return utility
-
-
-def _use(responses: tuple[str, ...], domain: Domain, designs: Sequence[Design]) -> str:
-    """The finest rates that a reader could want: given everything that is tried."""
-    tried = {name for one in designs for name in one.given}
-    given = [name for name in domain.names if name in tried]
-    return f"[{names_text(responses)}|{names_text(given)}]"
-
-
 def _search(
-    table: Table,
-    designs: Sequence[Design],
-    measures: Measures,
-    effort: Budget,
+    table: Table, designs: Sequence[Design], measures: Measures, effort: Budget
 ) -> dict[int, JudgedDesign | str]:
     """Everything that could be found within the budget, by the place of the design."""
     found: dict[int, JudgedDesign | str] = {}
     with ExitStack() as stack:
         state, path = None, effort.checkpoint
         if path is not None and not isinstance(path, Checkpoint):
-            state = stack.enter_context(
-                SearchState(path, header_of(table, designs, measures), designs)
-            )
+            header = header_of(table, designs, measures)
+            state = stack.enter_context(SearchState(path, header, designs))
             found |= state.found
-        chunks = _chunks(designs, found)
+        # Designs that publish the same variables and levels share their work.
+        left = [(k, one) for k, one in enumerate(designs) if k not in found]
+        grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
+        chunks = [list(chunk) for _, chunk in grouped]
         work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
         effort.say(len(found), len(designs))
         for place, one in work:
@@ -230,13 +218,6 @@ def _search(
                 state.add(place, one)
             effort.say(len(found), len(designs))
     return found
-
-
-def _chunks(designs: Sequence[Design], found: Mapping[int, object]) -> list[Chunk]:
-    """What is left to do; designs that publish the same variables and levels share their work."""
-    left = [(k, one) for k, one in enumerate(designs) if k not in found]
-    grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
-    return [list(chunk) for _, chunk in grouped]
 
 
 def _worked(
@@ -259,25 +240,16 @@ def _worked(
     pieces = [(chunk, measures, left, until) for chunk, left in zip(chunks, lefts, strict=True)]
     if effort.executor is None:
         for piece in pieces:
-            yield from _work(table, *piece)
+            yield from measured(table, *piece)
         return
     sent = [(table, *piece) for piece in pieces]
     for _, judged in shared(effort.executor, _finished, sent, ordered=False):
         yield from judged
 
 
-def _work(
-    table: Table, chunk: Chunk, measures: Measures, left: int, until: Until
-) -> Iterator[tuple[int, JudgedDesign | str]]:
-    if until.left is not None:
-        measures = replace(measures, end=time.time() + until.left)
-    for place, one in measured(table, [design for _, design in chunk], measures, left):
-        yield chunk[place][0], one
-
-
 def _finished(*piece: Any) -> list[tuple[int, JudgedDesign | str]]:
     """Run by a worker."""
-    return list(_work(*piece))
+    return list(measured(*piece))
 
 
 # --- a search on disk ------------------------------------------------------------------------
