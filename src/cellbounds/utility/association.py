@@ -261,18 +261,19 @@ def _ratios(
         ratios[full] = (a / b) * (d / c)
         logs = np.log(a) - np.log(b) + np.log(d) - np.log(c)
         lower[full], upper[full] = np.exp(logs - reach), np.exp(logs + reach)
-    notes = []
-    blocked, zeros = int((~possible).sum()), int((possible & ~full).sum())
-    if blocked:
-        notes.append(
-            f"{blocked} of {full.size} odds ratios involve a cell that cannot hold anybody: "
-            "undefined"
-        )
-    if zeros:
-        notes.append(
-            f"{zeros} of {full.size} odds ratios involve a count of zero: 0, inf or undefined, "
-            "with the interval (0, inf); add='0.5' to every count avoids this"
-        )
+    said = (
+        (~possible, "a cell that cannot hold anybody: undefined"),
+        (
+            possible & ~full,
+            "a count of zero: 0, inf or undefined, with the interval (0, inf); add='0.5' to every "
+            "count avoids this",
+        ),
+    )
+    notes = (
+        f"{int(odd.sum())} of {full.size} odds ratios involve {what}"
+        for odd, what in said
+        if odd.any()
+    )
     return ratios, (lower, upper), tuple(notes)
 
 

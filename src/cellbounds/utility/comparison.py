@@ -396,15 +396,9 @@ def compare_utility(
     models = tuple(compared(fits[0], fit) for fit in fits[1:])
     notes += _said_of_pairs(found)
     notes += dict.fromkeys(note for one in models for note in one.notes)
-    return UtilityComparison(
-        names,
-        checked_level(level),
-        tuple(hellinger(true, table) for table in same),
-        tuple(total_variation(true, table) for table in same),
-        found,
-        models,
-        tuple(notes),
-    )
+    distances = [(hellinger(true, table), total_variation(true, table)) for table in same]
+    apart, moved = zip(*distances, strict=True)
+    return UtilityComparison(names, checked_level(level), apart, moved, found, models, tuple(notes))
 
 
 def _named(

@@ -295,21 +295,10 @@ def fit_loglinear(
             "estimate may lie on the boundary, where cells tend to zero, and the degrees of "
             "freedom would be fewer"
         )
-    found = goodness(counts, fitted, degrees)
-    return LoglinearFit(
-        model,
-        part.domain,
-        fitted,
-        *found,
-        degrees,
-        parameters,
-        found[2] - 2 * degrees,
-        found[2] - math.log(part.total) * degrees,
-        done,
-        error,
-        error <= tolerance,
-        tuple(notes),
-    )
+    tests = goodness(counts, fitted, degrees)
+    aic, bic = (tests[2] - factor * degrees for factor in (2, math.log(part.total)))
+    size, how = (degrees, parameters, aic, bic), (done, error, error <= tolerance)
+    return LoglinearFit(model, part.domain, fitted, *tests, *size, *how, tuple(notes))
 
 
 def goodness(
@@ -498,30 +487,19 @@ def compare_loglinear(
 
 def compared(true: LoglinearFit, other: LoglinearFit) -> LoglinearComparison:
     """Two fits of one model over the same cells."""
-    difference, term = _largest_term(true, other)
-    notes = [
-        f"{which} table: {note}"
-        for which, fit in (("true", true), ("other", other))
-        for note in fit.notes
-    ]
-    return LoglinearComparison(
-        true,
-        other,
-        _largest_log_ratio(true.fitted, other.fitted),
-        difference,
-        term,
-        distance_of(true.fitted, other.fitted),
-        tuple(notes),
-    )
+    both = true.fitted, other.fitted
+    notes = [f"true table: {note}" for note in true.notes]
+    notes += [f"other table: {note}" for note in other.notes]
+    largest = _largest_log_ratio(*both), *_largest_term(true, other)
+    return LoglinearComparison(true, other, *largest, distance_of(*both), tuple(notes))
 
 
 def _largest_log_ratio(true: FloatArray, other: FloatArray) -> float:
     if bool(((true > 0) != (other > 0)).any()):
         return math.inf
     both = true > 0
-    return float(
-        np.max(np.abs(np.log(true[both] / true.sum()) - np.log(other[both] / other.sum())))
-    )
+    logs = [np.log(fitted[both] / fitted.sum()) for fitted in (true, other)]
+    return float(np.max(np.abs(logs[0] - logs[1])))
 
 
 def _largest_term(true: LoglinearFit, other: LoglinearFit) -> tuple[float | None, dict[str, Label]]:

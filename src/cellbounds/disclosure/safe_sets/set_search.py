@@ -69,8 +69,7 @@ class Knowledge:
 
     def copy(self) -> Knowledge:
         """The same, to be changed by somebody else."""
-        lists = {"safe": [*self.safe], "unsafe": [*self.unsafe], "walls": [*self.walls]}
-        return replace(self, judged=dict(self.judged), **lists)
+        return replace(self, judged=dict(self.judged))  # lists are replaced, not changed
 
     def add(self, chosen: int, outcome: Outcome) -> None:
         """Learn the outcome of a set."""
@@ -220,7 +219,8 @@ def search(judged: SetJudge, effort: Budget) -> Knowledge:
                 for chosen, outcome in facts:
                     known.add(chosen, outcome)
                 effort.say(len(known.judged), len(known.judged) + 1)
-        known.walls += [one for one in sets if known.outcome(one) is Outcome.UNDECIDED]
+        open_sets = (one for one in sets if known.outcome(one) is Outcome.UNDECIDED)
+        known.walls = [*known.walls, *open_sets]
     return known
 
 
