@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from importlib import resources
@@ -97,13 +98,12 @@ class Policy:
                 )
         if not self.rules:
             raise InvalidInput(f"{what} has no rule, so that everything is safe; add one")
-        names = [rule.name for rule in self.rules]
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidInput(
-                    f"{what} has the rule {name} twice; keep one of them (the stricter one), or "
-                    "make two policies and judge by each"
-                )
+        (name, times), *_ = Counter(rule.name for rule in self.rules).most_common()
+        if times > 1:
+            raise InvalidInput(
+                f"{what} has the rule {name} twice; keep one of them (the stricter one), or make "
+                "two policies and judge by each"
+            )
         if not isinstance(self.respondent, bool):
             raise InvalidInput(f"{what}: respondent is {self.respondent!r}; give true or false")
         most = self.respondent_at_most
@@ -233,10 +233,9 @@ def read_policy(source: str | Path) -> Policy:
             f"policy {source!r}; give the name of a profile, a file, or a Policy "
             f"(profiles: {', '.join(profile_names())})"
         )
-    named = isinstance(source, str) and source in profile_names()
-    if named:
+    if isinstance(source, str) and source in profile_names():
         shipped = (_PROFILES / f"{source}.toml").read_bytes()
-        return _made(parse_toml(shipped, source), str(source))
+        return _made(parse_toml(shipped, source), source)
     file = Path(source)
     kind = file.suffix.lower()
     if kind not in (".toml", ".yaml", ".yml"):
