@@ -156,7 +156,7 @@ class Walker:
         pool: TablePool,
         counts: IntArray,
         bound: tuple[int, int],
-        goals: tuple[IntArray, IntArray],
+        goals: IntArray,
         proposals: int,
         guide: Guide | None = None,
     ) -> None:
@@ -175,7 +175,7 @@ class Walker:
         while left > 0:
             left, met = walk(
                 self.cubes, counts, sums, members, place, 1 if side else -1,
-                int(goals[side][place]), least, most, near, weights, temperature, left,
+                int(goals[side, place]), least, most, near, weights, temperature, left,
                 AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
             for table in snapshots[:met]:
@@ -189,7 +189,7 @@ class Walker:
         pool: TablePool,
         counts: IntArray,
         bounds: list[tuple[int, int]],
-        goals: tuple[IntArray, IntArray],
+        goals: IntArray,
         proposals: int,
     ) -> None:
         """Blind walks towards several goals, one after the other, from a table on.
@@ -201,7 +201,7 @@ class Walker:
         sums, least, most, snapshots = self._buffers(pool, counts, goals)
         unguided = np.zeros(len(counts))
         targets, sides = np.array(bounds, dtype=np.int64).T.copy()
-        aims = np.where(sides == 0, goals[0][targets], goals[1][targets])
+        aims = goals[sides, targets]
         behind = self.asked.behind
         while len(targets):
             done, met = walk_each(
@@ -214,14 +214,14 @@ class Walker:
         pool.add(counts)
 
     def _buffers(
-        self, pool: TablePool, counts: IntArray, goals: tuple[IntArray, IntArray]
+        self, pool: TablePool, counts: IntArray, goals: IntArray
     ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Sums, goals that no table has met yet, and room for the tables that will."""
         room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
         return (
             self.asked.sums(counts).copy(),
-            np.where(pool.least > goals[0], goals[0], -1),
-            np.where(pool.most < goals[1], goals[1], OUT_OF_REACH),
+            np.where(pool.ends[0] > goals[0], goals[0], -1),
+            np.where(pool.ends[1] < goals[1], goals[1], OUT_OF_REACH),
             np.empty((room, len(counts)), dtype=np.int64),
         )
 
