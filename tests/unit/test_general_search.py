@@ -427,9 +427,7 @@ def walked(release, over, side, guide=None, proposals=3000):
     for place in range(search.asked.size):
         start = search.pool.nearest(place, side)
         before = int(start[search.asked.members(place)].sum())
-        search.walker.push(
-            search.pool, start, (place, side), search.proven, proposals, guide
-        )
+        search.walker.push(search.pool, start, [(place, side)], search.proven, proposals, guide)
         assert search.full.holds(start)
         after = int(start[search.asked.members(place)].sum())
         assert after >= before if side else after <= before

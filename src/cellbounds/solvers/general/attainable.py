@@ -276,7 +276,7 @@ class _Gaps:
             return None
         counts, goals = start.copy(), search.proven.copy()
         goals[1, place] = value
-        search.walker.push(search.pool, counts, (place, 1), goals, NEXT_VALUE)
+        search.walker.push(search.pool, counts, [(place, 1)], goals, NEXT_VALUE)
         return counts if int(counts[self._members].sum()) == value else None
 
     def _ask(self, gap: _Gap) -> tuple[bool, IntArray | None]:

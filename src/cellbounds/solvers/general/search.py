@@ -352,12 +352,12 @@ class Search:
         """Walk from the best table so far towards the proven bound."""
         if self.walker.possible and len(self.pool):
             counts = self.pool.nearest(place, side)
-            self.walker.push(self.pool, counts, (place, side), self.proven, proposals, guide)
+            self.walker.push(self.pool, counts, [(place, side)], self.proven, proposals, guide)
 
     def by_walking_on(self, bounds: list[tuple[int, int]], proposals: int) -> None:
         """Blind walks towards several bounds, one after the other."""
         if self.walker.possible and len(self.pool) and bounds:
-            self.walker.push_each(self.pool, self.pool.at(0), bounds, self.proven, proposals)
+            self.walker.push(self.pool, self.pool.at(0), bounds, self.proven, proposals)
 
     @property
     def reach(self) -> int:
