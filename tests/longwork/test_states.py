@@ -60,7 +60,7 @@ def busy(monkeypatch):
     def forbid():
         for room, name in (
             (Solvers, "program"),
-            (IntegerProgram, "_asked"),
+            (IntegerProgram, "_ask"),
             (Walker, "push"),
         ):
             monkeypatch.setattr(room, name, never)
