@@ -17,13 +17,13 @@ import numpy as np
 
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.model.linear_programs import LinearProgram
 from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.results import Unbounded
 from cellbounds.results.solution import Query, Solution
 from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.version import __version__
 
@@ -49,7 +49,7 @@ def certify(
     method: str,
     from_table: bool,
     public: bool | None,
-    seconds: float | None,
+    budget: Budget,
 ) -> dict[str, Any]:
     """The certificate of all bounds asked for as plain values.
 
@@ -78,7 +78,7 @@ def certify(
     attained = worked.attained() or (lower, upper)
     over, places = question.over, question.places(release.domain)
     release_values = release.to_dict()
-    provers = _Provers(release, question, Effort.of(seconds))
+    provers = _Provers(release, question, budget)
     row_proofs = _row_proofs(release_values)
     used_rows: dict[int, dict[str, Any]] = {}
     numbers: dict[bytes, int] = {}
@@ -197,7 +197,7 @@ def _by_rows(
 class _Provers:
     """Finds multipliers of the published inequalities, and rays."""
 
-    def __init__(self, release: Release, question: Query, effort: Effort) -> None:
+    def __init__(self, release: Release, question: Query, effort: Budget) -> None:
         self._size, self._effort = release.domain.size, effort
         self._places = question.places(release.domain)
         self._asked = asked_about(release.domain, question.over, question.cells)

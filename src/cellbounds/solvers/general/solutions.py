@@ -28,6 +28,7 @@ from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution, Solution
 from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.checkpoints import Checkpoint, damaged
 from cellbounds.solvers.general.attainable import SumValues, table_with, values_of, values_of_each
 from cellbounds.solvers.general.exact_linear import ExactProgram
@@ -179,11 +180,13 @@ class GeneralSolution(Solution):
         self.search = Search(release, query.over, query.cells)
         self._all = False
         self._values: dict[int, SumValues] = {}
-        state = query.effort.state
-        self._checkpoint = None if state is None else SearchCheckpoint(state, self.search)
-        if self._checkpoint is not None:
+        self._checkpoint: SearchCheckpoint | None = None
+        if isinstance(query.budget.checkpoint, Checkpoint):
+            self._checkpoint = SearchCheckpoint(query.budget.checkpoint, self.search)
             self.search.write = self._checkpoint.write
             self._values = {k: SumValues(v, ()) for k, v in self._checkpoint.values.items()}
+        if query.start is not None and not len(self.search.pool):
+            self.search.start_from(query.start.counts.ravel().astype(np.int64))
 
     @cached_property
     def _system(self) -> System:
@@ -194,8 +197,14 @@ class GeneralSolution(Solution):
         """Settle every bound as far as the effort goes."""
         if not self._all:
             with self._writing():
-                settle_all(self.search, self._query.effort.for_bounds)
+                settle_all(self.search, self._bounds_budget())
             self._all = True
+
+    def _bounds_budget(self) -> Budget:
+        early = self._query.early
+        if early is None:
+            return self._query.budget
+        return self._query.budget.share(most=max(0.0, early - time.monotonic()))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -239,7 +248,7 @@ class GeneralSolution(Solution):
         place, search = self.places.number(index), self.search
         if not search.settled(place, side):
             with self._writing():
-                settle_one(search, place, side, self._query.effort)
+                settle_one(search, place, side, self._query.budget)
         if not search.settled(place, side):
             return None
         endless = side == 1 and search.endless[place]
@@ -247,7 +256,7 @@ class GeneralSolution(Solution):
 
     def possible(self) -> bool | None:
         """Whether a table was found."""
-        return begun(self.search, self._query.effort) or None
+        return begun(self.search, self._query.budget) or None
 
     def forces(self, index: Position, side: int, value: int) -> bool | None:
         """Whether nothing beyond a value is attainable, by the cheapest proof or table."""
@@ -263,7 +272,7 @@ class GeneralSolution(Solution):
         places = dict.fromkeys(map(self.places.number, indices))
         wanted = [place for place in places if place not in self._values]
         with self._writing():
-            for place, values in values_of_each(self.search, wanted, self._query.effort):
+            for place, values in values_of_each(self.search, wanted, self._query.budget):
                 self._keep(place, values)
 
     def _keep(self, place: int, values: SumValues) -> None:
@@ -274,7 +283,7 @@ class GeneralSolution(Solution):
     def _sum_values(self, place: int) -> SumValues:
         if place not in self._values:
             with self._writing():
-                self._keep(place, values_of(self.search, place, self._query.effort))
+                self._keep(place, values_of(self.search, place, self._query.budget))
         return self._values[place]
 
     def witness(self, index: Position, value: int) -> Table:
@@ -291,7 +300,7 @@ class GeneralSolution(Solution):
         known = self._sum_values(place)
         counts = known.table_with(value)
         if counts is None and value in known.values.known:
-            counts = table_with(self.search, place, value, self._query.effort.left)
+            counts = table_with(self.search, place, value, self._query.budget.left)
         if counts is None:
             raise TooMuchWork(
                 "no table with this count was found within the budget; give more seconds"
@@ -327,7 +336,7 @@ class GeneralLinearSolution(RelaxedSolution):
     def __init__(self, release: Release, query: Query) -> None:
         self.places = query.places(release.domain)
         self._asked = asked_about(release.domain, query.over, query.cells)
-        self._effort = query.effort
+        self._budget = query.budget
         size = release.domain.size
         self._full = make_problem(compile_release(release, closed=True), size, real=True)
         presolved = presolve(self._full)
@@ -342,9 +351,10 @@ class GeneralLinearSolution(RelaxedSolution):
         # The ends of each sum that are known, and those of them that are not written yet.
         self._ends: dict[int, Ends] = {}
         self._new: list[list[Any]] = []
-        state, self._lines = query.effort.state, None
-        if state is not None:
-            self._lines = _Lines(state, part_of(release, self._asked, "linear"))
+        self._lines: _Lines | None = None
+        if isinstance(query.budget.checkpoint, Checkpoint):
+            part = part_of(release, self._asked, "linear")
+            self._lines = _Lines(query.budget.checkpoint, part)
             self._lines.read(self._take)
 
     def _take(self, entry: dict[str, Any]) -> None:
@@ -383,20 +393,20 @@ class GeneralLinearSolution(RelaxedSolution):
         for place in range(size):
             low, high = self._optimum(place) or self._outer(place)
             ends[:, place] = low, UNBOUNDED if high is None else high
-            self._effort.say(place + 1, size)
+            self._budget.say(place + 1, size)
         return self.places.laid_out(ends[0]), self.places.laid_out(ends[1])
 
     def _check_feasible(self) -> None:
         """Every part must have a table of real numbers, whether it is asked about or not."""
         for cells, program in self._programs.values():
-            if self._effort.spent:
+            if self._budget.spent:
                 return
             with suppress(TooMuchWork):
-                program.least(np.zeros(len(cells), dtype=np.int64), self._effort.deadline)
+                program.least(np.zeros(len(cells), dtype=np.int64), self._budget.deadline)
 
     def _optimum(self, place: int) -> Ends | None:
         """The least and the most of one sum; None if the effort was spent."""
-        if place not in self._ends and not self._effort.spent:
+        if place not in self._ends and not self._budget.spent:
             with suppress(TooMuchWork):
                 low, high = self._least(place, 1), self._least(place, -1)
                 ends = Fraction(0) if low is None else low, None if high is None else -high
@@ -414,7 +424,7 @@ class GeneralLinearSolution(RelaxedSolution):
         np.add.at(weights, np.searchsorted(self._numbers, members[free]), sign)
         for label in np.unique(self._labels[weights != 0]).tolist():
             cells, program = self._programs[label]
-            least = program.least(weights[cells], self._effort.deadline)
+            least = program.least(weights[cells], self._budget.deadline)
             if least is None:
                 return None
             total += least

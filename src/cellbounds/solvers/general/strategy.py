@@ -21,8 +21,8 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import NO_UPPER
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
@@ -136,7 +136,7 @@ Item = tuple[int, int]
 """The place of a sum, and what is to be done about it (of bounds: the side)."""
 
 Result = TypeVar("Result")
-Work = Callable[[Search, Sequence[Item], Effort], Result]
+Work = Callable[[Search, Sequence[Item], Budget], Result]
 
 
 class Gains(NamedTuple):
@@ -193,7 +193,7 @@ def in_rounds(
     search: Search,
     items: Sequence[Item],
     work: Work[Result],
-    effort: Effort,
+    effort: Budget,
     *,
     width: int,
     wanted: Callable[[Item], bool],
@@ -248,7 +248,7 @@ def run_task(
     known = len(search.pool)
     owner = multiprocessing.parent_process()
     alive = owner is None or owner.is_alive()
-    result = work(search, items, Effort(until.deadline if alive else 0.0))
+    result = work(search, items, Budget.until(until.deadline if alive else 0.0))
     places = np.unique([place for place, _ in items])
     tables = [search.pool.at(number) for number in range(known, len(search.pool))]
     return Gains(places, search.proven[:, places], search.proofs[:, places], tables), result
@@ -284,7 +284,7 @@ WIDTH = 8
 """Bounds of one part of the work, where each takes a moment only."""
 
 
-def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
+def settle_one(search: Search, place: int, side: int, effort: Budget) -> None:
     """Settle one bound as far as the effort allows."""
     if not begun(search, effort):
         search.by_program(place, side, effort.left)
@@ -295,7 +295,7 @@ def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
         step(search, place, side, effort, 1)
 
 
-def settle_all(search: Search, effort: Effort) -> None:
+def settle_all(search: Search, effort: Budget) -> None:
     """Settle every bound asked for as far as the effort allows."""
     if not begun(search, effort):
         _each(search, _by_program, effort)
@@ -324,7 +324,7 @@ def settle_all(search: Search, effort: Effort) -> None:
 def passes(search: Search, bound: Item, value: int) -> bool | None:
     """Whether a bound is at least as far in as a value; None if not decided in time."""
     place, side = bound
-    effort, sign = Effort.of(DECIDING), SIGNS[side]
+    effort, sign = Budget.of(DECIDING), SIGNS[side]
 
     def decided() -> bool | None:
         if sign * search.proven[side, place] >= sign * value:
@@ -340,10 +340,8 @@ def passes(search: Search, bound: Item, value: int) -> bool | None:
     return decided()
 
 
-def begun(search: Search, effort: Effort) -> bool:
+def begun(search: Search, effort: Budget) -> bool:
     """Have a first table, and know which sums have no end."""
-    if effort.start is not None and not len(search.pool):
-        search.start_from(effort.start.counts.ravel().astype(np.int64))
     left = effort.left
     if not search.first_table(None if left is None else left / 2):
         return False
@@ -352,7 +350,7 @@ def begun(search: Search, effort: Effort) -> bool:
     return True
 
 
-Step = Callable[[Search, int, int, Effort, int], None]
+Step = Callable[[Search, int, int, Budget, int], None]
 """Works on the bound of a sum at one side, as one of some number that share the effort."""
 
 
@@ -365,16 +363,16 @@ def _steps(search: Search) -> list[tuple[str, Step]]:
     return [programs, ("corners of programs", _by_corners), (INTEGERS, _by_integers)]
 
 
-def _by_program(search: Search, place: int, side: int, effort: Effort, _: int) -> None:
+def _by_program(search: Search, place: int, side: int, effort: Budget, _: int) -> None:
     """Prove by a linear program, then walk near its solution to where the proof ends."""
     _near_the_program(search, place, side, effort, 1)
 
 
-def _by_longer_walks(search: Search, place: int, side: int, effort: Effort, _: int) -> None:
+def _by_longer_walks(search: Search, place: int, side: int, effort: Budget, _: int) -> None:
     _near_the_program(search, place, side, effort, LONGER)
 
 
-def _near_the_program(search: Search, place: int, side: int, effort: Effort, times: int) -> None:
+def _near_the_program(search: Search, place: int, side: int, effort: Budget, times: int) -> None:
     real = search.by_program(place, side, effort.left)
     for temperature, proposals in LONG_WALKS if search.program_is_dear else SHORT_WALKS:
         if real is None or search.settled(place, side) or effort.spent:
@@ -382,18 +380,18 @@ def _near_the_program(search: Search, place: int, side: int, effort: Effort, tim
         search.by_walking(place, side, times * proposals, Guide(real, temperature))
 
 
-def _by_corners(search: Search, place: int, side: int, _: Effort, __: int) -> None:
+def _by_corners(search: Search, place: int, side: int, _: Budget, __: int) -> None:
     for _attempt in range(CORNERS):
         search.by_pushing(place, side)
         if search.settled(place, side):
             return
 
 
-def _by_walking(search: Search, place: int, side: int, _: Effort, __: int) -> None:
+def _by_walking(search: Search, place: int, side: int, _: Budget, __: int) -> None:
     search.by_walking(place, side, QUICK_WALK)
 
 
-def _by_integers(search: Search, place: int, side: int, effort: Effort, share: int) -> None:
+def _by_integers(search: Search, place: int, side: int, effort: Budget, share: int) -> None:
     left = effort.left
     if left is not None:
         # Twice an equal share: many need less.
@@ -408,7 +406,7 @@ def _open(search: Search) -> list[Item]:
     return [(int(place), side) for side in (0, 1) for place in order if unsettled[side, place]]
 
 
-def _each(search: Search, step: Step, effort: Effort) -> None:
+def _each(search: Search, step: Step, effort: Budget) -> None:
     """One step for all open bounds, one after the other."""
     bounds = _open(search)
     for done, bound in enumerate(bounds, 1):
@@ -418,7 +416,7 @@ def _each(search: Search, step: Step, effort: Effort) -> None:
         effort.say(done, len(bounds))
 
 
-def _shared(search: Search, step: Step, effort: Effort, width: int) -> None:
+def _shared(search: Search, step: Step, effort: Budget, width: int) -> None:
     """One step for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
     work = partial(_stepped, step, len(bounds))
@@ -429,7 +427,7 @@ def _shared(search: Search, step: Step, effort: Effort, width: int) -> None:
 
 
 def _stepped(
-    step: Step, share: int, search: Search, bounds: Sequence[Item], effort: Effort
+    step: Step, share: int, search: Search, bounds: Sequence[Item], effort: Budget
 ) -> None:
     """One step for some bounds."""
     for place, side in bounds:
