@@ -13,8 +13,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from cellbounds.data.table import Table
 from cellbounds.errors import (
@@ -32,20 +34,28 @@ from cellbounds.inference.chains.lattice_moves import (
     markov_basis,
     markov_program,
 )
-from cellbounds.inference.chains.move_constraints import (
+from cellbounds.inference.chains.metropolis_kernel import (
     CellConstraints,
     CellWeights,
     MoveTable,
-    cell_constraints,
-    usable_moves,
+    advance,
+    row_sums,
 )
-from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, Sampler
+from cellbounds.inference.chains.moves import (
+    KEEPS,
+    VARIES,
+    Connection,
+    Connectivity,
+    Moves,
+    Sampler,
+    constraint_matrix,
+)
 from cellbounds.model.constraints import NO_UPPER, compile_release
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import checked_executor, shared
 from cellbounds.solvers.solve import bounds
@@ -67,6 +77,9 @@ what is tried even if the time is over."""
 
 MOST_KEPT = 200_000_000
 """Counts that are kept in memory, all draws of all chains together."""
+
+MOVES_AT_ONCE = 20_000
+"""Moves whose effects on all rows are laid out at once."""
 
 MOST_FOR_MARKOV = 60
 """Cells up to which a Markov basis is tried."""
@@ -98,14 +111,6 @@ class ChainDraws:
     means: FloatArray | None
     stopped_early: bool
     proposal: str
-
-    def __repr__(self) -> str:
-        chains, draws, _ = self.counts.shape
-        early = ", stopped early" if self.stopped_early else ""
-        return (
-            f"<{draws} draws from each of {chains} chains, {self.proposal} proposal, "
-            f"{self.moves.name}, acceptance {self.acceptance.mean():.0%}{early}>"
-        )
 
 
 def run_chain(
@@ -262,9 +267,7 @@ def _check_moves(moves: Moves, weights: Weights, first: IntArray) -> None:
             f"moves over {moves.size} cells for a table of {first.shape[1]}; make them from this "
             "release"
         )
-    grows = np.zeros(len(moves), dtype=np.int64)
-    np.add.at(grows, moves.lines, moves.changes)
-    if weights.needs_total and (grows.any() or np.ptp(first.sum(axis=1))):
+    if weights.needs_total and (moves.matrix.sum(axis=1).any() or np.ptp(first.sum(axis=1))):
         raise InvalidInput(
             "multinomial weights mean what they should only if N is known; say it (Total), or "
             "give another prior"
@@ -365,25 +368,14 @@ def _extreme_tables(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainModel:
-    """What is the same for all chains. Without listed moves they are drawn."""
+    """What is the same for all chains: moves are listed or drawn."""
 
     limits: CellConstraints
     weights: CellWeights
-    moves: MoveTable | None
+    moves: MoveTable
     sampler: Sampler | None
     thin: int
     two_step: bool
-
-    def next_moves(self, rng: np.random.Generator, steps: int) -> MoveTable:
-        """The moves for the next steps: all of them, or newly drawn ones in order."""
-        if self.moves is not None:
-            return self.moves
-        assert self.sampler is not None  # moves are listed or drawn
-        cells, changes = self.sampler.draw(rng.random((steps, self.sampler.numbers)))
-        starts = np.arange(0, cells.size + 1, cells.shape[1])
-        nothing = np.zeros(0, dtype=np.int64)
-        changes = np.ascontiguousarray(changes).ravel()
-        return MoveTable(starts, cells.ravel(), changes, nothing, nothing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -404,38 +396,90 @@ class ChainState:
 def _model(
     problem: Problem, weights: Weights, moves: Moves, *, thin: int, latent: bool, two_step: bool
 ) -> ChainModel:
-    limits = cell_constraints(problem)
-    usable, changed = usable_moves(limits, moves)
+    limits, usable = _limits(problem, moves)
     shapes = [-1.0 if shape is None else float(shape) for shape, _ in weights.kinds]
     factors = [factor for _, factor in weights.kinds]
     # Fractions of any size have logarithms; cells with factor 0 never change.
     logs = [math.log(f.numerator) - math.log(f.denominator) if f else 0.0 for f in factors]
     law = CellWeights(np.array(shapes), np.array(factors, float), np.array(logs), latent)
-    listed = MoveTable.of(usable) if usable.sampler is None else None
+    families = (np.flatnonzero(usable.families == family) for family in (VARIES, KEEPS))
+    listed = MoveTable(*_compressed(usable.matrix), *families)
     # Moves that are drawn all keep the summed table: the other family is empty.
-    two_step = two_step and listed is not None
-    return ChainModel(limits.only(changed), law, listed, usable.sampler, thin, two_step)
+    return ChainModel(limits, law, listed, moves.sampler, thin, two_step and moves.sampler is None)
+
+
+def _compressed(matrix: Any) -> tuple[IntArray, IntArray, IntArray]:
+    """Starts, indices and entries of a sparse matrix as compiled code wants them."""
+    starts, places = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    return starts, places, matrix.data.astype(np.int64)
+
+
+def _limits(problem: Problem, moves: Moves) -> tuple[CellConstraints, Moves]:
+    """What moves can break, and the moves that could be made from some table.
+
+    A move that breaks an equation, or changes a cell by more than its limits are apart, only
+    costs time. (In the two-step proposal another move could mend it; but families of moves are
+    such that each keeps what was said.) Rows that no move changes hold for ever once they hold
+    at first.
+    """
+    lists = [np.array(sorted(values), dtype=np.int64) for _, values in problem.lists]
+    members = csr_array((len(lists), len(problem.lower)), dtype=np.int64).tolil()
+    for number, (cells, _) in enumerate(problem.lists):
+        members[number, cells] = 1
+    matrix = vstack([constraint_matrix(problem), members], format="csr")
+    row_lower = np.array([*problem.row_lower, *(values[0] for values in lists)], dtype=np.int64)
+    row_upper = np.array([*problem.row_upper, *(values[-1] for values in lists)], dtype=np.int64)
+    usable, changed = _usable_moves(problem, moves, matrix, row_lower == row_upper)
+    sizes = np.array([*np.zeros_like(problem.row_lower), *map(len, lists)], dtype=np.int64)
+    limits = CellConstraints(
+        problem.lower,
+        problem.upper,
+        *_compressed(matrix[changed].tocsc()),
+        row_lower[changed],
+        row_upper[changed],
+        np.concatenate([[0], np.cumsum(sizes[changed])]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *lists])[np.repeat(changed, sizes)],
+    )
+    return limits, usable
+
+
+def _usable_moves(
+    problem: Problem, moves: Moves, matrix: Any, equal: BoolArray
+) -> tuple[Moves, BoolArray]:
+    """The moves that could be made from some table, and the rows that they change."""
+    owner = np.repeat(np.arange(len(moves)), np.diff(moves.matrix.indptr))
+    room = (problem.upper - problem.lower)[moves.matrix.indices]
+    too_far = owner[np.abs(moves.matrix.data) > room]
+    moves = moves.only(np.bincount(too_far, minlength=len(moves)) == 0)
+    widest = np.diff(moves.matrix.indptr).max(initial=1)
+    largest = [float(np.abs(part.data).max(initial=0)) for part in (matrix, moves.matrix)]
+    if largest[0] * largest[1] * widest >= SAFE / 4:
+        raise TooMuchWork(
+            "moves times coefficients pass 64-bit integers; give rates with fewer decimals"
+        )
+    usable, changed = np.ones(len(moves), dtype=bool), np.zeros(len(equal), dtype=bool)
+    by_cell = matrix.T.tocsr()
+    for first in range(0, len(moves), MOVES_AT_ONCE):
+        some = slice(first, first + MOVES_AT_ONCE)
+        effects = (moves.matrix[some] @ by_cell) != 0
+        usable[some] = effects @ equal.astype(np.int64) == 0
+        changed |= effects[usable[some]].sum(axis=0) > 0
+    return moves.only(usable), changed
 
 
 def _first_states(
     model: ChainModel, first: IntArray, wait: int, rng: np.random.Generator
 ) -> list[ChainState]:
-    from cellbounds.inference.chains.metropolis_kernel import row_sums
-
+    seeds = rng.integers(0, 2**63, size=(len(first), 3))
     return [
         ChainState(
             counts,
             row_sums(model.limits, counts),
             wait,
-            seeds[:1].astype(np.uint64),
-            np.random.default_rng(int(seeds[1])),
-            np.random.default_rng(int(seeds[2])),
+            own[:1].astype(np.uint64),
+            *(np.random.default_rng(int(seed)) for seed in own[1:]),
         )
-        for counts, seeds in zip(
-            np.array(first, dtype=np.int64),
-            rng.integers(0, 2**63, size=(len(first), 3)),
-            strict=True,
-        )
+        for counts, own in zip(first.astype(np.int64), seeds, strict=True)
     ]
 
 
@@ -502,17 +546,18 @@ def _advanced(
     model: ChainModel, state: ChainState, steps: int
 ) -> tuple[ChainState, IntArray, FloatArray, int]:
     """Some steps of one chain, run by a worker: tables and means that are kept, moves accepted."""
-    from cellbounds.inference.chains.metropolis_kernel import advance
-
     state = copy.deepcopy(state)  # a block may be done twice: what it began with stays
-    cells = len(state.counts)
+    cells, moves = len(state.counts), model.moves
+    if model.sampler is not None:
+        places, changes = model.sampler.draw(state.moves.random((steps, model.sampler.numbers)))
+        starts = np.arange(0, places.size + 1, places.shape[1])
+        moves = moves._replace(starts=starts, cells=places.ravel(), changes=changes.ravel())
     room = 0 if steps < state.wait else 1 + (steps - state.wait) // model.thin
     tables = np.zeros((room, cells), dtype=np.int64)
     means = np.zeros((room if model.weights.latent else 0, cells))
     clock = np.array([state.wait, 0], dtype=np.int64)
     accepted = advance(
-        model.next_moves(state.moves, steps), model.limits, model.weights, state.counts,
-        state.sums, clock, model.thin, steps, model.two_step, model.sampler is not None,
-        state.seed, state.means, tables, means,
+        moves, model.limits, model.weights, state.counts, state.sums, clock, model.thin, steps,
+        model.two_step, model.sampler is not None, state.seed, state.means, tables, means,
     )  # fmt: skip
     return replace(state, wait=int(clock[0])), tables, means, int(accepted)

@@ -10,21 +10,60 @@ That is decided in integers; only the ratio is a float.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.chains.move_constraints import CellConstraints, CellWeights, MoveTable
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled, random_unit
+from cellbounds.runtime.compilation import compiled, random_below, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["advance", "row_sums"]
+__all__ = ["CellConstraints", "CellWeights", "MoveTable", "advance", "row_sums"]
 
 
-@compiled
-def _below(state: IntArray, limit: int) -> Any:
-    return np.int64(random_unit(state) * limit)
+class CellConstraints(NamedTuple):
+    """Cells and rows with their limits.
+
+    The rows of cell k are ``rows[starts[k]:starts[k + 1]]``, with `coefficients` at the same
+    places. The sum of row r must lie between ``row_lower[r]`` and ``row_upper[r]``, and must be
+    one of ``listed[list_starts[r]:list_starts[r + 1]]`` (ascending) if there are any.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    starts: IntArray
+    rows: IntArray
+    coefficients: IntArray
+    row_lower: IntArray
+    row_upper: IntArray
+    list_starts: IntArray
+    listed: IntArray
+
+
+class MoveTable(NamedTuple):
+    """Moves: number k adds ``changes[starts[k]:starts[k + 1]]`` to the cells at the same places.
+
+    `varying` and `keeping` are the numbers of the moves of either family.
+    """
+
+    starts: IntArray
+    cells: IntArray
+    changes: IntArray
+    varying: IntArray
+    keeping: IntArray
+
+
+class CellWeights(NamedTuple):
+    """The weights of the cells: shape (-1: none) and factor with its logarithm.
+
+    If `latent`, the means of the cells are drawn in each step, Gamma(count + shape, factor), and
+    the table is weighed as Poisson given them.
+    """
+
+    shapes: FloatArray
+    factors: FloatArray
+    logarithms: FloatArray
+    latent: bool
 
 
 @compiled
@@ -32,8 +71,10 @@ def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
     """The logarithm of the weight of ``count + change`` over that of `count`."""
     gain = change * logarithm
     if shape == 1.0:
-        return gain
+        return gain  # the two factorials cancel: geometric weights
     if -16 <= change <= 16:
+        # Nearly all changes are small, and a few logarithms cost less than four lgammas; they are
+        # also exact where lgamma of a large count would cancel.
         low, high = min(count, count + change), max(count, count + change)
         product = 0.0
         for n in range(low, high):
@@ -44,19 +85,6 @@ def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
     if shape >= 0:
         gain += math.lgamma(after + shape) - math.lgamma(count + shape)
     return gain
-
-
-@compiled
-def _listed(listed: IntArray, low: int, high: int, value: int) -> Any:
-    """Whether a value is one of ``listed[low:high]``, which ascend."""
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if listed[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and listed[low] == value
 
 
 @compiled
@@ -105,6 +133,8 @@ def advance(
     )
     moves, cells = len(move_starts) - 1, len(counts)
     # The proposal: the cells and rows that it touches, marked with its number, and by how much.
+    # Marks spare clearing these arrays before each step, which would cost as much as a table is
+    # large while a move touches a few cells.
     delta, touched = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
     mark = np.zeros(cells, dtype=np.int64)
     effect, reached = np.zeros(len(sums), dtype=np.int64), np.zeros(len(sums), dtype=np.int64)
@@ -113,17 +143,19 @@ def advance(
     accepted = 0
     for number in range(1, steps + 1):
         many = 0
+        # One move, or two of different families. "None" is among what the first of two may be:
+        # else the summed table would change in every step, and a chain could not keep it.
         for part in range(2):
             pick = -1
             if two_step and part == 0:
-                place = _below(state, len(varying) + 1)
+                place = random_below(state, len(varying) + 1)
                 if place < len(varying):
                     pick = varying[place]
             elif two_step:
                 if len(keeping):
-                    pick = keeping[_below(state, len(keeping))]
+                    pick = keeping[random_below(state, len(keeping))]
             elif part == 0 and moves:
-                pick = number - 1 if in_order else _below(state, moves)
+                pick = number - 1 if in_order else random_below(state, moves)
             if pick < 0:
                 continue
             sign = 1 if random_unit(state) < 0.5 else -1
@@ -135,6 +167,7 @@ def advance(
                     delta[cell] = 0
                     many += 1
                 delta[cell] += sign * changes[k]
+        # Cells first: they are cheap to look at, and refuse most of what is refused.
         possible = many > 0
         for t in range(many):
             cell = touched[t]
@@ -161,9 +194,12 @@ def advance(
                 possible = False
                 break
             first, last = list_starts[row], list_starts[row + 1]
-            if first < last and not _listed(listed, first, last, after):
-                possible = False
-                break
+            if first < last:
+                place = first + np.searchsorted(listed[first:last], after)
+                if place == last or listed[place] != after:
+                    possible = False
+                    break
+        # A refused proposal is a step as well: the table stays, and counts again.
         keeps = clock[0] == 1
         if latent and keeps:
             for cell in range(cells):
