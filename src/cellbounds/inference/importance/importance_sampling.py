@@ -38,12 +38,12 @@ TRIALS, ROUND = 150, 5
 TRIAL_SHARE = 0.3
 """The part of the time before a deadline that trials may take."""
 
-QUICK, LARGEST_BLOCK = 0.1, 64
-"""Seconds within which a block of draws makes the next one twice as large, and its largest size."""
+QUICK = 0.1
+"""Seconds of work that are not worth asking workers for."""
 
-PIECE, PIECES = 0.5, 16
-"""Seconds that a worker draws before it is asked again, and how many pieces there are at least, so
-that several workers have something to do."""
+PIECE, PIECES, LARGEST_BLOCK = 0.2, 16, 64
+"""Seconds of a block of draws, how many blocks there are at least, so that several workers have
+something to do, and how many draws one has at most."""
 
 PROBED = 20_000_000
 """Visits to entries of rows that may be spent on refuting single values beforehand."""
@@ -267,32 +267,17 @@ def _blocks(
     proposal: Proposal, seed: int, draws: int, effort: Effort, largest: int
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Blocks of draws in their order, at least one. How they are cut does not change them."""
-    done, size, took = 0, 1, 0.0
-    while done < draws and not (done and effort.spent):
-        if effort.executor is not None and took > QUICK:
-            yield from _blocks_of_workers(proposal, seed, done, draws, took / done, effort)
-            return
-        begun = time.monotonic()
-        block = proposal.drawn(seed, done, min(size, draws - done))
-        yield block
-        done += len(block[1])
-        seconds = time.monotonic() - begun
-        took += seconds
-        if seconds < QUICK:
-            size = min(2 * size, largest)
-
-
-def _blocks_of_workers(
-    proposal: Proposal, seed: int, done: int, draws: int, pace: float, effort: Effort
-) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The rest of the draws, in pieces that are worth sending: `pace` is the time for a draw."""
-    size = max(1, min(int(PIECE / pace), -(-(draws - done) // PIECES)))
+    begun = time.monotonic()
+    yield proposal.drawn(seed, 0, 1)
+    pace = max(time.monotonic() - begun, 1e-9)
+    size = max(1, min(int(PIECE / pace), -(-draws // PIECES), largest))
     until = Until.of(effort.left)
     pieces = [
-        (proposal, seed, first, min(size, draws - first), until)
-        for first in range(done, draws, size)
+        (proposal, seed, first, min(size, draws - first), until) for first in range(1, draws, size)
     ]
-    with closing(shared(effort.executor, _drawn, pieces)) as results:
+    # Workers are not asked for what is done before they have read it.
+    helpers = effort.executor if pace * draws > QUICK else None
+    with closing(shared(helpers, _drawn, pieces)) as results:
         for _, block in results:
             if block is None:
                 return  # the time was over
