@@ -58,9 +58,9 @@ def printed_figures(document: str) -> list[Comparison]:
     """The figures that a document prints, with nothing beside them yet."""
     text = (resources.files("cellbounds.papers") / "data" / "printed.csv").read_text("utf-8")
     return [
-        Comparison(**{**row, "ours": "", "tolerance": float(row["tolerance"] or 0)})
-        for row in csv.DictReader(text.splitlines())
-        if row["document"] == document
+        Comparison(name, place, item, printed, "", error, float(tolerance or 0))
+        for name, place, item, printed, error, tolerance in csv.reader(text.splitlines())
+        if name == document
     ]
 
 

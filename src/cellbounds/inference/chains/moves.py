@@ -262,6 +262,6 @@ def _weights(tables: IntArray) -> IntArray:
             f"{len(tables)} tables, of which {count} differ; give each consistent table once"
         )
     while True:
-        weights: IntArray = rng.integers(0, 2**64, size=tables.shape[1], dtype=np.uint64)
+        weights: IntArray = rng.integers(0, 2**64, size=(tables.shape[1],), dtype=np.uint64)
         if len(np.unique(tables.astype(np.uint64) @ weights)) == count:
             return weights
