@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.papers import document000, document001, document002, document003, document004
-from cellbounds.papers.printed_figures import Comparison, Figures, beside
+from cellbounds.papers.printed_figures import Comparison, beside
 from cellbounds.text import aligned
 
 __all__ = ["render_comparisons", "reproduce_papers"]
 
-DOCUMENTS: dict[str, tuple[str, Callable[[], Figures]]] = {
-    "000": (
-        "Smucker, Slavković, Zhu 2008: k-way tables given conditionals",
-        document000.figures,
-    ),
-    "001": ("Petrović 2023: bounds from margins", document001.figures),
-    "002": (
-        "Lee, Slavković 2009: the posterior of cells given conditionals",
-        document002.figures,
-    ),
-    "003": ("Smucker, Slavković 2008: two-way tables given conditionals", document003.figures),
-    "004": ("Wright, Smucker: counts from rounded conditionals", document004.figures),
+DOCUMENTS = {
+    "000": document000,
+    "001": document001,
+    "002": document002,
+    "003": document003,
+    "004": document004,
 }
 
 
@@ -32,7 +26,7 @@ def reproduce_papers(*documents: str) -> list[Comparison]:
     return [
         figure
         for document in documents or DOCUMENTS
-        for figure in beside(document, DOCUMENTS[document][1]())
+        for figure in beside(document, DOCUMENTS[document].figures())
     ]
 
 
@@ -55,13 +49,13 @@ def render_comparisons(compared: Sequence[Comparison], style: str) -> str:
 
 def _for_people(compared: Sequence[Comparison]) -> str:
     parts: list[str] = []
-    for document, (title, _) in DOCUMENTS.items():
+    for document, paper in DOCUMENTS.items():
         rows = [
             [figure.place, figure.item, figure.printed, figure.ours, _mark(figure)]
             for figure in compared
             if figure.document == document
         ]
-        parts.append(f"document {document} - {title}")
+        parts.append(f"document {document} - {paper.TITLE}")
         parts += [aligned(["table", "item", "printed", "ours", ""], rows), ""]
     agree = sum(figure.agrees for figure in compared)
     wrong = [figure for figure in compared if not figure.agrees and figure.as_expected]

@@ -14,7 +14,7 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.inference.importance.centre import Centre, central_means, make_centre
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
-from cellbounds.inference.importance.propagation_kernel import VariableBounds, probe, propagate_root
+from cellbounds.inference.importance.propagation_kernel import VariableBounds, propagate_root
 from cellbounds.inference.importance.proposal_kernel import (
     NORMAL,
     UNIFORM,
@@ -22,7 +22,7 @@ from cellbounds.inference.importance.proposal_kernel import (
     ProposalLaw,
     draw_tables,
 )
-from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan, with_values
+from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan
 from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
@@ -45,9 +45,6 @@ PIECE, PIECES, LARGEST_BLOCK = 0.2, 16, 64
 """Seconds of a block of draws, how many blocks there are at least, so that several workers have
 something to do, and how many draws one has at most."""
 
-PROBED = 20_000_000
-"""Visits to entries of rows that may be spent on refuting single values beforehand."""
-
 LAWS = (
     ProposalLaw(URN, 1.0),
     ProposalLaw(URN, 1.3),
@@ -56,10 +53,6 @@ LAWS = (
     ProposalLaw(UNIFORM, 1.0),
 )
 """What choices may be drawn from; the last one needs no centre."""
-
-DEADLY, CARE = 0.3, 0.5
-"""Part of dead ends from which on it is tried whether testing every value before it is offered
-pays, and what the draws must be worth for that: they take longer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +63,6 @@ class Proposal:
     root: VariableBounds
     centre: Centre
     law: ProposalLaw
-    careful: bool = False
 
     def drawn(self, seed: int, first: int, count: int) -> tuple[IntArray, FloatArray]:
         """Draws number `first` on: values of all variables, and log probabilities."""
@@ -93,8 +85,8 @@ class Proposal:
     def _filled(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
         logs = np.zeros(len(values))
         draw_tables(
-            self.plan.matrix, self.plan.order, self.centre, self.law, self.careful, self.root,
-            np.uint64(seed), first, values, given, logs,
+            self.plan.matrix, self.plan.order, self.centre, self.law, self.root, np.uint64(seed),
+            first, values, given, logs,
         )  # fmt: skip
         return logs
 
@@ -125,8 +117,6 @@ def make_proposal(
                 "the prior gives no weight to any table that fits the release; give cells that "
                 "may hold somebody a positive weight"
             ) from problem
-    plan = _probed(plan, root)
-    root = _root(plan)
     kinds = [weights.kinds[cell] for cell in plan.free]
     shapes = np.array([np.inf if shape is None else float(shape) for shape, _ in kinds])
     factors = np.array([float(factor) for _, factor in kinds])
@@ -143,23 +133,6 @@ def _root(plan: SamplingPlan) -> VariableBounds:
     return VariableBounds(*root)
 
 
-def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
-    """List the values that propagation does not refute, where it refutes some inside."""
-    left = PROBED
-    possible_values: dict[int, IntArray] = {}
-    for variable in plan.order.tolist():
-        width = int(root.upper[variable] - root.lower[variable])
-        left -= (width + 1) * len(plan.matrix.variables)
-        if left < 0:
-            break
-        possible = probe(plan.matrix, root, variable) if width else np.ones(1, dtype=bool)
-        if not possible.any():
-            raise InconsistentRelease("the published figures contradict each other")
-        if not possible.all():
-            possible_values[variable] = int(root.lower[variable]) + np.flatnonzero(possible)
-    return with_values(plan, possible_values)
-
-
 def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | None) -> Proposal:
     """The proposal whose trial draws are worth most."""
     if not (proposal.root.lower < proposal.root.upper).any():
@@ -168,27 +141,15 @@ def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | Non
     until = math.inf if deadline is None else now + TRIAL_SHARE * max(deadline - now, 0.0)
     laws = LAWS if proposal.centre.used else LAWS[-1:]
     offered = [replace(proposal, law=law) for law in laws]
-    trials = _tried(offered, weights, seed, until)
-    worth = [trial.effective_size / trial.attempts for trial in trials]
-    if all(len(trial) < (1 - DEADLY) * trial.attempts for trial in trials):
-        careful = [replace(proposal_of, careful=True) for proposal_of in offered]
-        offered += careful
-        trials = _tried(careful, weights, seed, until)
-        worth += [CARE * trial.effective_size / trial.attempts for trial in trials]
-    return offered[int(np.argmax(worth))]
-
-
-def _tried(
-    offered: list[Proposal], weights: Weights, seed: int, until: float
-) -> list[ImportanceDraws]:
-    """Trial draws of each proposal, as many of each as of the others."""
     blocks: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in offered]
+    # As many trial draws of each law as of the others, however soon the time is over.
     for first in range(0, TRIALS, ROUND):
         if first and time.monotonic() > until:
             break
-        for k, proposal in enumerate(offered):
-            blocks[k].append(proposal.drawn(seed, k * TRIALS + first, ROUND))
-    return [_weighted(*pair, weights) for pair in zip(offered, blocks, strict=True)]
+        for k, trial in enumerate(offered):
+            blocks[k].append(trial.drawn(seed, k * TRIALS + first, ROUND))
+    worth = [_weighted(proposal, drawn, weights).effective_size for drawn in blocks]
+    return offered[int(np.argmax(worth))]
 
 
 def _weighted(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,7 +27,7 @@ from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements import Conditional, Release
 
-__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan", "with_values"]
+__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan"]
 
 Row = tuple[dict[int, int], int, int]
 """Factors by variable, and the limits of their sum."""
@@ -241,26 +240,9 @@ def _constraint_matrix(
         by_variable.indptr.astype(np.int64),
         by_variable.indices.astype(np.int64),
         by_variable.data,
-        *_listed(allowed, len(upper)),
+        np.cumsum([0, *(len(allowed.get(variable, ())) for variable in range(len(upper)))]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *(allowed[v] for v in sorted(allowed))]),
     )
-
-
-def _listed(allowed: Mapping[int, IntArray], count: int) -> tuple[IntArray, IntArray]:
-    """Where the values of each variable begin, and the values."""
-    sizes = [len(allowed.get(variable, ())) for variable in range(count)]
-    values = [np.zeros(0, dtype=np.int64), *(allowed[variable] for variable in sorted(allowed))]
-    return np.cumsum([0, *sizes]), np.concatenate(values).astype(np.int64)
-
-
-def with_values(plan: SamplingPlan, limited: Mapping[int, IntArray]) -> SamplingPlan:
-    """The same plan with some variables limited to some of the values they had."""
-    matrix = plan.matrix
-    before = {
-        variable: matrix.values[matrix.lists[variable] : matrix.lists[variable + 1]]
-        for variable in np.flatnonzero(np.diff(matrix.lists)).tolist()
-    }
-    lists, values = _listed({**before, **limited}, len(plan.lower))
-    return replace(plan, matrix=matrix._replace(lists=lists, values=values))
 
 
 def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArray) -> IntArray:
