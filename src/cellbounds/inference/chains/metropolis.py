@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from cellbounds.data.table import Table
 from cellbounds.errors import (
@@ -34,13 +34,7 @@ from cellbounds.inference.chains.lattice_moves import (
     markov_basis,
     markov_program,
 )
-from cellbounds.inference.chains.metropolis_kernel import (
-    CellConstraints,
-    CellWeights,
-    MoveTable,
-    advance,
-    row_sums,
-)
+from cellbounds.inference.chains.metropolis_kernel import CellWeights, Limits, MoveTable, advance
 from cellbounds.inference.chains.moves import (
     KEEPS,
     VARIES,
@@ -55,7 +49,7 @@ from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import checked_executor, shared
 from cellbounds.solvers.solve import bounds
@@ -128,7 +122,6 @@ def run_chain(
     latent: bool = False,
     progress: Callable[[int, int], None] | None = None,
     deadline: float | None = None,
-    stop: Callable[[], bool] | None = None,
     block: int = BLOCK,
     executor: Executor | None = None,
 ) -> ChainDraws:
@@ -157,11 +150,11 @@ def run_chain(
         out. Only for Gamma means; it mixes more slowly, and the means are returned (`means`).
     progress
         Called with steps done and steps in all, from time to time.
-    deadline, stop
-        A time of the monotonic clock, or a function that says when to stop: what was drawn until
-        then is returned. So is what was drawn before Ctrl-C.
+    deadline
+        A time of the monotonic clock at which to stop: what was drawn until then is returned. So
+        is what was drawn before Ctrl-C.
     block
-        Steps between two looks at these. It does not change what is drawn.
+        Steps between two looks at the clock. It does not change what is drawn.
     executor
         Workers to share the chains with. They do not change what is drawn.
 
@@ -213,13 +206,21 @@ def run_chain(
         unknown = Connectivity(Connection.UNPROVEN, "the prior leaves out tables in between")
         moves = replace(moves, connected=unknown)
     _check_moves(moves, weights, first)
-    model = _model(
-        problem, weights, moves, thin=thin, latent=latent, two_step=proposal != "ordinary"
-    )
-    states = _first_states(model, first, burn_in + thin, generator)
-    over = (lambda: effort.spent) if stop is None else (lambda: effort.spent or stop())
+    limits, listed, rows = _usable_moves(problem, moves)
+    # Moves that are drawn all keep the summed table: the other family is empty.
+    two_step = proposal == "two-step" and moves.sampler is None
+    model = ChainModel(limits, _law(weights, latent), listed, moves.sampler, thin, two_step)
+    states = [
+        ChainState(
+            np.concatenate([counts, rows @ counts]),
+            burn_in + thin,
+            seeds[:1].astype(np.uint64),
+            *(np.random.default_rng(int(seed)) for seed in seeds[1:]),
+        )
+        for counts, seeds in zip(first, generator.integers(0, 2**63, size=(chains, 3)), strict=True)
+    ]
     counts, means, acceptance, stopped = _run(
-        model, states, effort, over, draws=draws, burn_in=burn_in, block=block
+        model, states, effort, draws=draws, burn_in=burn_in, block=block
     )
     return ChainDraws(counts, moves, acceptance, means, stopped, proposal)
 
@@ -370,7 +371,7 @@ def _extreme_tables(
 class ChainModel:
     """What is the same for all chains: moves are listed or drawn."""
 
-    limits: CellConstraints
+    limits: Limits
     weights: CellWeights
     moves: MoveTable
     sampler: Sampler | None
@@ -380,114 +381,81 @@ class ChainModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainState:
-    """Where a chain is: its table, the sums of rows, steps to the next table that is kept.
+    """Where a chain is: counts and the sums of rows, steps to the next table that is kept.
 
     Each chain has its own seeds: for the steps, for the means and for moves that are drawn.
     """
 
-    counts: IntArray
-    sums: IntArray
+    values: IntArray
     wait: int
     seed: IntArray
     means: np.random.Generator
     moves: np.random.Generator
 
 
-def _model(
-    problem: Problem, weights: Weights, moves: Moves, *, thin: int, latent: bool, two_step: bool
-) -> ChainModel:
-    limits, usable = _limits(problem, moves)
+def _law(weights: Weights, latent: bool) -> CellWeights:
     shapes = [-1.0 if shape is None else float(shape) for shape, _ in weights.kinds]
     factors = [factor for _, factor in weights.kinds]
     # Fractions of any size have logarithms; cells with factor 0 never change.
     logs = [math.log(f.numerator) - math.log(f.denominator) if f else 0.0 for f in factors]
-    law = CellWeights(np.array(shapes), np.array(factors, float), np.array(logs), latent)
-    families = (np.flatnonzero(usable.families == family) for family in (VARIES, KEEPS))
-    listed = MoveTable(*_compressed(usable.matrix), *families)
-    # Moves that are drawn all keep the summed table: the other family is empty.
-    return ChainModel(limits, law, listed, moves.sampler, thin, two_step and moves.sampler is None)
+    return CellWeights(np.array(shapes), np.array(factors, float), np.array(logs), latent)
 
 
-def _compressed(matrix: Any) -> tuple[IntArray, IntArray, IntArray]:
-    """Starts, indices and entries of a sparse matrix as compiled code wants them."""
-    starts, places = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-    return starts, places, matrix.data.astype(np.int64)
+def _usable_moves(problem: Problem, moves: Moves) -> tuple[Limits, MoveTable, Any]:
+    """The moves that could be made from some table, with what they do to rows.
 
-
-def _limits(problem: Problem, moves: Moves) -> tuple[CellConstraints, Moves]:
-    """What moves can break, and the moves that could be made from some table.
-
-    A move that breaks an equation, or changes a cell by more than its limits are apart, only
-    costs time. (In the two-step proposal another move could mend it; but families of moves are
-    such that each keeps what was said.) Rows that no move changes hold for ever once they hold
-    at first.
+    Also the limits of all cells and of the rows that some move changes, and these rows: others
+    hold for ever once they hold at first. A move that breaks an equation, or changes a cell by
+    more than its limits are apart, only costs time. (In the two-step proposal another move could
+    mend it; but families of moves are such that each keeps what was said.)
     """
     lists = [np.array(sorted(values), dtype=np.int64) for _, values in problem.lists]
     members = csr_array((len(lists), len(problem.lower)), dtype=np.int64).tolil()
     for number, (cells, _) in enumerate(problem.lists):
         members[number, cells] = 1
-    matrix = vstack([constraint_matrix(problem), members], format="csr")
-    row_lower = np.array([*problem.row_lower, *(values[0] for values in lists)], dtype=np.int64)
-    row_upper = np.array([*problem.row_upper, *(values[-1] for values in lists)], dtype=np.int64)
-    usable, changed = _usable_moves(problem, moves, matrix, row_lower == row_upper)
-    sizes = np.array([*np.zeros_like(problem.row_lower), *map(len, lists)], dtype=np.int64)
-    limits = CellConstraints(
-        problem.lower,
-        problem.upper,
-        *_compressed(matrix[changed].tocsc()),
-        row_lower[changed],
-        row_upper[changed],
-        np.concatenate([[0], np.cumsum(sizes[changed])]),
-        np.concatenate([np.zeros(0, dtype=np.int64), *lists])[np.repeat(changed, sizes)],
-    )
-    return limits, usable
-
-
-def _usable_moves(
-    problem: Problem, moves: Moves, matrix: Any, equal: BoolArray
-) -> tuple[Moves, BoolArray]:
-    """The moves that could be made from some table, and the rows that they change."""
+    rows = vstack([constraint_matrix(problem), members], format="csr")
+    lower = np.array([*problem.row_lower, *(values[0] for values in lists)], dtype=np.int64)
+    upper = np.array([*problem.row_upper, *(values[-1] for values in lists)], dtype=np.int64)
     owner = np.repeat(np.arange(len(moves)), np.diff(moves.matrix.indptr))
     room = (problem.upper - problem.lower)[moves.matrix.indices]
     too_far = owner[np.abs(moves.matrix.data) > room]
     moves = moves.only(np.bincount(too_far, minlength=len(moves)) == 0)
+    effects = _effects(moves, rows)
+    usable = effects.astype(bool)[:, lower == upper].sum(axis=1) == 0
+    changed = effects[usable].astype(bool).sum(axis=0) > 0
+    whole = hstack([moves.matrix[usable], effects[usable][:, changed]], format="csr")
+    families = (np.flatnonzero(moves.families[usable] == family) for family in (VARIES, KEEPS))
+    sizes = np.array([*np.zeros_like(problem.row_lower), *map(len, lists)], dtype=np.int64)
+    limits = Limits(
+        np.concatenate([problem.lower, lower[changed]]),
+        np.concatenate([problem.upper, upper[changed]]),
+        np.cumsum([0, *np.zeros_like(problem.lower), *sizes[changed]]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *lists])[np.repeat(changed, sizes)],
+    )
+    starts, places = whole.indptr.astype(np.int64), whole.indices.astype(np.int64)
+    return limits, MoveTable(starts, places, whole.data, *families), rows[changed]
+
+
+def _effects(moves: Moves, rows: Any) -> Any:
+    """What moves do to rows, a sparse matrix (moves, rows)."""
     widest = np.diff(moves.matrix.indptr).max(initial=1)
-    largest = [float(np.abs(part.data).max(initial=0)) for part in (matrix, moves.matrix)]
+    largest = [float(np.abs(part.data).max(initial=0)) for part in (rows, moves.matrix)]
     if largest[0] * largest[1] * widest >= SAFE / 4:
         raise TooMuchWork(
             "moves times coefficients pass 64-bit integers; give rates with fewer decimals"
         )
-    usable, changed = np.ones(len(moves), dtype=bool), np.zeros(len(equal), dtype=bool)
-    by_cell = matrix.T.tocsr()
+    effects = [csr_array((0, rows.shape[0]), dtype=np.int64)]
     for first in range(0, len(moves), MOVES_AT_ONCE):
-        some = slice(first, first + MOVES_AT_ONCE)
-        effects = (moves.matrix[some] @ by_cell) != 0
-        usable[some] = effects @ equal.astype(np.int64) == 0
-        changed |= effects[usable[some]].sum(axis=0) > 0
-    return moves.only(usable), changed
-
-
-def _first_states(
-    model: ChainModel, first: IntArray, wait: int, rng: np.random.Generator
-) -> list[ChainState]:
-    seeds = rng.integers(0, 2**63, size=(len(first), 3))
-    return [
-        ChainState(
-            counts,
-            row_sums(model.limits, counts),
-            wait,
-            own[:1].astype(np.uint64),
-            *(np.random.default_rng(int(seed)) for seed in own[1:]),
-        )
-        for counts, own in zip(first.astype(np.int64), seeds, strict=True)
-    ]
+        effects.append(moves.matrix[first : first + MOVES_AT_ONCE] @ rows.T)
+        # Nearly all moves keep nearly all rows.
+        effects[-1].eliminate_zeros()
+    return vstack(effects, format="csr")
 
 
 def _run(
     model: ChainModel,
     states: list[ChainState],
     effort: Effort,
-    over: Callable[[], bool],
     *,
     draws: int,
     burn_in: int,
@@ -497,14 +465,14 @@ def _run(
 
     Gives tables, means, acceptance rates and whether the chains were stopped early.
     """
-    chains, size, latent = len(states), len(states[0].counts), model.weights.latent
+    chains, size, latent = len(states), len(model.weights.shapes), model.weights.latent
     tables_kept = np.zeros((chains, draws, size), dtype=np.int64)
     means = np.zeros((chains, draws if latent else 0, size))
     accepted, done, whole, stopped = np.zeros(chains), 0, 0, False
     steps = burn_in + draws * model.thin
     try:
         while done < steps:
-            if over():
+            if effort.spent:
                 stopped = True
                 break
             begun = time.monotonic()
@@ -547,17 +515,17 @@ def _advanced(
 ) -> tuple[ChainState, IntArray, FloatArray, int]:
     """Some steps of one chain, run by a worker: tables and means that are kept, moves accepted."""
     state = copy.deepcopy(state)  # a block may be done twice: what it began with stays
-    cells, moves = len(state.counts), model.moves
+    cells, moves = len(model.weights.shapes), model.moves
     if model.sampler is not None:
         places, changes = model.sampler.draw(state.moves.random((steps, model.sampler.numbers)))
         starts = np.arange(0, places.size + 1, places.shape[1])
-        moves = moves._replace(starts=starts, cells=places.ravel(), changes=changes.ravel())
+        moves = moves._replace(starts=starts, places=places.ravel(), changes=changes.ravel())
     room = 0 if steps < state.wait else 1 + (steps - state.wait) // model.thin
     tables = np.zeros((room, cells), dtype=np.int64)
     means = np.zeros((room if model.weights.latent else 0, cells))
     clock = np.array([state.wait, 0], dtype=np.int64)
     accepted = advance(
-        moves, model.limits, model.weights, state.counts, state.sums, clock, model.thin, steps,
+        moves, model.limits, model.weights, state.values, clock, model.thin, steps,
         model.two_step, model.sampler is not None, state.seed, state.means, tables, means,
     )  # fmt: skip
     return replace(state, wait=int(clock[0])), tables, means, int(accepted)
