@@ -409,27 +409,27 @@ def _usable_moves(problem: Problem, moves: Moves) -> tuple[Limits, MoveTable, An
     more than its limits are apart, only costs time. (In the two-step proposal another move could
     mend it; but families of moves are such that each keeps what was said.)
     """
+    room = problem.upper - problem.lower
     lists = [np.array(sorted(values), dtype=np.int64) for _, values in problem.lists]
-    members = csr_array((len(lists), len(problem.lower)), dtype=np.int64).tolil()
-    for number, (cells, _) in enumerate(problem.lists):
-        members[number, cells] = 1
-    rows = vstack([constraint_matrix(problem), members], format="csr")
-    lower = np.array([*problem.row_lower, *(values[0] for values in lists)], dtype=np.int64)
-    upper = np.array([*problem.row_upper, *(values[-1] for values in lists)], dtype=np.int64)
+    rows, lower, upper = constraint_matrix(problem), problem.row_lower, problem.row_upper
+    for values, (cells, _) in zip(lists, problem.lists, strict=True):
+        members = csr_array((np.ones_like(cells), cells, [0, len(cells)]), shape=(1, len(room)))
+        rows = vstack([rows, members], format="csr")
+        lower, upper = np.append(lower, values[0]), np.append(upper, values[-1])
     owner = np.repeat(np.arange(len(moves)), np.diff(moves.matrix.indptr))
-    room = (problem.upper - problem.lower)[moves.matrix.indices]
-    too_far = owner[np.abs(moves.matrix.data) > room]
+    too_far = owner[np.abs(moves.matrix.data) > room[moves.matrix.indices]]
     moves = moves.only(np.bincount(too_far, minlength=len(moves)) == 0)
     effects = _effects(moves, rows)
     usable = effects.astype(bool)[:, lower == upper].sum(axis=1) == 0
     changed = effects[usable].astype(bool).sum(axis=0) > 0
     whole = hstack([moves.matrix[usable], effects[usable][:, changed]], format="csr")
     families = (np.flatnonzero(moves.families[usable] == family) for family in (VARIES, KEEPS))
-    sizes = np.array([*np.zeros_like(problem.row_lower), *map(len, lists)], dtype=np.int64)
+    sizes = np.zeros(len(lower), dtype=np.int64)
+    sizes[len(problem.row_lower) :] = [len(values) for values in lists]
     limits = Limits(
         np.concatenate([problem.lower, lower[changed]]),
         np.concatenate([problem.upper, upper[changed]]),
-        np.cumsum([0, *np.zeros_like(problem.lower), *sizes[changed]]),
+        np.concatenate([np.zeros_like(room), [0], np.cumsum(sizes[changed])]),
         np.concatenate([np.zeros(0, dtype=np.int64), *lists])[np.repeat(changed, sizes)],
     )
     starts, places = whole.indptr.astype(np.int64), whole.indices.astype(np.int64)

@@ -142,6 +142,11 @@ def advance(
                     delta[place] = 0
                     many += 1
                 delta[place] += sign * changes[k]
+                after = values[place] + delta[place]
+                if not two_step and (after < lower[place] or after > upper[place]):
+                    # Most proposals are refused by their first cells: rows come after them.
+                    many = 0
+                    break
         possible = many > 0
         for t in range(many):
             place = touched[t]
