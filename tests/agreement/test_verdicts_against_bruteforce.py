@@ -39,7 +39,7 @@ from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.disclosure.policies.respondents import alike_cells
 from cellbounds.disclosure.policies.rule import certainly_zero
 from cellbounds.disclosure.policies.scenarios import informed
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 from listing import belongs, listed, sums
 from mixtures import cases, is_partition, margin_of, priors, some_names, tables
 from strategies import LARGEST, releases
@@ -497,7 +497,7 @@ def test_probabilities_of_margins(over, prior, total, data):
         probability="1/2",
         prior=prior,
     )
-    chances = PosteriorChances(release, over, rule, Effort())
+    chances = PosteriorChances(release, over, rule, Budget())
     for cell in range(view.seen.shape[1]):
         true, found = small_chance(rule, view, cell), chances.of(cell)
         assert found.low <= true <= found.high

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.model.linear_programs import LinearProgram, independent_rows
 from cellbounds.model.problem import Problem, make_problem, presolve, raw_problem
 from cellbounds.model.targets import asked_about
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.attainable import Run, values_of
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import (
@@ -454,7 +454,7 @@ RELEASE = cb.Release(
 def test_walks_stay_consistent_and_reach_the_goal(over, side, temperature):
     guide = Guide(np.full(18, 16 / 18), temperature) if temperature else None
     search = walked(RELEASE, over, side, guide)
-    settle_all(search, Effort())
+    settle_all(search, Budget())
     low, high = search.open_bounds()
     assert not low.any()
     assert not high.any()
@@ -896,7 +896,7 @@ def test_what_is_proven_never_passes_what_is_attained():
 
 def test_a_search_travels():
     search = Search(RELEASE, RELEASE.domain.names)
-    settle_all(search, Effort())
+    settle_all(search, Budget())
     made = Search(*pickle.loads(pickle.dumps(search.recipe)))
     excerpt = pickle.loads(pickle.dumps(search.pool.excerpt([3])))
     copy = made.apart(pickle.loads(pickle.dumps(search.standing())), excerpt, 1)
@@ -913,7 +913,7 @@ def test_a_search_travels():
 
 def test_the_history_says_what_was_left_open():
     search = Search(RELEASE, RELEASE.domain.names)
-    settle_all(search, Effort())
+    settle_all(search, Budget())
     left = [count for _, _, count in search.history]
     assert search.history[0][0] == "propagation and the first table"
     assert left == sorted(left, reverse=True)
@@ -1046,7 +1046,7 @@ def test_every_value_has_a_table():
         "[a,c]~20",
     )
     search = Search(release, release.domain.names)
-    found = values_of(search, 5, Effort())
+    found = values_of(search, 5, Budget())
     assert found.values.settled
     assert found.values.size > 50
     for value in found.values:

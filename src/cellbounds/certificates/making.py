@@ -16,13 +16,13 @@ import numpy as np
 
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.model.linear_programs import LinearProgram
 from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.results import Unbounded
 from cellbounds.results.solution import Query, Solution
 from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.version import __version__
 
@@ -48,7 +48,7 @@ def certify(
     method: str,
     from_table: bool,
     public: bool | None,
-    seconds: float | None,
+    budget: Budget,
 ) -> dict[str, Any]:
     """The certificate of all bounds asked for as plain values.
 
@@ -77,7 +77,7 @@ def certify(
     attained = worked.attained() or (lower, upper)
     over, places = question.over, question.places(release.domain)
     release_values = release.to_dict()
-    provers = _Provers(release, question, Effort.of(seconds))
+    provers = _Provers(release, question, budget)
     rows = _RowProvers(release_values)
     tables = _Tables(worked)
     margin = release.domain.project(over)
@@ -186,7 +186,7 @@ class _RowProvers:
 class _Provers:
     """Finds multipliers of the published inequalities."""
 
-    def __init__(self, release: Release, question: Query, effort: Effort) -> None:
+    def __init__(self, release: Release, question: Query, effort: Budget) -> None:
         self._release = release
         self._effort = effort
         self._places = question.places(release.domain)

@@ -119,8 +119,7 @@ class Decomposed:
                 assert release is not None
                 names = self._ordered(tree.variables & asked)
                 cells = None if lookup is None else lookup.cells(names)
-                effort = self.query.effort.for_part(release.domain.names)
-                self.parts.append((release, Query("sharp", names, effort, cells)))
+                self.parts.append((release, self.query.about(release.domain, names, cells)))
             return
         for side, names_asked, matters in _sides(tree, asked):
             self._collect(side, names_asked, lookup if matters else None)

@@ -19,6 +19,7 @@ from cellbounds.inference.chooser import checked_effort, exact_fibre
 from cellbounds.inference.protocol import Refusal
 from cellbounds.results import Unbounded
 from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release, Total, publish
 from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
@@ -195,7 +196,7 @@ def report_on(
     pairs: Iterable[tuple[str, str]] | None,
     margins: Any,
     level: object,
-    seconds: float | None,
+    budget: Budget,
     effort: float | None,
 ) -> SyntheticReport:
     """Compare synthetic tables with the true one."""
@@ -206,7 +207,7 @@ def report_on(
     audits: dict[str, Audit] = {}
     disclosures = []
     for published, one in behind.items():
-        found = audits[published] = _audited(audits, table, one, seconds)
+        found = audits[published] = _audited(audits, table, one, budget)
         disclosures.append(_disclosure(published, found, limit))
     return SyntheticReport(
         tuple(disclosures),
@@ -240,14 +241,12 @@ def _true_totals(release: Release) -> Total:
     return Total(lower=lower, upper=None if above is None else (chosen + above) // 2)
 
 
-def _audited(
-    before: dict[str, Audit], table: Table, release: Release, seconds: float | None
-) -> Audit:
+def _audited(before: dict[str, Audit], table: Table, release: Release, budget: Budget) -> Audit:
     """An audit; one of the same statements is not made twice."""
     for found in before.values():
         if found.release.digest == release.digest:
             return found
-    return audit(table, release, seconds=seconds)
+    return audit(table, release, budget=budget)
 
 
 def _disclosure(published: str, found: Audit, effort: float) -> Disclosure:

@@ -17,9 +17,9 @@ from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.scenarios import case_of, empty_rows
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
-from cellbounds.model.effort import Effort
 from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.retained import kept
@@ -158,8 +158,7 @@ def _verdict(
     verdict, answer = None, None
     if narrowed is not None:
         case = case_of(release, table, narrowed, over=design.names, independent=independent)
-        effort = Effort.of(measures.left, start=None if independent else table)
-        verdict, answer = judged(case, effort)
+        verdict, answer = judged(case, Budget.of(measures.left))
         if case.known is not release:
             answer = None  # it knows more than the release says
         complete = set(design.names) == set(table.domain.names)

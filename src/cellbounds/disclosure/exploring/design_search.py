@@ -6,14 +6,12 @@ import hashlib
 import itertools
 import json
 import math
-import pickle
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
@@ -22,7 +20,7 @@ from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_o
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
 from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements.notation import names_text
@@ -62,10 +60,8 @@ def explore(
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
     independent: bool = False,
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    state: str | Path | None = None,
 ) -> Frontier:
     """Judge every design of published rates, and find the best safe one.
 
@@ -101,16 +97,11 @@ def explore(
         ``"kept"``: the share of the finest rates (of the response given all givens that are tried)
         that a reader of the release recovers. Or a function of table and release; workers in other
         processes must be able to import it.
-    seconds
-        A budget for the whole search, shared out among the designs; what it does not settle is
-        undecided, and designs that it does not reach are left out.
-    executor
-        Workers to share the designs with; the answer is the same with any number of them.
-    progress
-        Called with the designs done and the designs in all.
-    state
-        A file that keeps what was found, so that a search that was stopped goes on where it was.
-        It is as confidential as the table.
+    budget, seconds
+        What the whole search may cost: a :class:`Budget`, or seconds alone, shared out among the
+        designs. What it does not settle is undecided, and designs that it does not reach are left
+        out. A search that was stopped goes on from its checkpoint, which is as confidential as the
+        table.
 
     Raises
     ------
@@ -145,9 +136,9 @@ def explore(
     )
     for rule in measures.policy.rules:
         table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
-    effort = Effort.of(seconds, executor, None, progress)
     begun = time.perf_counter()
-    found = _search(table, designs, measures, effort, state)
+    with running(budget, seconds, resumes=True) as budget:
+        found = _search(table, designs, measures, budget)
     judged = {k: one for k, one in found.items() if isinstance(one, JudgedDesign)}
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
@@ -219,14 +210,13 @@ def _search(
     table: Table,
     designs: Sequence[Design],
     measures: Measures,
-    effort: Effort,
-    path: str | Path | None,
+    effort: Budget,
 ) -> dict[int, JudgedDesign | str]:
     """Everything that could be found within the budget, by the place of the design."""
     found: dict[int, JudgedDesign | str] = {}
     with ExitStack() as stack:
-        state = None
-        if path is not None:
+        state, path = None, effort.checkpoint
+        if path is not None and not isinstance(path, Checkpoint):
             state = stack.enter_context(
                 SearchState(path, header_of(table, designs, measures), designs)
             )
@@ -250,14 +240,19 @@ def _chunks(designs: Sequence[Design], found: Mapping[int, object]) -> list[Chun
 
 
 def _worked(
-    table: Table, chunks: list[Chunk], measures: Measures, effort: Effort
+    table: Table, chunks: list[Chunk], measures: Measures, effort: Budget
 ) -> Generator[tuple[int, JudgedDesign | str], None, None]:
     """The designs of all chunks; from workers, those of each chunk when it is done."""
     until = Until.of(effort.left)
     if effort.executor is not None and until.span is None:
         # What takes longest comes first, so that all workers end at about the same time. A budget
         # goes further if what is quick comes first.
-        chunks = sorted(chunks, key=lambda chunk: _size(table, chunk), reverse=True)
+        def size(chunk: Chunk) -> int:
+            """About how long it takes: the cells that its designs speak of."""
+            variables = chunk[0][1].variables
+            return len(chunk) * math.prod(len(table.domain.levels(name)) for name in variables)
+
+        chunks = sorted(chunks, key=size, reverse=True)
     sizes = [len(chunk) for chunk in chunks]
     # How many designs share the time that is left when a chunk is begun, itself included.
     lefts = list(itertools.accumulate(reversed(sizes)))[::-1]
@@ -266,16 +261,9 @@ def _worked(
         for piece in pieces:
             yield from _work(table, *piece)
         return
-    written = pickle.dumps(table)
-    sent = [(written, *piece) for piece in pieces]
-    for _, found in shared(effort.executor, _finished, sent, ordered=False):
-        yield from found
-
-
-def _size(table: Table, chunk: Chunk) -> int:
-    """About how long a chunk takes: the cells that its designs speak of."""
-    design = chunk[0][1]
-    return len(chunk) * math.prod(len(table.domain.levels(name)) for name in design.variables)
+    sent = [(table, *piece) for piece in pieces]
+    for _, judged in shared(effort.executor, _finished, sent, ordered=False):
+        yield from judged
 
 
 def _work(
@@ -287,18 +275,9 @@ def _work(
         yield chunk[place][0], one
 
 
-def _finished(
-    written: bytes, chunk: Chunk, measures: Measures, left: int, until: Until
-) -> list[tuple[int, JudgedDesign | str]]:
+def _finished(*piece: Any) -> list[tuple[int, JudgedDesign | str]]:
     """Run by a worker."""
-    return list(_work(_read(written), chunk, measures, left, until))
-
-
-@lru_cache(maxsize=1)
-def _read(written: bytes) -> Table:
-    """The table, which knows what was worked out about it for the last chunk."""
-    table: Table = pickle.loads(written)
-    return table
+    return list(_work(*piece))
 
 
 # --- a search on disk ------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.model.constraints import violations
-from cellbounds.model.effort import Effort
 from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
 from cellbounds.results.solution import Arrays
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Release
 
@@ -62,7 +62,7 @@ class Attacker:
         self,
         case: Case,
         known: Release,
-        effort: Effort,
+        effort: Budget,
         *,
         sets_first: bool = False,
         answer: Attainable | None = None,
@@ -187,20 +187,12 @@ class Attacker:
         return self.answer
 
     def _ask(self, solver: Callable[..., Any], share: float, over: tuple[str, ...]) -> Any:
-        effort = self.effort
-        left = effort.left
-        if left == 0:
+        if self.effort.spent:
             return None
+        case = self.case
+        start = None if case.independent else case.whole
         try:
-            return solver(
-                self.known,
-                over=over,
-                seconds=None if left is None else share * left,
-                executor=effort.executor,
-                start=effort.start,
-                progress=effort.progress,
-                state=effort.state,
-            )
+            return solver(self.known, over=over, start=start, budget=self.effort.share(share))
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             if str(problem) not in self.notes:
                 self.notes.append(str(problem))

@@ -99,19 +99,14 @@ class GroupDisclosure(Rule):
                 "leave one of them out of its given variables"
             )
         Rule.check(self, domain, over)
-        for _, given in rows:
-            for name in over:
-                if name not in given:
-                    self._check_shared_out(domain, name)
-
-    def _check_shared_out(self, domain: Domain, name: str) -> None:
-        try:
-            domain.check_partition(name)
-        except InvalidInput:
-            raise InvalidInput(
-                f"the rule {self.name} asks in which level of {name!r} the members of a row are, "
-                "but these levels overlap or leave somebody out; judge over the variable behind it"
-            ) from None
+        for name in over:
+            asked = any(name not in given for _, given in rows)
+            if asked and not domain.shares_out(name):
+                raise InvalidInput(
+                    f"the rule {self.name} asks in which level of {name!r} the members of a row "
+                    "are, but these levels overlap or leave somebody out; judge over the variable "
+                    "behind it"
+                )
 
     def within(self, names: Mapping[str, str]) -> GroupDisclosure | None:
         """The rule about a margin that has its variables, and leaves a response among them."""
@@ -156,19 +151,9 @@ class GroupDisclosure(Rule):
                 )
                 labels: tuple[Label, ...] = ()
                 if rows is not None:
-                    labels = rows.labels(
-                        [int(level) for level in np.unravel_index(row, rows.shape)]
-                    )
-                yield Finding(
-                    self.name,
-                    outcome,
-                    given,
-                    labels,
-                    evidence,
-                    change,
-                    response=response,
-                    respondent=attacker.respondent,
-                )
+                    labels = rows.labels([*map(int, np.unravel_index(row, rows.shape))])
+                finding = Finding(self.name, outcome, given, labels, evidence, change)
+                yield replace(finding, response=response, respondent=attacker.respondent)
 
     def _in_common(self, empty: list[bool | None], structural: list[bool]) -> bool | None:
         """Whether the members of a row, if it has any, are known to have something in common.

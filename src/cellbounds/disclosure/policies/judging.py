@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,9 +14,9 @@ from cellbounds.disclosure.policies.respondents import respondents
 from cellbounds.disclosure.policies.scenarios import Case, as_respondent, case_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
 from cellbounds.errors import Unsettled, UnsupportedRelease
-from cellbounds.model.effort import Effort
 from cellbounds.results import Attainable
-from cellbounds.solvers.solve import bounds
+from cellbounds.runtime.budget import Budget, running
+from cellbounds.solvers.solve import bounds, resumable
 from cellbounds.statements import Prior, Release
 
 __all__ = ["first_share", "judge", "judged"]
@@ -35,9 +33,8 @@ def judge(
     over: Iterable[str] | None = None,
     knows: Iterable[Prior] = (),
     independent: bool = False,
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Verdict:
     """Whether a release is safe under a policy: overall, and for each cell with its reasons.
 
@@ -62,10 +59,9 @@ def judge(
     independent
         Judge without the true counts: every consistent table must pass, so that the verdict tells
         nothing about which of them is the true one.
-    seconds
-        A budget; what it does not settle is undecided.
-    executor, progress
-        As for :func:`cellbounds.bounds`.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone; what that does not settle is
+        undecided.
 
     Raises
     ------
@@ -86,19 +82,21 @@ def judge(
     ('county',)
     """
     case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
-    start = None if independent else table
-    return judged(case, Effort.of(seconds, executor, start, progress))[0]
+    with running(budget, seconds, resumes=True) as budget:
+        start = not independent and table is not None
+        budget = resumable(budget, case.known, "sharp", case.over, None, start=start)
+        return judged(case, budget)[0]
 
 
-def first_share(policy: Policy, effort: Effort) -> Effort:
+def first_share(policy: Policy, effort: Budget) -> Budget:
     """The part of an effort for the intruder who is not in the table himself."""
     if not policy.respondent or effort.left is None:
         return effort
-    return replace(effort, deadline=time.monotonic() + FIRST_SHARE * effort.left)
+    return effort.share(FIRST_SHARE)
 
 
 def judged(
-    case: Case, effort: Effort, answer: Attainable | None = None
+    case: Case, effort: Budget, answer: Attainable | None = None
 ) -> tuple[Verdict, Attainable | None]:
     """The verdict, and the attainable counts that it rests on, if they were asked for.
 

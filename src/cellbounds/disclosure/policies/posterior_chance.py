@@ -28,7 +28,6 @@ from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedR
 from cellbounds.inference.counting import tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.inference.protocol import DEFAULT_EFFORT
-from cellbounds.model.effort import Effort
 from cellbounds.model.priors import (
     NAMED,
     Belief,
@@ -39,6 +38,7 @@ from cellbounds.model.priors import (
 )
 from cellbounds.results import Posterior
 from cellbounds.runtime.arrays import IntArray, summable
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.statements.numbers import exact_number
 
@@ -175,7 +175,7 @@ class PosteriorChances:
         release: Release,
         over: tuple[str, ...],
         rule: PosteriorChance,
-        effort: Effort,
+        effort: Budget,
         *,
         most_listed: int = MOST_LISTED,
         posterior_of: Callable[..., Posterior] = posterior,
@@ -248,8 +248,7 @@ class PosteriorChances:
                 self.release,
                 self.belief,
                 effort=steps,
-                seconds=left,
-                progress=self.effort.progress,
+                budget=self.effort.resumed(None),
             )
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             self._refusal = f"no posterior: {problem}"
@@ -318,10 +317,7 @@ def projected(
     (Release([gender], N=50), GammaPoisson(shape=array([2, 2]), scale=1))
     """
     domain = release.domain
-    try:
-        for name in over:
-            domain.check_partition(name)
-    except InvalidInput:
+    if not all(map(domain.shares_out, over)):
         return None  # somebody is in no cell of the margin, or in two
     parts = _parts(domain, over)
     groupings = {

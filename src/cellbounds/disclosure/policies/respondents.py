@@ -5,23 +5,24 @@ Cells that a release cannot tell apart share what is worked out.
 
 from __future__ import annotations
 
-import time
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cellbounds.data.domain import Domain, Label
+from cellbounds.data.cell_groups import cells_behind
+from cellbounds.data.domain import Label
 from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.policy import Policy
 from cellbounds.disclosure.policies.rule import Rule, certainly_held, some_within
-from cellbounds.disclosure.policies.scenarios import as_respondent, as_small
+from cellbounds.disclosure.policies.scenarios import as_respondent
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
-from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import System, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 
 __all__ = ["alike_cells", "respondents"]
@@ -58,49 +59,26 @@ def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
     release = release.restricted(about)
     domain = release.domain
     shape = domain.project(over).shape
-    places = _places(domain, over)
-    if places is None:  # cells that share people cannot be swapped: each is like itself only
-        return np.arange(int(np.prod(shape))).reshape(shape)
-    columns = _numbered(_columns(compile_release(release), domain.size))
-    parts: list[list[int]] = [[] for _ in range(int(np.prod(shape)))]
-    for column, place in zip(columns, places.tolist(), strict=True):
-        parts[place].append(column)
-    return np.array(_numbered([tuple(sorted(one)) for one in parts])).reshape(shape)
-
-
-def _places(domain: Domain, over: tuple[str, ...]) -> IntArray | None:
-    """The cell of a margin that each cell of the table is part of; None if it is not just one."""
-    levels: list[IntArray] = []
-    index = np.indices(domain.shape).reshape(len(domain.shape), -1)
-    for name in over:
-        found = domain.grouping(name)
-        if found is None:
-            levels.append(index[domain.axis(name)])
-            continue
-        of, groups = found
-        try:
-            domain.check_partition(name)
-        except InvalidInput:
-            return None
-        level = np.zeros(len(domain.levels(of)), dtype=np.int64)
-        for place, members in enumerate(groups):
-            level[list(members)] = place
-        levels.append(level[index[domain.axis(of)]])
-    return np.asarray(np.ravel_multi_index(tuple(levels), domain.project(over).shape))
+    if not all(map(domain.shares_out, over)):
+        # Cells that share people cannot be swapped: each is like itself only.
+        return np.arange(math.prod(shape)).reshape(shape)
+    columns = np.array(_numbered(_columns(compile_release(release), domain.size)))
+    groups = cells_behind(domain, over)
+    parts = [tuple(sorted(columns[groups.cells_of(cell)])) for cell in range(groups.size)]
+    return np.array(_numbered(parts)).reshape(shape)
 
 
 def _columns(system: System, size: int) -> list[Hashable]:
     """The sums that each cell stands in, and how."""
-    found: list[list[tuple[int, int]]] = [[] for _ in range(size)]
+    columns: list[list[tuple[int, int]]] = [[] for _ in range(size)]
     rows = np.repeat(np.arange(system.row_count), np.diff(system.starts))
-    for cell, row, coefficient in zip(
-        system.cells.tolist(), rows.tolist(), system.coefficients.tolist(), strict=True
-    ):
-        found[cell].append((row, coefficient))
-    for place, one in enumerate(system.lists):
-        for cell in one.cells.tolist():
-            found[cell].append((-1 - place, 1))
-    return [tuple(one) for one in found]
+    entries = system.cells.tolist(), rows.tolist(), system.coefficients.tolist()
+    for cell, row, coefficient in zip(*entries, strict=True):
+        columns[cell].append((row, coefficient))
+    for place, listed in enumerate(system.lists):
+        for cell in listed.cells.tolist():
+            columns[cell].append((-1 - place, 1))
+    return [tuple(column) for column in columns]
 
 
 def _numbered(kinds: Sequence[Hashable]) -> list[int]:
@@ -110,7 +88,7 @@ def _numbered(kinds: Sequence[Hashable]) -> list[int]:
 
 
 def respondents(
-    outsider: Attacker, policy: Policy, effort: Effort, *, alike: Alike = alike_cells
+    outsider: Attacker, policy: Policy, effort: Budget, *, alike: Alike = alike_cells
 ) -> Iterator[Finding]:
     """The findings of somebody who is in a cell himself, for each cell that may be small.
 
@@ -127,7 +105,7 @@ def respondents(
         part = effort
         if effort.left is not None:
             ahead = len(set(kinds[place:]) - set(views)) + 1
-            part = replace(effort, deadline=time.monotonic() + effort.left / ahead)
+            part = effort.share(1 / ahead)
         like = views.get(kind)
         if kind in views and like is None:
             continue
@@ -140,8 +118,8 @@ def respondents(
             views[kind] = None  # nobody can be there, so nobody learns anything there
             continue
         views.setdefault(kind, view)
-        for found in view.found:
-            yield from _summed_up(view.attacker, found)
+        for findings in view.findings:
+            yield from _summed_up(view.attacker, findings)
 
 
 def _not_tried(outsider: Attacker, policy: Policy, index: _Position) -> Iterator[Finding]:
@@ -179,8 +157,8 @@ def _small_cells(outsider: Attacker, most: int) -> Iterator[tuple[_Position, boo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _FindingsByPlace:
-    """What a rule finds: from within a cell that is alike, and what differs from that.
+class _Findings:
+    """What a rule finds, by place: from within a cell that is alike, and what differs from that.
 
     `tally` counts the outcomes. There are as many findings as places, so that those that are
     shared are counted once, not for each of the cells that are alike.
@@ -191,25 +169,12 @@ class _FindingsByPlace:
     again: dict[_Place, Finding]
     tally: Counter[Outcome]
 
-    @classmethod
-    def of(cls, rule: Rule, attacker: Attacker) -> _FindingsByPlace:
-        """What is found from within a cell that nothing is known of yet."""
-        shared = _by_place(rule.findings(attacker))
-        return cls(rule, shared, {}, Counter(one.outcome for one in shared.values()))
-
-    def but(self, findings: Iterator[Finding]) -> _FindingsByPlace:
+    def but(self, again: dict[_Place, Finding]) -> _Findings:
         """The same but for some places."""
-        again, tally = _by_place(findings), Counter(self.tally)
-        for place, finding in again.items():
-            before = self.shared.get(place)
-            if before is not None:
-                tally[before.outcome] -= 1
-            tally[finding.outcome] += 1
+        tally = Counter(self.tally)
+        tally.subtract(self.shared[place].outcome for place in again if place in self.shared)
+        tally.update(finding.outcome for finding in again.values())
         return replace(self, again=again, tally=tally)
-
-    def with_outcome(self, outcome: Outcome) -> list[Finding]:
-        """The findings of one outcome, in the order of their places."""
-        return [one for one in (self.shared | self.again).values() if one.outcome is outcome]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,14 +183,14 @@ class _View:
 
     index: _Position
     attacker: Attacker
-    found: list[_FindingsByPlace]
+    findings: list[_Findings]
 
 
 def _view(
     outsider: Attacker,
     policy: Policy,
     index: _Position,
-    effort: Effort,
+    effort: Budget,
     possible: bool | None,
     like: _View | None,
 ) -> _View:
@@ -240,36 +205,39 @@ def _view(
         possible=possible,
     )
     if outsider.counts is None:
-        small = as_small(outsider.known, over, labels, policy.small)
+        small = as_respondent(outsider.known, over, labels, at_most=policy.small)
         attacker.beside = Attacker(outsider.case, small, effort, sets_first=True)
     if like is None:
-        rules = (rule for rule in policy.rules if not rule.about_figures)
-        return _View(index, attacker, [_FindingsByPlace.of(rule, attacker) for rule in rules])
+        findings = []
+        for rule in policy.rules:
+            if not rule.about_figures:
+                shared = _by_place(rule.findings(attacker))
+                tally = Counter(finding.outcome for finding in shared.values())
+                findings.append(_Findings(rule, shared, {}, tally))
+        return _View(index, attacker, findings)
     attacker.like(like.attacker, like.index, index)
     if attacker.beside is not None and like.attacker.beside is not None:
         attacker.beside.like(like.attacker.beside, like.index, index)
     pair = (like.index, index)
-    found = [one.but(one.rule.findings(attacker, pair)) for one in like.found]
-    return _View(index, attacker, found)
+    findings = [one.but(_by_place(one.rule.findings(attacker, pair))) for one in like.findings]
+    return _View(index, attacker, findings)
 
 
 def _by_place(findings: Iterator[Finding]) -> dict[_Place, Finding]:
     return {(one.response, one.variables, one.labels): one for one in findings}
 
 
-def _summed_up(attacker: Attacker, found: _FindingsByPlace) -> Iterator[Finding]:
+def _summed_up(attacker: Attacker, findings: _Findings) -> Iterator[Finding]:
     """One finding for a rule: the first of the worst ones, and how many there are."""
-    places = sum(found.tally.values())
+    places, labels = findings.tally.total(), attacker.respondent or ()
     if not places:
         return
-    labels = attacker.respondent
-    outcome = worst(outcome for outcome, count in found.tally.items() if count)
+    outcome = worst(+findings.tally)  # the outcomes that are there
     if outcome is Outcome.SAFE:
-        evidence = f"{places} places checked"
-        yield Finding(
-            found.rule.name, outcome, attacker.over, labels or (), evidence, respondent=labels
-        )
+        name, evidence = findings.rule.name, f"{places} places checked"
+        yield Finding(name, outcome, attacker.over, labels, evidence, respondent=labels)
         return
-    first, *others = found.with_outcome(outcome)
+    by_place = findings.shared | findings.again
+    first, *others = (one for one in by_place.values() if one.outcome is outcome)
     more = f"; and {len(others)} more places" if others else ""
     yield replace(first, evidence=first.evidence + more, respondent=labels)

@@ -17,7 +17,6 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release
 from cellbounds.text import label_keys
 from cellbounds.utility.display import Listing, columns_of, picked
-from cellbounds.utility.retained import levels_behind
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
@@ -317,11 +316,11 @@ def touched_levels(
     """
     wanted: dict[str, frozenset[int]] = {}
     for name, label in zip(variables, labels, strict=True):
-        of, groups = levels_behind(domain, name)
-        inside = groups[domain.position(name, label)]
+        of, inside = domain.base(name), domain.level_sets(name)[domain.position(name, label)]
         wanted[of] = wanted.get(of, inside) & inside
-    behind = (levels_behind(domain, name) for name in over)
     return [
-        np.array([of not in wanted or bool(group & wanted[of]) for group in groups])
-        for of, groups in behind
+        np.array(
+            [of not in wanted or bool(group & wanted[of]) for group in domain.level_sets(name)]
+        )
+        for name, of in zip(over, map(domain.base, over), strict=True)
     ]

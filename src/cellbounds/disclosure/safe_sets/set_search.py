@@ -8,7 +8,6 @@ supersets. Why that is enough: ``docs/theory/safe-sets.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from cellbounds.data.table import Table
@@ -16,7 +15,7 @@ from cellbounds.disclosure.policies import Outcome, Policy, judge
 from cellbounds.disclosure.safe_sets.candidates import Candidates, members
 from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
 from cellbounds.errors import TooMuchWork
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
@@ -188,39 +187,33 @@ class SetJudge:
     independent: bool
     quick: bool
 
-    def __call__(self, chosen: int, effort: Effort) -> Outcome:
+    def __call__(self, chosen: int, effort: Budget) -> Outcome:
         """The outcome of a set, within its share of what is left.
 
         Most sets are decided in no time. Where that fails, moves may prove what would take long.
         """
         release = self.candidates.release(chosen)
-        seconds = None if effort.left is None else max(SHARE * effort.left, LEAST)
-        part = Effort.of(seconds, effort.executor)
-        first = FIRST if seconds is None else min(FIRST, seconds)
-        found = self._verdict(release, first, effort.executor)
+        part = effort.share(SHARE, least=LEAST)
+        found = self._verdict(release, part.share(most=FIRST))
         if found is not Outcome.UNDECIDED or part.spent:
             return found
         if self.quick and safe_by_moves(release, self.table, self.policy, part):
             return Outcome.SAFE
         if part.spent:
             return found
-        left = None if part.left is None else max(part.left, LEAST)
-        return self._verdict(release, left, effort.executor)
+        return self._verdict(release, part.share(least=LEAST))
 
-    def _verdict(
-        self, release: Release, seconds: float | None, executor: Executor | None
-    ) -> Outcome:
+    def _verdict(self, release: Release, budget: Budget) -> Outcome:
         return judge(
             release,
             self.table,
             self.policy,
             independent=self.independent,
-            seconds=seconds,
-            executor=executor,
+            budget=budget.quiet(),
         ).verdict
 
 
-def search(judged: SetJudge, effort: Effort) -> Knowledge:
+def search(judged: SetJudge, effort: Budget) -> Knowledge:
     """All that can be known within the budget, for monotone rules."""
     known = Knowledge(judged.candidates)
     while not effort.spent:
@@ -254,11 +247,11 @@ def _to_look_into(known: Knowledge) -> list[int]:
 def _looked_into(judged: SetJudge, known: Knowledge, chosen: int, until: Until) -> Facts:
     """Run by a worker."""
     before = set(known.judged)
-    _look_into(judged, known, chosen, Effort(until.deadline))
+    _look_into(judged, known, chosen, Budget.until(until.deadline))
     return [(one, outcome) for one, outcome in known.judged.items() if one not in before]
 
 
-def _look_into(judged: SetJudge, known: Knowledge, chosen: int, effort: Effort) -> None:
+def _look_into(judged: SetJudge, known: Knowledge, chosen: int, effort: Budget) -> None:
     """Judge a set. If it is unsafe, find a smallest unsafe one in it; if undecided, a safe one."""
 
     def ask(one: int) -> Outcome:
@@ -312,7 +305,7 @@ def _steps(candidates: Candidates, first: int, last: int) -> list[int]:
     return steps
 
 
-def judge_all(judged: SetJudge, effort: Effort) -> EverySet:
+def judge_all(judged: SetJudge, effort: Budget) -> EverySet:
     """Every set by itself, the largest first, as far as the budget goes."""
     sets = closed_sets(judged.candidates)
     effort.say(0, len(sets))
@@ -325,7 +318,7 @@ def judge_all(judged: SetJudge, effort: Effort) -> EverySet:
 
 def _judged(judged: SetJudge, chosen: int, until: Until) -> Outcome | None:
     """Run by a worker; None if there was no time to begin."""
-    effort = Effort(until.deadline)
+    effort = Budget.until(until.deadline)
     return None if effort.spent else judged(chosen, effort)
 
 

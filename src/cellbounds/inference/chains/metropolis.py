@@ -9,8 +9,6 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,13 +43,13 @@ from cellbounds.inference.chains.moves import (
     constraint_matrix,
 )
 from cellbounds.model.constraints import NO_UPPER, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.runtime.workers import checked_executor, shared
+from cellbounds.runtime.workers import shared
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Prior, Release
 
@@ -120,10 +118,8 @@ def run_chain(
     rng: np.random.Generator | int | None = None,
     start: Table | IntArray | None = None,
     latent: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     block: int = BLOCK,
-    executor: Executor | None = None,
 ) -> ChainDraws:
     """Draw consistent tables by Metropolis chains, with probabilities in the ratio of weights.
 
@@ -148,15 +144,11 @@ def run_chain(
     latent
         Draw the Poisson means in each step, as document 002 does, instead of integrating them
         out. Only for Gamma means; it mixes more slowly, and the means are returned (`means`).
-    progress
-        Called with steps done and steps in all, from time to time.
-    deadline
-        A time of the monotonic clock at which to stop: what was drawn until then is returned. So
-        is what was drawn before Ctrl-C.
+    budget
+        A running budget: what was drawn until it is spent is returned. So is what was drawn before
+        Ctrl-C. Workers do not change what is drawn.
     block
-        Steps between two looks at the clock. It does not change what is drawn.
-    executor
-        Workers to share the chains with. They do not change what is drawn.
+        Steps between two looks at it. It does not change what is drawn.
 
     Raises
     ------
@@ -182,7 +174,7 @@ def run_chain(
     thin = max(10, 2 * size) if thin is None else thin
     burn_in = draws * thin // 2 if burn_in is None else burn_in
     _check_schedule(size, chains=chains, draws=draws, thin=thin, block=block, burn_in=burn_in)
-    effort = Effort(deadline, checked_executor(executor), progress=progress)
+    effort = budget or Budget()
     _check_latent(weights, latent)
     supported = _supported(release, weights)
     generator = np.random.default_rng(rng)
@@ -455,7 +447,7 @@ def _effects(moves: Moves, rows: Any) -> Any:
 def _run(
     model: ChainModel,
     states: list[ChainState],
-    effort: Effort,
+    effort: Budget,
     *,
     draws: int,
     burn_in: int,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -23,11 +22,11 @@ from cellbounds.inference.importance.proposal_kernel import (
     draw_tables,
 )
 from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan
-from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.runtime.workers import Until, checked_executor, shared
+from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
 __all__ = ["estimate_count", "importance_draws", "make_proposal"]
@@ -171,9 +170,7 @@ def importance_draws(
     *,
     draws: int,
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
-    deadline: float | None = None,
-    executor: Executor | None = None,
+    budget: Budget | None = None,
     largest_block: int = LARGEST_BLOCK,
 ) -> ImportanceDraws:
     """Draw tables that fit a release, with weights that make up for how they were drawn.
@@ -191,12 +188,8 @@ def importance_draws(
         How many tables to attempt; some attempts may lead to none.
     rng
         Where the randomness comes from; two numbers are taken from it.
-    progress
-        Called with the draws made and the draws in all.
-    deadline
-        A time of ``time.monotonic()`` at which to stop.
-    executor
-        Workers to share the draws with. They do not change what is drawn.
+    budget
+        When to stop, who helps (that does not change what is drawn) and who listens.
     largest_block
         Draws between two looks at the clock. It does not change what is drawn.
 
@@ -210,9 +203,9 @@ def importance_draws(
     if draws < 1:
         raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
     seeds = rng.integers(0, 2**63, size=2).tolist()
-    proposal = make_proposal(release, weights, seeds[0], deadline)
+    effort = budget or Budget()
+    proposal = make_proposal(release, weights, seeds[0], effort.deadline)
     blocks: list[tuple[IntArray, FloatArray]] = []
-    effort = Effort(deadline, checked_executor(executor), None, progress)
     try:
         for block in _blocks(proposal, seeds[1], draws, effort, largest_block):
             blocks.append(block)
@@ -225,12 +218,13 @@ def importance_draws(
 
 
 def _blocks(
-    proposal: Proposal, seed: int, draws: int, effort: Effort, largest: int
+    proposal: Proposal, seed: int, draws: int, effort: Budget, largest: int
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Blocks of draws in their order, at least one. How they are cut does not change them."""
     begun = time.monotonic()
-    yield proposal.drawn(seed, 0, 1)
+    first_block = proposal.drawn(seed, 0, 1)
     pace = max(time.monotonic() - begun, 1e-9)
+    yield first_block
     size = max(1, min(int(PIECE / pace), -(-draws // PIECES), largest))
     until = Until.of(effort.left)
     pieces = [
@@ -257,14 +251,11 @@ def estimate_count(
     *,
     draws: int = 1000,
     rng: np.random.Generator,
-    deadline: float | None = None,
-    executor: Executor | None = None,
+    budget: Budget | None = None,
 ) -> Estimate:
     """About how many tables fit a release, with the error of the estimate.
 
     The mean over all draws of one over the probability of the table drawn; dead ends count zero.
     """
     weights = Uniform().weights(release.domain)
-    return importance_draws(
-        release, weights, draws=draws, rng=rng, deadline=deadline, executor=executor
-    ).estimate
+    return importance_draws(release, weights, draws=draws, rng=rng, budget=budget).estimate

@@ -10,9 +10,9 @@ import numpy as np
 
 from cellbounds.errors import TooMuchWork
 from cellbounds.model.constraints import NO_UPPER
-from cellbounds.model.effort import Effort
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.search import Search
 from cellbounds.solvers.general.strategy import Item, in_rounds, settle_one
 
@@ -81,7 +81,7 @@ class SumValues:
         return next((run.table_at(value) for run in self.runs if run.holds(value)), None)
 
 
-def values_of(search: Search, place: int, effort: Effort) -> SumValues:
+def values_of(search: Search, place: int, effort: Budget) -> SumValues:
     """Find every value of one sum, or what is known of them when the effort is spent."""
     if not effort.spent:
         for side in (0, 1):
@@ -132,7 +132,7 @@ def table_with(search: Search, place: int, value: int, seconds: float | None) ->
 
 
 def values_of_each(
-    search: Search, places: Sequence[int], effort: Effort
+    search: Search, places: Sequence[int], effort: Budget
 ) -> Iterator[tuple[int, SumValues]]:
     """The same for many sums, by whoever helps; the tables of one show the way to others.
 
@@ -147,7 +147,7 @@ def values_of_each(
             yield place, values
 
 
-def _values_in_part(search: Search, items: Sequence[Item], effort: Effort) -> list[SumValues]:
+def _values_in_part(search: Search, items: Sequence[Item], effort: Budget) -> list[SumValues]:
     return [values_of(search, place, effort) for place, _ in items]
 
 
@@ -194,7 +194,7 @@ class _Gap:
 class _Gaps:
     """The values of one sum while they are being found."""
 
-    def __init__(self, search: Search, place: int, effort: Effort) -> None:
+    def __init__(self, search: Search, place: int, effort: Budget) -> None:
         self._search, self._place, self._effort = search, place, effort
         self._members = search.asked.members(place)
         self._cells, self._constant = search.objective(place)

@@ -27,6 +27,7 @@ from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution, Solution
 from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.checkpoints import Checkpoint, damaged
 from cellbounds.solvers.general.attainable import SumValues, table_with, values_of, values_of_each
 from cellbounds.solvers.general.exact_linear import ExactProgram
@@ -201,11 +202,15 @@ class GeneralSolution(Solution):
         self._values: dict[int, SumValues] = {}
         # For checking witnesses, of which a certificate has thousands.
         self._system: System | None = None
-        state = query.effort.state
-        self._checkpoint = None if state is None else SearchCheckpoint(state, self._search)
+        state = query.budget.checkpoint
+        self._checkpoint = (
+            SearchCheckpoint(state, self._search) if isinstance(state, Checkpoint) else None
+        )
         if self._checkpoint is not None:
             self._search.write = self._checkpoint.write
             self._values = {k: SumValues(one, ()) for k, one in self._checkpoint.values.items()}
+        if query.start is not None and not len(self._search.pool):
+            self._search.start_from(query.start.counts.ravel().astype(np.int64))
 
     @property
     def search(self) -> Search:
@@ -216,8 +221,14 @@ class GeneralSolution(Solution):
         """Settle every bound as far as the effort goes."""
         if not self._all:
             with self._writing():
-                settle_all(self._search, self._query.effort.for_bounds)
+                settle_all(self._search, self._bounds_budget())
             self._all = True
+
+    def _bounds_budget(self) -> Budget:
+        early = self._query.early
+        if early is None:
+            return self._query.budget
+        return self._query.budget.share(most=max(0.0, early - time.monotonic()))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -267,7 +278,7 @@ class GeneralSolution(Solution):
         place = self._place(index)
         if not self._search.settled(place, side):
             with self._writing():
-                settle_one(self._search, place, side, self._query.effort)
+                settle_one(self._search, place, side, self._query.budget)
         if not self._search.settled(place, side):
             return None
         if side == 1 and self._search.endless[place]:
@@ -276,7 +287,7 @@ class GeneralSolution(Solution):
 
     def possible(self) -> bool | None:
         """Whether a table was found."""
-        return begun(self._search, self._query.effort) or None
+        return begun(self._search, self._query.budget) or None
 
     def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
         """Whether nothing beyond a value is attainable, by the cheapest proof or table."""
@@ -292,7 +303,7 @@ class GeneralSolution(Solution):
         places = dict.fromkeys(self._place(index) for index in indices)
         wanted = [place for place in places if place not in self._values]
         with self._writing():
-            for place, found in values_of_each(self._search, wanted, self._query.effort):
+            for place, found in values_of_each(self._search, wanted, self._query.budget):
                 self._found(place, found)
 
     def _found(self, place: int, values: SumValues) -> None:
@@ -303,7 +314,7 @@ class GeneralSolution(Solution):
     def _sum_values(self, place: int) -> SumValues:
         if place not in self._values:
             with self._writing():
-                self._found(place, values_of(self._search, place, self._query.effort))
+                self._found(place, values_of(self._search, place, self._query.budget))
         return self._values[place]
 
     def witness(self, index: tuple[int, ...], value: int) -> Table:
@@ -324,7 +335,7 @@ class GeneralSolution(Solution):
         known = self._sum_values(place)
         counts = known.table_with(value)
         if counts is None and value in known.values.known:
-            counts = table_with(search, place, value, self._query.effort.left)
+            counts = table_with(search, place, value, self._query.budget.left)
         if counts is None:
             raise TooMuchWork(
                 "no table with this count was found within the budget; give more seconds"
@@ -360,7 +371,7 @@ class GeneralLinearSolution(RelaxedSolution):
     def __init__(self, release: Release, query: Query) -> None:
         self.places = query.places(release.domain)
         self._asked = asked_about(release.domain, query.over, query.cells)
-        self._effort = query.effort
+        self._budget = query.budget
         size = release.domain.size
         self._full = make_problem(compile_release(release, closed=True), size, real=True)
         presolved = presolve(self._full)
@@ -374,9 +385,11 @@ class GeneralLinearSolution(RelaxedSolution):
             self._programs[label] = np.flatnonzero(near), part
         self._labels = labels
         self._settled = np.zeros(self.places.size, dtype=bool)
-        state = query.effort.state
+        state = query.budget.checkpoint
         self._checkpoint = (
-            None if state is None else FractionCheckpoint(state, release, self._asked)
+            FractionCheckpoint(state, release, self._asked)
+            if isinstance(state, Checkpoint)
+            else None
         )
 
     def bounds(self) -> Arrays:
@@ -407,22 +420,22 @@ class GeneralLinearSolution(RelaxedSolution):
             self._settled[place] = ends is not None
             low, high = self._outer(place) if ends is None else ends
             lower[place], upper[place] = low, UNBOUNDED if high is None else high
-            self._effort.say(place + 1, size)
+            self._budget.say(place + 1, size)
         return self.places.laid_out(lower), self.places.laid_out(upper)
 
     def _check_feasible(self) -> None:
         """Every part must have a table of real numbers, whether it is asked about or not."""
         for cells, program in self._programs.values():
-            if self._effort.spent:
+            if self._budget.spent:
                 return
             with suppress(TooMuchWork):
-                program.least(np.zeros(len(cells), dtype=np.int64), self._effort.deadline)
+                program.least(np.zeros(len(cells), dtype=np.int64), self._budget.deadline)
 
     def _ends(self, place: int) -> tuple[Fraction, Fraction | None] | None:
         """The least and the most of one sum (None: no end); None if the effort was spent."""
         if self._checkpoint is not None and place in self._checkpoint.found:
             return self._checkpoint.found[place]
-        if self._effort.spent:
+        if self._budget.spent:
             return None
         try:
             low, high = self._least(place, 1), self._least(place, -1)
@@ -442,7 +455,7 @@ class GeneralLinearSolution(RelaxedSolution):
         np.add.at(weights, np.searchsorted(self._numbers, members[free]), sign)
         for label in np.unique(self._labels[weights != 0]).tolist():
             cells, program = self._programs[label]
-            least = program.least(weights[cells], self._effort.deadline)
+            least = program.least(weights[cells], self._budget.deadline)
             if least is None:
                 return None
             total += least

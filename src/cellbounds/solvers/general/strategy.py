@@ -20,8 +20,8 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import NO_UPPER
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
@@ -145,7 +145,7 @@ Item = tuple[int, int]
 """The place of a sum, and what is to be done about it (of bounds: the side)."""
 
 Result = TypeVar("Result")
-Work = Callable[[Search, Sequence[Item], Effort], Result]
+Work = Callable[[Search, Sequence[Item], Budget], Result]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,7 +205,7 @@ def in_rounds(
     search: Search,
     items: Sequence[Item],
     work: Work[Result],
-    effort: Effort,
+    effort: Budget,
     *,
     width: int,
     wanted: Callable[[Item], bool],
@@ -274,7 +274,7 @@ def run_task(
     known = len(search.pool)
     owner = multiprocessing.parent_process()
     alive = owner is None or owner.is_alive()
-    result = work(search, items, Effort(until.deadline if alive else 0.0))
+    result = work(search, items, Budget.until(until.deadline if alive else 0.0))
     places = np.unique([place for place, _ in items])
     tables = [search.pool.at(place) for place in range(known, len(search.pool))]
     gains = Gains(places, search.low[places], search.high[places], search.proofs[:, places], tables)
@@ -311,7 +311,7 @@ WIDTH = 8
 """Bounds of one part of the work, where each takes a moment only."""
 
 
-def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
+def settle_one(search: Search, place: int, side: int, effort: Budget) -> None:
     """Settle one bound as far as the effort allows."""
     if not begun(search, effort):
         search.by_program(place, side, effort.left)
@@ -322,7 +322,7 @@ def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
         step(search, place, side)
 
 
-def settle_all(search: Search, effort: Effort) -> None:
+def settle_all(search: Search, effort: Budget) -> None:
     """Settle every bound asked for as far as the effort allows."""
     if not begun(search, effort):
         _each(search, _by_program(effort, 1), effort)
@@ -351,7 +351,7 @@ def settle_all(search: Search, effort: Effort) -> None:
 def passes(search: Search, bound: Item, value: int) -> bool | None:
     """Whether a bound is at least as far in as a value; None if not decided in time."""
     place, side = bound
-    effort = Effort.of(DECIDING)
+    effort = Budget.of(DECIDING)
 
     def decided() -> bool | None:
         if side == 0 and search.low[place] >= value:
@@ -373,10 +373,8 @@ def passes(search: Search, bound: Item, value: int) -> bool | None:
     return decided()
 
 
-def begun(search: Search, effort: Effort) -> bool:
+def begun(search: Search, effort: Budget) -> bool:
     """Have a first table, and know which sums have no end."""
-    if effort.start is not None and not len(search.pool):
-        search.start_from(effort.start.counts.ravel().astype(np.int64))
     left = effort.left
     if not search.first_table(None if left is None else left / 2):
         return False
@@ -388,7 +386,7 @@ def begun(search: Search, effort: Effort) -> bool:
 Step = Callable[[Search, int, int], None]
 
 
-def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[tuple[str, Step]]:
+def _steps(search: Search, effort: Budget, share: int | None) -> Iterator[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
     if search.program_is_dear:
         yield WALKS, _by_walking(QUICK_WALK)
@@ -400,7 +398,7 @@ def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[tuple[
     yield INTEGERS, _by_integers(effort, share)
 
 
-def _by_program(effort: Effort, times: int) -> Step:
+def _by_program(effort: Budget, times: int) -> Step:
     """Prove by a linear program, then walk near its solution to where the proof ends."""
 
     def step(search: Search, place: int, side: int) -> None:
@@ -428,7 +426,7 @@ def _by_walking(proposals: int) -> Step:
     return step
 
 
-def _by_integers(effort: Effort, share: int | None) -> Step:
+def _by_integers(effort: Budget, share: int | None) -> Step:
     def step(search: Search, place: int, side: int) -> None:
         left = effort.left
         if left is not None:
@@ -448,7 +446,7 @@ def _open(search: Search) -> list[Item]:
     return [(int(p), 0) for p in order if low[p]] + [(int(p), 1) for p in order if high[p]]
 
 
-def _each(search: Search, step: Step, effort: Effort) -> None:
+def _each(search: Search, step: Step, effort: Budget) -> None:
     bounds = _open(search)
     for done, (place, side) in enumerate(bounds):
         if effort.spent:
@@ -458,7 +456,7 @@ def _each(search: Search, step: Step, effort: Effort) -> None:
         effort.say(done + 1, len(bounds))
 
 
-def _shared(search: Search, number: int, effort: Effort, width: int) -> None:
+def _shared(search: Search, number: int, effort: Budget, width: int) -> None:
     """One step for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
     work = partial(_step_of, number, len(bounds))
@@ -469,7 +467,7 @@ def _shared(search: Search, number: int, effort: Effort, width: int) -> None:
 
 
 def _step_of(
-    number: int, share: int, search: Search, bounds: Sequence[Item], effort: Effort
+    number: int, share: int, search: Search, bounds: Sequence[Item], effort: Budget
 ) -> None:
     """One step for some bounds."""
     _, step = list(_steps(search, effort, share))[number]
