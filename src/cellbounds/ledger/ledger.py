@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import transactions
 from cellbounds.ledger.chain import Check, Entry, check
+from cellbounds.ledger.errors import NotSafe
 from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_of, with_sets
 from cellbounds.ledger.history import internal_history, public_history
 from cellbounds.ledger.journal import (
@@ -20,17 +22,17 @@ from cellbounds.ledger.journal import (
     Draft,
     Journal,
     LedgerState,
+    Signed,
     now,
-    plain_layout,
     state_of,
     user_name,
 )
 from cellbounds.ledger.judgement import LedgerAnswer
 from cellbounds.ledger.locations import Place
-from cellbounds.ledger.serialization import plain_policy
-from cellbounds.ledger.transactions import Between, ReleaseRequest, What
+from cellbounds.ledger.serialization import plain_layout
+from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
-from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running
 from cellbounds.statements import Prior, Release
 
 __all__ = ["Ledger"]
@@ -106,15 +108,14 @@ class Ledger:
             raise InvalidInput(f"table={table!r}; give the confidential Table")
         book = Journal(Place.of(where), wait, clock, user)
         plain = transactions.bare(table)
-        margins = transactions.protected(plain.domain, [plain.domain.names, *protect])
-        content = {
-            **plain_layout(plain),
-            "digest": plain.digest,
-            "kept": bool(keep_table),
-            "policy": plain_policy(transactions.checked_policy(policy_of(policy), plain.domain)),
-            "independent": bool(independent),
-            "protected": [list(names) for names in margins],
-        }
+        rules = transactions.plain_rules(
+            plain.domain,
+            policy_of(policy),
+            independent=bool(independent),
+            margins=[plain.domain.names, *protect],
+        )
+        digest = {"digest": plain.digest, "kept": bool(keep_table)}
+        content = {**plain_layout(plain), **digest, **rules}
         person = book.person(who)
         kept = {plain.digest: kept_text(plain)} if keep_table else {}
         with book.creating() as page:
@@ -186,11 +187,29 @@ class Ledger:
         """
         request = ReleaseRequest(what, table, version, total, knows)
         if record:
-            signed = who, why
-            return transactions.record_judged(self.book, "asked", request, signed, budget)[0]
-        return transactions.judged(self.book, self.state(), request, budget)
+            return self._record("asked", request, (who, why), budget, seconds)[1]
+        state = self.state()
+        return transactions.judged(state, request.question(self.book, state), budget)
 
-    @budgeted(stops=False)
+    def _record(
+        self,
+        kind: str,
+        request: ReleaseRequest,
+        signed: Signed,
+        budget: Budget,
+        seconds: float | None,
+    ) -> tuple[Entry, LedgerAnswer]:
+        """Judge a release, and record the question or the refusal."""
+
+        def drafted(state: LedgerState) -> Draft:
+            answer = transactions.judged(state, request.question(self.book, state), clocked)
+            return Draft(kind, transactions.without_figures(answer), answer=answer)
+
+        with running(budget, seconds, stops=False) as clocked:
+            entry, answer = self.book.record(drafted, signed)
+        assert entry is not None and answer is not None  # such a draft is always recorded
+        return entry, replace(answer, entry=entry)
+
     def commit(
         self,
         what: What,
@@ -232,16 +251,28 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        return transactions.commit(
-            self.book,
-            ReleaseRequest(what, table, version, total, knows),
-            (who, _checked_reason(why)),
-            budget,
-            already_out=already_out,
-            record=record,
-        )
+        request = ReleaseRequest(what, table, version, total, knows)
 
-    @budgeted(stops=False)
+        def drafted(state: LedgerState) -> Draft:
+            question = request.question(self.book, state)
+            earlier = transactions.released_before(state, question)
+            if earlier is not None:
+                return Draft(earlier=earlier)
+            answer = transactions.judged(state, question, clocked, blame=not already_out)
+            if answer.safe or already_out:
+                content = transactions.with_figures(answer, already_out)
+                return Draft("released", content, answer=answer)
+            content = transactions.without_figures(answer)
+            return Draft("refused" if record else "", content, answer=answer)
+
+        with running(budget, seconds, stops=False) as clocked:
+            entry, answer = self.book.record(drafted, (who, _checked_reason(why)))
+        if entry is not None and entry.kind == "released":
+            return entry
+        assert answer is not None  # what was not released earlier was judged
+        answer = replace(answer, entry=entry)
+        raise NotSafe(f"not committed: {answer.reason}", answer)
+
     def refuse(
         self,
         what: What,
@@ -258,9 +289,8 @@ class Ledger:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
         request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
-        return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
+        return self._record("refused", request, signed, budget, seconds)[0]
 
-    @budgeted(stops=False)
     def set_policy(
         self,
         policy: Policy | str | Path | None = None,
@@ -277,17 +307,36 @@ class Ledger:
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        return transactions.change_policy(
-            self.book,
-            (who, _checked_reason(why)),
-            budget,
-            policy=None if policy is None else policy_of(policy),
-            independent=independent,
-            protect=protect,
-            tables=table,
-        )
+        named = None if policy is None else policy_of(policy)
 
-    @budgeted(stops=False)
+        def change(state: LedgerState) -> Change:
+            content = transactions.plain_rules(
+                state.domain,
+                state.policy if named is None else named,
+                independent=state.independent if independent is None else independent,
+                margins=(*state.protected, *protect),
+            )
+            return Change("policy", content, table)
+
+        return self._change(change, (who, why), budget, seconds)
+
+    def _change(
+        self,
+        change: Callable[[LedgerState], Change],
+        signed: Signed,
+        budget: Budget,
+        seconds: float | None,
+    ) -> LedgerAnswer:
+        """Change the ledger itself, and judge what is out."""
+        who, why = signed
+        with running(budget, seconds, stops=False) as clocked:
+            entry, answer = self.book.record(
+                lambda state: change(state).drafted(self.book, state, clocked),
+                (who, _checked_reason(why)),
+            )
+        assert answer is not None  # a change is always judged
+        return replace(answer, entry=entry)
+
     def refine(
         self,
         table: Table | Sequence[Table],
@@ -302,10 +351,9 @@ class Ledger:
         The cells of the table as it was stay protected, those of the finer one are from now on.
         With several versions, give the finer table of each.
         """
-        signed = who, _checked_reason(why)
-        return transactions.refine(self.book, table, signed, budget)
+        change = partial(transactions.finer_tables, tables=table)
+        return self._change(change, (who, why), budget, seconds)
 
-    @budgeted(stops=False)
     def grow(
         self,
         table: Table,
@@ -321,10 +369,9 @@ class Ledger:
         Statements are about the newest version from now on, and what two versions give away by
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
-        signed = who, _checked_reason(why)
-        return transactions.another_version(self.book, signed, budget, table, earlier)
+        change = transactions.later_version(self.book, table, earlier)
+        return self._change(change, (who, why), budget, seconds)
 
-    @budgeted(stops=False)
     def revise(
         self,
         table: Table,
@@ -356,8 +403,9 @@ class Ledger:
         why, who, budget, seconds
             As for :meth:`commit`.
         """
-        signed, known = (who, _checked_reason(why)), {"removed": removed, "added": added}
-        return transactions.another_version(self.book, signed, budget, table, earlier, known)
+        known = {"removed": removed, "added": added}
+        change = transactions.later_version(self.book, table, earlier, known)
+        return self._change(change, (who, why), budget, seconds)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
@@ -373,7 +421,7 @@ class Ledger:
         None if it is not at hand and the ledger judges without the counts.
         """
         state = self.state()
-        tables = supplied(state, table, self.book.store.kept)
+        tables = supplied(state, table, self.book.kept)
         about = state.about(version)
         return None if tables is None else tables[about - 1]
 
@@ -411,7 +459,7 @@ class Ledger:
             As for :meth:`ask`.
         """
         state = self.state()
-        tables = supplied(replace(state, independent=False), table, self.book.store.kept)
+        tables = supplied(replace(state, independent=False), table, self.book.kept)
         assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
         alone = frontier_of(state, tables, list(listed), total, budget)
@@ -429,16 +477,14 @@ class Ledger:
             The hash of the last entry and, if it was noted too, the number of entries, as they
             were then; the ledger may have grown since.
         """
-        store = self.book.store
-        rows, last = store.rows()
+        read = self.book.store.read
         return check(
-            rows,
-            last,
+            *read(lambda rows: rows.chain()),
             self.book.place.name,
             noted=head,
             count=entries,
-            kept=store.kept,
-            guards=store.guards,
+            kept=self.book.kept,
+            guards=lambda: read(lambda rows: rows.guards()),
         )
 
     def export(self, *, public: bool = True) -> dict[str, Any]:
