@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeVar
 
 from cellbounds.errors import Unsettled
 
-__all__ = ["BEFORE_END", "end_now", "not_later", "stoppable", "uninterrupted"]
+__all__ = ["BEFORE_END", "Late", "end_now", "not_later", "stoppable", "uninterrupted"]
 
 BEFORE_END: list[Callable[[], None]] = []
 """What is called before everything is ended at once, by whichever thread ends it."""
@@ -107,8 +107,8 @@ def stoppable(call: Callable[[], Answer], stop: Callable[[], object]) -> Answer:
                     wait([future], AGAIN)
 
 
-class _Late(BaseException):
-    """Raised in the main thread wherever it is; no part of the work may take it for its own."""
+class Late(BaseException):
+    """Raised in the main thread wherever it is; whoever has a part of an answer may catch it."""
 
 
 SWALLOWED = 2.0
@@ -153,7 +153,7 @@ def not_later(deadline: float, message: str) -> Iterator[None]:
             frame = frame.f_back
         late = True
         signal.setitimer(signal.ITIMER_REAL, SWALLOWED)
-        raise _Late
+        raise Late
 
     set_handler(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, max(AGAIN, deadline - time.monotonic()))

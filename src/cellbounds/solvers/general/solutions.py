@@ -30,6 +30,7 @@ from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.checkpoints import Checkpoint, damaged
+from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.general.attainable import SumValues, table_with, values_of, values_of_each
 from cellbounds.solvers.general.exact_linear import ExactProgram
 from cellbounds.solvers.general.search import Proof, Search
@@ -196,7 +197,8 @@ class GeneralSolution(Solution):
     def settle(self) -> None:
         """Settle every bound as far as the effort goes."""
         if not self._all:
-            with self._writing():
+            # What was proven and attained so far holds, wherever the search was stopped.
+            with suppress(Late), self._writing():
                 settle_all(self.search, self._bounds_budget())
             self._all = True
 
