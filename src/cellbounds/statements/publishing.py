@@ -161,9 +161,7 @@ def combined_release(
 
     texts = [text for text in sources if _is_notation(text)]
     files: list[Release] = []
-    for text in sources:
-        if _is_notation(text):
-            continue
+    for text in (text for text in sources if not _is_notation(text)):
         if not Path(text).exists() and ("|" in text or "," in text or "@" in text):
             raise InvalidInput(
                 f"{text!r} is neither a file nor a statement; statements stand in brackets, such "
