@@ -152,7 +152,8 @@ class OffsetSet:
         """The offsets of the periodic part from `least` to `most`."""
         if not self.step:
             return range(0)
-        first = _first_multiple(max(least, self.size), self.step)
+        first = max(least, self.size)
+        first += -first % self.step
         return range(first, (most if self.last is None else min(most, self.last)) + 1, self.step)
 
     def members(self, offsets: IntArray) -> BoolArray:
@@ -277,8 +278,12 @@ class Window:
         """Add copies of a row, by doubling."""
         if held[1] == 0 or copies == 0:
             return held
+        if row.step > 1 and row.pure:
+            # One copy makes all multiples.
+            multiples = spread(held[0], -(-held[1] // row.step), row.step, held[1])
+            return self._trimmed(multiples, held[1])
         if row.step > 1:
-            for _ in range(1 if row.pure else copies):  # one copy makes all multiples
+            for _ in range(copies):
                 held = self._plus_periodic(held, row)
             return held
         power = self._window_of(row)

@@ -109,7 +109,8 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
     kept = np.flatnonzero(~ends.zero)
     lower, upper = cells.lower.reshape(shape), cells.upper.reshape(shape)
     row_lower, row_upper = rows.lower.reshape(shape[0]), rows.upper.reshape(shape[0])
-    held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0))
+    known = bool(facts.on_rows or facts.on_cells or facts.on_parts)
+    held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0)) if known else ends.zero[:0]
     if held.any():
         raise InconsistentRelease(
             f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
@@ -125,7 +126,7 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
     # A single row holds everybody: sums below N need not be looked at.
     least = max(facts.total.lower, 1) if len(kept) == 1 else 1
     total_upper = facts.total.upper
-    if total_upper is not None:
+    if total_upper is not None and known:
         # A bound of N or more says nothing.
         upper = np.where(upper >= total_upper, NO_LIMIT, upper)
         row_upper = np.where(row_upper >= total_upper, NO_LIMIT, row_upper)
@@ -223,6 +224,8 @@ class RowShapes:
     @cached_property
     def tight_low_open(self) -> BoolArray:
         """Whether the smallest share is not attained."""
+        if not self.high_open.any() and not self.low_open.any():
+            return np.zeros(self.low.shape, dtype=bool)
         others = (self.high_open.sum(axis=1)[:, None] - self.high_open) > 0
         own = (self.tight_low == self.low) & self.low_open
         forced = (self.tight_low == self.high - self._excess_high) & others
@@ -231,6 +234,8 @@ class RowShapes:
     @cached_property
     def tight_high_open(self) -> BoolArray:
         """Whether the largest share is not attained."""
+        if not self.high_open.any() and not self.low_open.any():
+            return np.zeros(self.low.shape, dtype=bool)
         others = (self.low_open.sum(axis=1)[:, None] - self.low_open) > 0
         own = (self.tight_high == self.high) & self.high_open
         forced = (self.tight_high == self.low + self._excess_low) & others
@@ -311,6 +316,11 @@ def row_shapes(problem: RowProblem) -> RowShapes:
     impossible = ((under < 0) | (over < 0)) | (
         ((under == 0) & low_open.any(axis=1)) | ((over == 0) & high_open.any(axis=1))
     )
+    if not fixed.any() and (under > 0).all() and (over > 0).all() and low.shape[1] > 1:
+        share, step = np.zeros_like(low), np.ones_like(problem.scale)
+        return RowShapes(
+            problem.scale, impossible, low, high, low_open, high_open, fixed, share, step
+        )
     impossible = impossible | ((low > high) | (fixed & (low_open | high_open))).any(axis=1)
     at_low, at_high = (under == 0)[:, None], (over == 0)[:, None]
     exact = fixed | at_low | at_high

@@ -109,8 +109,11 @@ class Evaluator:
 
     def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest count of every cell for admissible sums."""
-        lower, upper = self.limits(rows, sums)
-        # What the other columns leave, at most and at least.
+        return self.ranges(*self.limits(rows, sums), sums)
+
+    @staticmethod
+    def ranges(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """The same from l_j and u_j: what the other columns leave, at most and at least."""
         short, long = sums - upper.sum(axis=0), sums - lower.sum(axis=0)
         return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
 
@@ -247,6 +250,8 @@ def admissible_sums(
 
 def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
     """Rows without priors, and the others."""
+    if problem.bare and problem.height > 1:
+        return np.arange(problem.height), np.arange(0)
     # An upper bound of zero is part of the row's shape, not of its priors.
     bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
     prior = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)

@@ -144,7 +144,9 @@ def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
         tail = row.tail(free + 1, slack)
         late = row.bits >> (free + 1)
         if tail:
-            late |= spread(1, len(tail), row.step, limit) << (tail.start - free - 1)
+            every = (1 << len(tail)) - 1
+            every = every if row.step == 1 else spread(1, len(tail), row.step, limit)
+            late |= every << (tail.start - free - 1)
         segments.append((row.start + free + 1, turned & late))
     return SumSet(segments)
 
@@ -439,7 +441,9 @@ def _distinct_rows(problem: RowProblem) -> tuple[IntArray, list[int], list[int]]
     keys = keys or [line.tobytes() for line in table]
     for row in listed:
         keys[row] = row, keys[row]  # rows with value lists are not compared
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    firsts: dict[object, int] = {}
+    for row, key in enumerate(keys):
+        firsts.setdefault(key, row)
+    places = {key: place for place, key in enumerate(firsts)}
     kind = np.array([places[key] for key in keys], dtype=np.int64)
-    _, firsts, copies = np.unique(kind, return_index=True, return_counts=True)
-    return kind, firsts.tolist(), copies.tolist()
+    return kind, list(firsts.values()), np.bincount(kind).tolist()
