@@ -260,7 +260,6 @@ class Window:
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self._cache: dict[int, Bits] = {}
 
     def nothing(self) -> Bits:
         """The empty sum alone."""
@@ -301,18 +300,13 @@ class Window:
         return self._sum(held, (bits & ((1 << self.width) - 1), self.width))
 
     def _window_of(self, row: OffsetSet) -> Bits:
-        known = self._cache.get(id(row))
-        if known is not None:
-            return known
         bits, limit = row.bits, self.width
         if row.step == 1:
             if row.last is None or row.last >= self.width - 1:
                 limit = min(row.size, self.width)
             else:
                 bits |= (1 << (row.last + 1)) - (1 << row.size)
-        made = self._trimmed(bits & ((1 << limit) - 1), limit)
-        self._cache[id(row)] = made
-        return made
+        return self._trimmed(bits & ((1 << limit) - 1), limit)
 
     @staticmethod
     def _trimmed(bits: int, limit: int) -> Bits:

@@ -83,8 +83,8 @@ class CellCounts:
         final = (least <= floor).all(axis=1), (most >= ceiling).all(axis=1) | endless
         for downwards, best, ends in ((False, least, heads), (True, most, tails)):
             # A row with fewer sums than were looked at is settled too.
-            long = [len(end) == _FIRST for end in ends]
-            waiting = np.flatnonzero(~final[downwards] & long)
+            long = np.array([len(end) == _FIRST for end in ends])
+            waiting = np.flatnonzero(long & ~final[downwards])
             last = [ends[place][-1] for place in waiting.tolist()]
             sure = self._settled(rows[waiting], best[waiting], last, downwards)
             for place in waiting[~sure].tolist():
