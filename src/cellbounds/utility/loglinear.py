@@ -330,11 +330,7 @@ def _sums(values: FloatArray, own: tuple[int, ...]) -> FloatArray:
 
 
 def _proportional(
-    counts: FloatArray,
-    axes: list[tuple[int, ...]],
-    kept: BoolArray,
-    tolerance: float,
-    passes: int,
+    counts: FloatArray, axes: list[tuple[int, ...]], kept: BoolArray, tolerance: float, passes: int
 ) -> tuple[FloatArray, int, float]:
     """Scale a table of ones to each margin in turn, until none of them moves any more."""
     targets = [_sums(counts, own) for own in axes]

@@ -107,11 +107,7 @@ class JudgedDesign:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the owner."""
-        return {
-            "notation": self.notation,
-            "design": self.design.to_dict(),
-            **self.found(),
-        }
+        return {"notation": self.notation, "design": self.design.to_dict(), **self.found()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,11 +194,7 @@ class SetJudge:
 
     def _verdict(self, release: Release, budget: Budget) -> Outcome:
         return judge(
-            release,
-            self.table,
-            self.policy,
-            independent=self.independent,
-            budget=budget.quiet(),
+            release, self.table, self.policy, independent=self.independent, budget=budget.quiet()
         ).verdict
 
 

@@ -71,10 +71,7 @@ class Suggestion:
         """Plain values, for the owner."""
         return {
             "changes": [change.to_dict() for change in self.changes],
-            "release": {
-                "digest": self.release.digest,
-                "statements": notations(self.release),
-            },
+            "release": {"digest": self.release.digest, "statements": notations(self.release)},
             "verdict": worst(one.verdict for one in self.verdicts).value,
             "over": [list(one.domain.names) for one in self.verdicts],
             "kept": self.kept.to_dict(),
