@@ -93,7 +93,7 @@ def safe_margins(
     with running(budget, seconds) as budget:
         found = judge_all(judged, budget) if reasons else search(judged, budget)
     undecided = found.undecided
-    worth = None if independent else Worth(table)
+    worth = None if independent else worth_in(table)
     return SafeSets(
         policy=chosen,
         given=tuple(one.notation for one in out),
@@ -150,14 +150,14 @@ def _sets(
     candidates: Candidates,
     found: list[int],
     proven: Callable[[int], bool],
-    worth: Worth | None = None,
+    worth: Callable[[Release], float | None] | None = None,
 ) -> tuple[StatementSet, ...]:
     return tuple(
         StatementSet(
             candidates.texts(chosen),
             proven(chosen),
             (chosen & ~candidates.ground).bit_count(),
-            None if worth is None else worth.of(candidates.release(chosen)),
+            None if worth is None else worth(candidates.release(chosen)),
         )
         for chosen in sorted(found, key=candidates.least)
     )
@@ -188,30 +188,24 @@ def _exempts(candidates: Candidates) -> bool:
     return bool(np.any(said & ~known))
 
 
-class Worth:
-    """How much of the association in a table the margins of a release tell.
+def worth_in(table: Table) -> Callable[[Release], float | None]:
+    """How much of the association in a table the margins of a release tell, as a function.
 
     That is ``1 - G(margins) / G(independence)``: 0 for one-way margins alone, which are taken to be
     known, and 1 for the whole table. G is twice the log-likelihood ratio of the log-linear model
-    that fits the margins to the table itself.
+    that fits the margins to the table itself. Of what is no exact margin it tells None, and also if
+    there is no association to be told.
     """
+    singles = [(name,) for name in table.domain.names]
+    associated = bool(table.total) and len(singles) > 1
+    apart = fit_loglinear(table, singles).g if associated else 0.0
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._singles = [(name,) for name in table.domain.names]
-        self._apart = 0.0
-        if table.total and len(self._singles) > 1:
-            self._apart = fit_loglinear(table, self._singles).g
-
-    def of(self, release: Release) -> float | None:
-        """The worth of a release of exact margins; None if it says something else.
-
-        None also if there is no association to be told.
-        """
+    def worth(release: Release) -> float | None:
         said = [one for one in release.statements if one.published and one.variables]
         margins = [one.variables for one in said if one.fixed_counts(release.domain) is not None]
         # Rounding in the fit leaves a little of G even where nothing is associated.
-        if self._apart < 1e-9 * max(self.table.total, 1) or len(margins) < len(said):
+        if apart < 1e-9 * max(table.total, 1) or len(margins) < len(said):
             return None
-        g = fit_loglinear(self.table, [*margins, *self._singles]).g
-        return min(1.0, max(0.0, 1 - g / self._apart))
+        return min(1.0, max(0.0, 1 - fit_loglinear(table, [*margins, *singles]).g / apart))
+
+    return worth
