@@ -91,23 +91,23 @@ def safe_margins(
     # Without the true counts nothing may depend on them, not even what stays undecided.
     judged = SetJudge(candidates, table, chosen, independent, not reasons and not independent)
     with running(budget, seconds) as budget:
-        found = judge_all(judged, budget) if reasons else search(judged, budget)
-    undecided = found.undecided
+        known = judge_all(judged, budget) if reasons else search(judged, budget)
+    undecided = known.undecided
     worth = None if independent else worth_in(table)
     return SafeSets(
         policy=chosen,
         given=tuple(one.notation for one in out),
         candidates=tuple(one.text for one in candidates.listed),
-        safe=_sets(candidates, found.safe, found.maximal, worth),
-        unsafe=_sets(candidates, found.unsafe, found.minimal),
+        safe=_sets(candidates, known.safe, known.maximal, worth),
+        unsafe=_sets(candidates, known.unsafe, known.minimal),
         undecided=tuple(candidates.texts(one) for one in undecided),
         never=tuple(
             one.text
             for one, below in zip(candidates.listed, candidates.below, strict=True)
-            if found.outcome(below | candidates.ground) is Outcome.UNSAFE
+            if known.outcome(below | candidates.ground) is Outcome.UNSAFE
         ),
-        judgements=len(found.judged),
-        complete=found.finished and not undecided,
+        judgements=len(known.judged),
+        complete=known.finished and not undecided,
         independent=independent,
         notes=(f"every set was judged: {'; '.join(reasons)}",) if reasons else (),
         seconds=time.perf_counter() - begun,
@@ -137,8 +137,8 @@ def _already_out(table: Table, given: Release | None, total: bool) -> tuple[Tabl
 
 def _check(table: Table, candidates: Candidates) -> None:
     wanted = (one.statement for one in candidates.listed)
-    said = [one for one in wanted if one.variables]
-    for statements, what in ((candidates.given, "given"), (said, "statements")):
+    named = [one for one in wanted if one.variables]
+    for statements, what in ((candidates.given, "given"), (named, "statements")):
         broken = violations(Release(table.domain, statements), table)
         if broken:
             raise InvalidInput(
@@ -148,7 +148,7 @@ def _check(table: Table, candidates: Candidates) -> None:
 
 def _sets(
     candidates: Candidates,
-    found: list[int],
+    sets: list[int],
     proven: Callable[[int], bool],
     worth: Callable[[Release], float | None] | None = None,
 ) -> tuple[StatementSet, ...]:
@@ -159,7 +159,7 @@ def _sets(
             (chosen & ~candidates.ground).bit_count(),
             None if worth is None else worth(candidates.release(chosen)),
         )
-        for chosen in sorted(found, key=candidates.least)
+        for chosen in sorted(sets, key=candidates.least)
     )
 
 
@@ -184,8 +184,8 @@ def _exempts(candidates: Candidates) -> bool:
     known = empty_rows(Release(domain, candidates.given), domain.names)
     said_by = (one.statement for one in candidates.listed)
     rates = [one for one in said_by if isinstance(one, Conditional)]
-    said = empty_rows(Release(domain, rates), domain.names)
-    return bool(np.any(said & ~known))
+    empty = empty_rows(Release(domain, rates), domain.names)
+    return bool(np.any(empty & ~known))
 
 
 def worth_in(table: Table) -> Callable[[Release], float | None]:

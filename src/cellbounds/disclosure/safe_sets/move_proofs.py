@@ -46,10 +46,10 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget
     exempt = table.structural | empty_rows(release, table.domain.names)
 
     def lacking(least: IntArray, most: IntArray) -> BoolArray:
-        found = np.zeros(exempt.shape, dtype=bool)
+        open_cells = np.zeros(exempt.shape, dtype=bool)
         for rule in asked:
-            found |= rule.unproven(table, exempt, least, most)
-        return found
+            open_cells |= rule.unproven(table, exempt, least, most)
+        return open_cells
 
     fewest, progress = table.counts.size + 1, 0
     for sweep, left in enumerate(reached(release, table, lacking)):

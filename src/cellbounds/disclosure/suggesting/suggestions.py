@@ -108,13 +108,15 @@ class Searched:
     @property
     def sentence(self) -> str:
         """The same in words."""
-        said = f"{self.tried} releases tried ({self.changes} changes, up to {self.together} at once"
-        said += "; which figures to suppress is chosen greedily)"
+        words = (
+            f"{self.tried} releases tried ({self.changes} changes, up to {self.together} at once"
+        )
+        words += "; which figures to suppress is chosen greedily)"
         if self.undecided:
-            said += f"; {self.undecided} of them undecided"
+            words += f"; {self.undecided} of them undecided"
         if self.left:
-            said += f"; {self.left} not tried, because time or tries ran out"
-        return said
+            words += f"; {self.left} not tried, because time or tries ran out"
+        return words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
