@@ -192,7 +192,7 @@ def _givens(
         raise InvalidInput(
             f"givens={givens!r}; give a list of sets of variables, such as [['A'], ['A', 'B']]"
         )
-    found = []
+    listed = []
     for one in givens:
         if isinstance(one, str):
             raise InvalidInput(f"givens has the text {one!r}; each set is a list, [{one!r}]")
@@ -200,10 +200,10 @@ def _givens(
         both = [name for name in names if name in responses]
         if both:
             raise InvalidInput(f"{both[0]!r} is a response and a given; name it in one of the two")
-        found.append(names)
-    if not found:
+        listed.append(names)
+    if not listed:
         raise InvalidInput("givens is empty; give sets of variables ([()] for none), or None")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(listed))
 
 
 def _checked(given: object, what: str) -> bool:

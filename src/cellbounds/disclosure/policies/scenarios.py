@@ -91,16 +91,16 @@ def case_of(
             "no table to judge by; give the one that the release was made from, or "
             "independent=True to ask whether every consistent table passes"
         )
-    asked = release.domain.names if over is None else release.domain.distinct(over)
-    if not asked:
+    judged_over = release.domain.names if over is None else release.domain.distinct(over)
+    if not judged_over:
         raise InvalidInput("over=[] names no variable; leave it out to judge every cell")
-    check_listable(release, asked)
+    check_listable(release, judged_over)
     for rule in chosen.rules:
-        rule.check(release.domain, asked)
+        rule.check(release.domain, judged_over)
     known = informed(release, table, knowledge)
     if table is None or independent:
         table = _nobody(release, table)
-    margin, empty = margin_of(release, table, asked), empty_rows(release, asked)
+    margin, empty = margin_of(release, table, judged_over), empty_rows(release, judged_over)
     notations = [one.notation for one in release.statements if not isinstance(one, Prior)]
     remedy = "less knowledge beforehand"
     if notations:
@@ -108,7 +108,7 @@ def case_of(
     return Case(
         release=release,
         policy=chosen,
-        over=asked,
+        over=judged_over,
         knows=knowledge,
         independent=independent,
         known=known,

@@ -42,12 +42,12 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget
         return False
     if policy.respondent or not _movable(release, table):
         return False
-    asked = [rule for rule in policy.rules if not rule.about_figures]
+    about_counts = [rule for rule in policy.rules if not rule.about_figures]
     exempt = table.structural | empty_rows(release, table.domain.names)
 
     def lacking(least: IntArray, most: IntArray) -> BoolArray:
         open_cells = np.zeros(exempt.shape, dtype=bool)
-        for rule in asked:
+        for rule in about_counts:
             open_cells |= rule.unproven(table, exempt, least, most)
         return open_cells
 

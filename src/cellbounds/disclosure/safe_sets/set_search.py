@@ -310,17 +310,17 @@ def _judged(judged: SetJudge, chosen: int, until: Until) -> Outcome | None:
 
 def closed_sets(candidates: Candidates) -> list[int]:
     """Every closed set, the largest first; refused if there are too many."""
-    found = [candidates.ground]
+    closed = [candidates.ground]
     for place in candidates.order:
         if candidates.ground >> place & 1:
             continue
         inside = candidates.below[place] & ~(1 << place)
-        found += [one | 1 << place for one in found if inside & ~one == 0]
-        if len(found) > MOST_SETS:
+        closed += [one | 1 << place for one in closed if inside & ~one == 0]
+        if len(closed) > MOST_SETS:
             free = sum(1 for _ in members(candidates.everything & ~candidates.ground))
             raise TooMuchWork(
                 f"{free} candidates make more than {MOST_SETS} sets, and under this policy each "
                 "would have to be judged by itself; give fewer candidates, or a policy whose "
                 "rules are monotone"
             )
-    return sorted(found, key=lambda one: (-one.bit_count(), one))
+    return sorted(closed, key=lambda one: (-one.bit_count(), one))
