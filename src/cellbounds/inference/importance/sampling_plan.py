@@ -27,7 +27,7 @@ from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements import Conditional, Release
 
-__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan"]
+__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan", "with_values"]
 
 Row = tuple[dict[int, int], int, int]
 """Factors by variable, and the limits of their sum."""
@@ -240,9 +240,22 @@ def _constraint_matrix(
         by_variable.indptr.astype(np.int64),
         by_variable.indices.astype(np.int64),
         by_variable.data,
-        np.cumsum([0, *(len(allowed.get(variable, ())) for variable in range(len(upper)))]),
-        np.concatenate([np.zeros(0, dtype=np.int64), *(allowed[v] for v in sorted(allowed))]),
+        *_listed(allowed, len(upper)),
     )
+
+
+def _listed(allowed: dict[int, IntArray], count: int) -> tuple[IntArray, IntArray]:
+    """Where the values of each variable begin, and the values."""
+    lists = [allowed.get(variable, np.zeros(0, dtype=np.int64)) for variable in range(count)]
+    return np.cumsum([0, *map(len, lists)]), np.concatenate([*lists, np.zeros(0, dtype=np.int64)])
+
+
+def with_values(plan: SamplingPlan, limited: dict[int, IntArray]) -> SamplingPlan:
+    """The same plan with some variables limited to some of the values they had."""
+    matrix = plan.matrix
+    before = dict(enumerate(np.split(matrix.values, matrix.lists[1:-1])))
+    lists, values = _listed(before | limited, len(plan.lower))
+    return replace(plan, matrix=matrix._replace(lists=lists, values=values))
 
 
 def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArray) -> IntArray:
