@@ -10,7 +10,6 @@ with these sums correspond to tables one to one, and nothing is counted twice.
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -178,7 +177,9 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
         variable = int(cells[0]) if len(cells) == 1 else place[cells.tobytes()]
         allowed[variable] = np.array(sorted(values.intersection(allowed.get(variable, values))))
     matrix = _constraint_matrix(rows, upper, allowed)
-    order = _order(matrix, len(free), lower, upper)
+    # Sums first, narrow ranges before wide ones: what is narrow has few values to get wrong, and
+    # what is left to the end is determined by the rest.
+    order = np.lexsort((upper - lower, np.arange(len(lower)) < len(free)))
     return SamplingPlan(presolved.fixed, free, small, matrix, tuple(groups), lower, upper, order)
 
 
@@ -256,39 +257,3 @@ def with_values(plan: SamplingPlan, limited: dict[int, IntArray]) -> SamplingPla
     before = dict(enumerate(np.split(matrix.values, matrix.lists[1:-1])))
     lists, values = _listed(before | limited, len(plan.lower))
     return replace(plan, matrix=matrix._replace(lists=lists, values=values))
-
-
-def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArray) -> IntArray:
-    """Sums first, then cells, ending the shortest rows first; narrow ranges before wide ones.
-
-    What is narrow has few values to get wrong; what is left to the end is determined by the rest.
-    """
-    width = upper - lower
-    left = np.diff(matrix.starts)
-    room = np.add.reduceat(width[matrix.variables], matrix.starts[:-1]) if len(left) else left
-    placed = np.zeros(len(lower), dtype=bool)
-    order: list[int] = []
-
-    def place(variable: int) -> None:
-        placed[variable] = True
-        order.append(variable)
-        touched = matrix.rows[matrix.row_starts[variable] : matrix.row_starts[variable + 1]]
-        left[touched] -= 1
-        room[touched] -= width[variable]
-        for row in touched.tolist():
-            if left[row] > 0:
-                heapq.heappush(rows, (int(left[row]), int(room[row]), row))
-
-    rows: list[tuple[int, int, int]] = []
-    for own in sorted(range(cells, len(lower)), key=lambda v: (width[v], v)):
-        place(own)
-    rows = [(int(left[row]), int(room[row]), row) for row in np.flatnonzero(left > 0).tolist()]
-    heapq.heapify(rows)
-    while rows:
-        count, _, row = heapq.heappop(rows)
-        if count != left[row]:
-            continue  # it has become shorter, and is in the heap again
-        inside = matrix.variables[matrix.starts[row] : matrix.starts[row + 1]]
-        for own in sorted(inside[~placed[inside]].tolist(), key=lambda v: (width[v], v)):
-            place(own)
-    return np.array(order + np.flatnonzero(~placed).tolist(), dtype=np.int64)
