@@ -1,6 +1,4 @@
-"""The rows of a conditional: what their sums and cells may change by.
-
-Document 002's two families of moves for one conditional.
+"""Document 002's two families of moves for one conditional.
 
 One family keeps the table summed to the statement's variables: a count passes between two parts
 of one summed cell. The other changes it, and is made of two kinds.

@@ -1,6 +1,4 @@
-"""Rows in terms of sums of cells, where that makes them shorter.
-
-What is placed, and in which order: the free cells of a release, and sums worth placing first.
+"""What is placed, and in which order: the free cells of a release, and sums worth placing first.
 
 A sum of cells is a variable of its own where placing it first makes the rest easy: the sum of a
 row of rates (given it, each rate is an interval for its cell), a sum that must be one of a list
