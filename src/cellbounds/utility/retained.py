@@ -16,6 +16,7 @@ from cellbounds.statements import Conditional, Margin, Release
 from cellbounds.statements.conditional import check_rate_variables
 from cellbounds.statements.notation import Request, parse
 from cellbounds.text import aligned
+from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats
 
 __all__ = ["Kept", "KeptUse", "kept"]
@@ -66,12 +67,7 @@ class Kept:
         return {
             "share": self.share,
             "uses": [
-                {
-                    "use": one.notation,
-                    "distance": one.distance,
-                    "even": one.even,
-                    "source": one.source,
-                }
+                {"use": one.notation, **picked(one, "distance", "even", "source")}
                 for one in self.parts
             ],
         }
@@ -266,13 +262,11 @@ def _guess(
     speaks of the same levels.
     """
     names, first_response = wanted.names, len(wanted.given or ())
-    figures = told.figures
-    axes: list[int] = []
-    for number, name in enumerate(told.request.names):
-        conditioned = number < len(told.request.given or ())
+    figures, axes = told.figures, list[int]()
+    for name in told.request.names:
+        conditioned = name in (told.request.given or ())
         summable = not conditioned and domain.shares_out(name)
-        place = _place(domain, name, names)
-        axis = len(axes)
+        place, axis = _place(domain, name, names), len(axes)
         if place is None or place in axes:
             if not summable:
                 return None
