@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
+from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork, Unsettled
 from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.inference.protocol import Refusal
 from cellbounds.runtime.arrays import IntArray
@@ -39,7 +40,14 @@ class TooManyTables(TooMuchWork):
         return type(self), (str(self), self.estimate)
 
 
-def count_tables(release: Release, *, effort: float | None = None) -> int:
+@budgeted
+def count_tables(
+    release: Release,
+    *,
+    effort: float | None = None,
+    budget: Budget = UNLIMITED,
+    seconds: float | None = None,
+) -> int:
     """The number of tables that fit a release, exactly.
 
     Parameters
@@ -48,11 +56,16 @@ def count_tables(release: Release, *, effort: float | None = None) -> int:
         What was said. Something must limit the tables: N, or margins.
     effort
         Steps that the work may take (2e9 by default, some seconds to a minute).
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone.
 
     Raises
     ------
     TooManyTables
-        If it would take more; with an estimate by sequential importance sampling and its error.
+        If it would take more steps; with an estimate by sequential importance sampling and its
+        error.
+    Unsettled
+        If the budget was spent before they were counted.
     UnsupportedRelease
         If nothing limits the tables.
 
@@ -74,14 +87,14 @@ def count_tables(release: Release, *, effort: float | None = None) -> int:
     except InconsistentRelease:
         return 0
     except TooMuchWork as problem:
-        raise _with_estimate(release, problem) from None
+        raise _with_estimate(release, problem, budget) from None
 
 
-def _with_estimate(release: Release, problem: TooMuchWork) -> TooManyTables:
+def _with_estimate(release: Release, problem: TooMuchWork, budget: Budget) -> TooManyTables:
     from cellbounds.inference.importance.importance_sampling import estimate_count
 
-    budget = Budget.of(ESTIMATE_SECONDS)
-    estimate = estimate_count(release, rng=np.random.default_rng(0), budget=budget)
+    part = budget.share(most=ESTIMATE_SECONDS)
+    estimate = estimate_count(release, rng=np.random.default_rng(0), budget=part)
     return TooManyTables(f"{problem}; an estimate instead: {estimate}", estimate)
 
 
@@ -122,7 +135,14 @@ def estimate_tables(
     return estimate_count(release, draws=draws, rng=checked_generator(rng), budget=budget)
 
 
-def tables(release: Release, limit: int | None = None) -> Iterator[Table]:
+@budgeted
+def tables(
+    release: Release,
+    limit: int | None = None,
+    *,
+    budget: Budget = UNLIMITED,
+    seconds: float | None = None,
+) -> Iterator[Table]:
     """Every table that fits a release, one after another, in a fixed order.
 
     The order is that of the cells in which the method works, each from its smallest count on: the
@@ -135,6 +155,13 @@ def tables(release: Release, limit: int | None = None) -> Iterator[Table]:
         What was said.
     limit
         At most so many.
+    budget, seconds
+        What the work may cost, from the call to the last table that is asked for.
+
+    Raises
+    ------
+    Unsettled
+        While tables are asked for, if the budget is spent before the last one.
 
     Examples
     --------
@@ -147,11 +174,14 @@ def tables(release: Release, limit: int | None = None) -> Iterator[Table]:
     """
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InvalidInput(f"limit={limit!r}; give a whole number, 0 or more, or None")
-    listed = _listed(release)
-    return (
-        Table(release.domain, counts.reshape(release.domain.shape))
-        for counts in itertools.islice(listed, limit)
-    )
+    return _timed(release.domain, itertools.islice(_listed(release), limit), budget)
+
+
+def _timed(domain: Domain, listed: Iterator[IntArray], budget: Budget) -> Iterator[Table]:
+    for number, counts in enumerate(listed):
+        if budget.spent:
+            raise Unsettled(f"the budget was spent after {number} tables; give more seconds")
+        yield Table(domain, counts.reshape(domain.shape))
 
 
 def _listed(release: Release) -> Iterator[IntArray]:
