@@ -155,7 +155,8 @@ class Progress:
     >>> import cellbounds as cb
     >>> release = cb.publish(cb.example_table("delinquent"), "[county]", "[education]")
     >>> with Progress("bounds", seconds=60) as progress:
-    ...     answer = cb.bounds(release, seconds=60, progress=progress.step)
+    ...     budget = cb.Budget(seconds=60, progress=progress.step)
+    ...     answer = cb.bounds(release, budget=budget)
     """
 
     def __init__(
