@@ -20,11 +20,14 @@ from cellbounds.inference.decision_diagram.layers import (
     Transition,
 )
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.compilation import compiled, compiled_above
 
-__all__ = ["arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
+__all__ = ["FEW", "arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
 
 FULL, HALF = (1 << BITS) - 1, (1 << BITS // 2) - 1
+
+FEW = 10_000
+"""Numbers up to which a layer is worked on in plain Python: some tenths of a second."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio: multiplying by it spreads keys that are close together."""
@@ -59,7 +62,7 @@ def _found(keys: IntArray, k: Any, table: IntArray) -> Any:
     return slot
 
 
-@compiled
+@compiled_above(FEW)
 def spread(keys: IntArray, count: int, table: IntArray) -> None:
     """Enter the first `count` keys into an empty table."""
     for k in range(count):
@@ -117,7 +120,7 @@ def _others(transition: Transition, partial: IntArray, beside: IntArray) -> tupl
     return low, high
 
 
-@compiled
+@compiled_above(FEW)
 def follow(
     transition: Transition, keys: IntArray, begin: int, layer: DiagramLayer, places: IntArray,
     table: IntArray, lines: LineTable, count: int,
@@ -212,7 +215,7 @@ def _add_times(sums: IntArray, goal: Any, ways: IntArray, source: Any, times: An
         sums[goal, word] = total & FULL
 
 
-@compiled
+@compiled_above(FEW)
 def arrive(
     moving: int, layer: DiagramLayer, places: IntArray, least: IntArray, offsets: IntArray,
     ways: IntArray, sums: IntArray,
@@ -240,7 +243,7 @@ def arrive(
             _add(sums, place, sums, place - 1)
 
 
-@compiled
+@compiled_above(FEW)
 def project(
     transition: Transition, lines: LineTable, offsets: IntArray, sums: IntArray, keys: IntArray,
     table: IntArray, numbers: IntArray,
@@ -295,7 +298,7 @@ def project(
     return count
 
 
-@compiled
+@compiled_above(FEW)
 def merge_ways(sums: IntArray, numbers: IntArray, ways: IntArray) -> None:
     """The ways to nodes from those to places."""
     for place in range(len(numbers)):
@@ -303,7 +306,7 @@ def merge_ways(sums: IntArray, numbers: IntArray, ways: IntArray) -> None:
             _add(ways, numbers[place], sums, place)
 
 
-@compiled
+@compiled_above(FEW)
 def cut_dead_ends(layer: DiagramLayer, after: IntArray) -> None:
     """Cut values off that do not lead to the end; a node without any has size 0.
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from cellbounds.inference.rows.row_vectors import RowVectors
-from cellbounds.inference.rows.sum_kernel import DEEPEST, POWERS, normal, tails
+from cellbounds.inference.rows.sum_kernel import DEEPEST, FEW, POWERS, normal, tails
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.compilation import compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
 __all__ = ["best_pairs", "best_vector", "draw_pairs", "draw_vectors", "first_best"]
@@ -18,7 +18,7 @@ TIE = 1e-12
 """Weights that are as close as this part of themselves count as equal."""
 
 
-@compiled
+@compiled_above(FEW)
 def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> Any:
     """For each r the largest product of a weight at some offset o and `after` at r - o."""
     m, e = weights
@@ -38,7 +38,7 @@ def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) ->
     return ScaledFloats(mantissas, exponents)
 
 
-@compiled
+@compiled_above(FEW)
 def first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> int:
     """The first place k of largest ``weights[k] * after[left - offsets[k]]``."""
     m, e = weights
@@ -58,7 +58,7 @@ def first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: Scale
     return chosen
 
 
-@compiled
+@compiled_above(FEW)
 def draw_pairs(
     left: IntArray, uniforms: FloatArray, offsets: IntArray, weights: ScaledFloats,
     after: ScaledFloats,
@@ -102,7 +102,7 @@ def draw_pairs(
     return chosen
 
 
-@compiled
+@compiled_above(FEW)
 def draw_vectors(row: RowVectors, place: int, uniforms: FloatArray) -> IntArray:
     """Row vectors of one row sum, in the ratio of their weights; one line for each draw."""
     low, high, gm, ge = tails(row, place, False)
@@ -129,7 +129,7 @@ def draw_vectors(row: RowVectors, place: int, uniforms: FloatArray) -> IntArray:
     return drawn
 
 
-@compiled
+@compiled_above(FEW)
 def best_vector(row: RowVectors, place: int) -> IntArray:
     """The first vector of one row sum among those of largest weight."""
     low, high, gm, ge = tails(row, place, True)

@@ -17,10 +17,13 @@ import numpy as np
 
 from cellbounds.inference.rows.row_vectors import RowVectors
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
-__all__ = ["DEEPEST", "POWERS", "masses", "multiply", "normal", "tails", "totals"]
+__all__ = ["DEEPEST", "FEW", "POWERS", "masses", "multiply", "normal", "tails", "totals"]
+
+FEW = 1000
+"""Numbers up to which sums are made in plain Python: some tenths of a second."""
 
 BLOCK = 64
 """Terms that are summed without compensation."""
@@ -160,7 +163,7 @@ def _fill_tails(
                 )  # fmt: skip
 
 
-@compiled
+@compiled_above(FEW)
 def totals(row: RowVectors, largest: bool) -> Any:
     """For each row sum the sum (or the largest) of the weights of all row vectors."""
     low, high, gm, ge = _tables(row)
@@ -171,7 +174,7 @@ def totals(row: RowVectors, largest: bool) -> Any:
     return ScaledFloats(mantissas, exponents)
 
 
-@compiled
+@compiled_above(FEW)
 def tails(row: RowVectors, k: int, largest: bool) -> Any:
     """For one row sum, the sums over the columns from each on.
 
@@ -235,7 +238,7 @@ def _add(
     sums[at] = summed
 
 
-@compiled
+@compiled_above(FEW)
 def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: IntArray) -> Any:
     """For each column and count the weights of all row vectors, those of a sum times `outer`.
 
@@ -318,7 +321,7 @@ def _plain_dot(left: FloatArray, right: FloatArray) -> float:
     return (a + b) + (c + d)
 
 
-@compiled
+@compiled_above(FEW)
 def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
     """Coefficients of a product of polynomials at some places; blocks too faint are skipped."""
     m1, e1 = left
