@@ -97,8 +97,8 @@ def check_listable(release: Release, over: tuple[str, ...], *, some: str = "") -
     named = release.named_variables
     ways = [some] if some else []
     if named and release.domain.project(named).size <= DENSE_LIMIT:
-        told = f"over={list(named)} (--over {names_text(named)})"
-        ways.append(f"about the variables that statements name: {told}")
+        variables = f"over={list(named)} (--over {names_text(named)})"
+        ways.append(f"about the variables that statements name: {variables}")
     else:
         ways.append("about fewer variables: over=[...] (--over)")
     raise TooMuchWork(
@@ -118,16 +118,16 @@ def asked_positions(domain: Domain, cells: object) -> tuple[Position, ...]:
     """
     if isinstance(cells, str) or not isinstance(cells, Iterable):
         raise InvalidInput(f"cells={cells!r}; give a list of cells, each a tuple of labels")
-    found: dict[Position, None] = {}
+    positions: dict[Position, None] = {}
     for cell in cells:
         labels = _labels(domain, cell)
         position = domain.index(labels)
-        if position in found:
+        if position in positions:
             raise InvalidInput(f"cells= lists the cell {labels} twice; ask about it once")
-        found[position] = None
-    if not found:
+        positions[position] = None
+    if not positions:
         raise InvalidInput("cells=[] asks about no cell; leave it out to ask about all of them")
-    return tuple(found)
+    return tuple(positions)
 
 
 def _labels(domain: Domain, cell: object) -> tuple[Label, ...]:

@@ -121,13 +121,13 @@ class ValueSet:
 
     def between(self, least: int, most: int | None) -> ValueSet:
         """The members known to belong from `least` to `most` (None: without end)."""
-        kept: list[Progression] = []
+        inside: list[Progression] = []
         for first, last, step in self.progressions:
             begin = first if first >= least else first + -(-(least - first) // step) * step
             end = last if most is None else most if last is None else min(last, most)
             if end is None or begin <= end:
-                kept.append((begin, end, step))
-        return ValueSet(kept)
+                inside.append((begin, end, step))
+        return ValueSet(inside)
 
     def _check_settled(self) -> None:
         if self.unknown:

@@ -45,7 +45,7 @@ def _slot(keys: IntArray, k: Any, mask: Any) -> Any:
 
 
 @compiled
-def _found(keys: IntArray, k: Any, table: IntArray) -> Any:
+def _slot_of(keys: IntArray, k: Any, table: IntArray) -> Any:
     """The slot of the k-th key, or of an equal one before it; else the empty one it belongs in.
 
     What is looked up was written behind the keys in the table: if it is new, it stays there.
@@ -66,7 +66,7 @@ def _found(keys: IntArray, k: Any, table: IntArray) -> Any:
 def spread(keys: IntArray, count: int, table: IntArray) -> None:
     """Enter the first `count` keys into an empty table."""
     for k in range(count):
-        table[_found(keys, k, table)] = k
+        table[_slot_of(keys, k, table)] = k
 
 
 # Tuples are taken apart before loops: handing them on, or looking a member up, counts references
@@ -139,6 +139,7 @@ def follow(
     partial = np.zeros(rows, dtype=np.int64)
     beside = np.zeros(len(others.row), dtype=np.int64)
     for node in range(begin, len(keys)):
+        # The table of lines is made by the caller, which cannot know how many there will be.
         if count == len(lines.keys):
             return node, count
         _recall(transition.before, keys, node, partial)
@@ -165,7 +166,7 @@ def follow(
             for r in range(moving):
                 origin = partial[r] - factor[r] * steps - origin_low[r]
                 lines.keys[count, word[r]] += origin * stride[r]
-        slot = _found(lines.keys, count, table)
+        slot = _slot_of(lines.keys, count, table)
         line = table[slot]
         if line < 0:
             line = count
@@ -287,7 +288,7 @@ def project(
                 continue
             node = count
             if len(table) > 0:
-                slot = _found(keys, count, table)
+                slot = _slot_of(keys, count, table)
                 if table[slot] >= 0:
                     node = table[slot]
                 else:
@@ -312,6 +313,7 @@ def cut_dead_ends(layer: DiagramLayer, after: IntArray) -> None:
 
     `after` are the sizes of the nodes that follow.
     """
+    # Only from both ends: what is cut off in between would not be one run of values any more.
     for node in range(len(layer.sizes)):
         first, last = 0, layer.sizes[node] - 1
         while first <= last and not _alive(layer, layer.goals[node] + layer.step * first, after):

@@ -135,6 +135,7 @@ def masses(
     before, before_powers = here
     ahead, ahead_powers = after
     sums, powers = by_value
+    # What goes through an edge: ways to its node, its own weight, ways from its goal.
     part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
     for begin in range(0, len(layer.sizes), block):
         part[:] = 0.0

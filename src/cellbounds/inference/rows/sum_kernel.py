@@ -54,6 +54,8 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
     length = len(m1)
     if length == 1:
         return normal(m1[0] * m2[0], e1[0] + e2[0])
+    # All terms are written as multiples of the largest power of two among them, so that one
+    # exponent does for the whole sum and nothing overflows.
     best = 4 * NOTHING
     for t in range(length):
         best = max(best, e1[t] + e2[t])
@@ -65,8 +67,11 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
         top = 4 * NOTHING
         for t in range(begin, end):
             top = max(top, e1[t] + e2[t])
+        # 64 terms below 2**-80 of the largest are lost in the rounding of the sum anyway.
         if top < best - FAINT:
             continue
+        # Four sums side by side: an addition need not wait for the one before it, and each has
+        # a quarter of the roundings.
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         t = begin
         while t + 3 < end:
@@ -81,6 +86,7 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
         while t < end:
             a += m1[t] * m2[t] * POWERS[max(e1[t] + e2[t] - best, -DEEPEST) + DEEPEST]
             t += 1
+        # Kahan's compensation: what this addition loses is taken along to the next.
         more = ((a + b) + (c + d)) - carry
         summed = total + more
         carry = (summed - total) - more
@@ -94,6 +100,7 @@ def _most(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> tuple[f
     largest, place = 0.0, NOTHING
     for t in range(len(m1)):
         exponent = e1[t] + e2[t]
+        # Mantissas are from 1/2 to 1: two powers of two further down nothing can be larger.
         if exponent < place - 1 or m1[t] == 0.0 or m2[t] == 0.0:
             continue
         mantissa, exponent = normal(m1[t] * m2[t], exponent)
@@ -224,6 +231,7 @@ def _add(
         sums[at], carries[at], exponents[at] = m, 0.0, e
         return
     rise = e - exponents[at]
+    # The sum is written anew only when a term is far above it: doubles have room to 2**300.
     if rise > 200:
         scale = POWERS[max(-rise, -DEEPEST) + DEEPEST]
         sums[at] *= scale
@@ -255,6 +263,7 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     for k in chosen:
         if om[k] == 0.0:
             continue
+        # A vector in which column j holds v: what is before it, v itself, what comes after it.
         _fill_tails(row, k, low, high, gm, ge, False)
         _fill_heads(row, k, turned, low, high, fm, fe)
         for j in range(lower.shape[1]):
@@ -336,6 +345,7 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
         # Entry v of the first meets entry v + shift of the second, which is turned round.
         shift = size - 1 - places[k]
         total, carry, scale = 0.0, 0.0, 4 * NOTHING
+        # Where both factors stay within one block each, their tops bound all products.
         begin = first
         best, ahead = 8 * NOTHING, first
         while begin < stop:
@@ -350,6 +360,7 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
             end = min(stop, begin + min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK))
             bound = tops1[b1] + tops2[b2]
             if (early or begin != ahead) and bound >= max(scale - FAINT, NOTHING):
+                # Plain doubles take a fifth of the time of pairs of mantissas and exponents.
                 if fits1[b1] and fits2[b2]:
                     m, e = normal(
                         _plain_dot(scaled1[begin:end], scaled2[begin + shift : end + shift]), bound
