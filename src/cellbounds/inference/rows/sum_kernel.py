@@ -360,7 +360,7 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
             end = min(stop, begin + min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK))
             bound = tops1[b1] + tops2[b2]
             if (early or begin != ahead) and bound >= max(scale - FAINT, NOTHING):
-                # Plain doubles take a fifth of the time of pairs of mantissas and exponents.
+                # Plain doubles, without exponents to look at, where nothing leaves their range.
                 if fits1[b1] and fits2[b2]:
                     m, e = normal(
                         _plain_dot(scaled1[begin:end], scaled2[begin + shift : end + shift]), bound
