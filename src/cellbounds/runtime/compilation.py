@@ -1,6 +1,6 @@
 """Compiling functions when they are first called, and random numbers for them.
 
-numba is loaded when the first of them is compiled: that takes a while.
+numba is loaded with the first of them: that takes a while.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,7 @@ from cellbounds.runtime.interrupts import uninterrupted
 __all__ = ["compiled", "compiled_above", "random_below", "random_state", "random_unit"]
 
 PATIENCE = 1.0
-"""Seconds of small work in plain Python, after which functions are compiled for it too.
-
-Loading numba and what it kept takes about as long; compiling takes seconds.
-"""
+"""Seconds of small work in plain Python, after which functions are compiled for it too."""
 
 _COMPILED: list[Compiled] = []
 
@@ -42,8 +40,9 @@ class Compiled:
     Signals that came while it was working raise when it has returned: numba does not expect them
     before. While it works, other threads can: that of a progress line, for one.
 
-    Called with no more than `few` numbers in arrays, it runs as plain Python, unless it was
-    compiled already or such calls have taken long enough together.
+    Compiling takes seconds, so that small work would mostly be waiting: called with no more than
+    `few` numbers in arrays it runs as plain Python, unless it was compiled before, now or on
+    another run, or such calls have taken long enough together.
     """
 
     spent = 0.0  # seconds of all of them together
@@ -66,8 +65,8 @@ class Compiled:
         """Compile when first called, and keep the result on disk if there is a place for it."""
         if _INTERPRETING.now:
             return self._function(*given)
-        waiting = self._few and "_dispatcher" not in vars(self) and Compiled.spent < PATIENCE
-        if waiting and _numbers(given) <= self._few:
+        small = self._few and Compiled.spent < PATIENCE and _numbers(given) <= self._few
+        if small and not self._ready:
             return self._interpreted(*given)
         try:
             return uninterrupted(self._dispatcher, *given)
@@ -77,6 +76,17 @@ class Compiled:
             for function in _COMPILED:
                 function.forget()
             return uninterrupted(self._dispatcher, *given)
+
+    @cached_property
+    def _kept(self) -> bool:
+        """Whether an earlier run has left it on disk."""
+        files = getattr(self._dispatcher._cache, "_cache_file", None)
+        return files is not None and Path(files._index_path).exists()
+
+    @property
+    def _ready(self) -> bool:
+        """Whether it can be called without compiling it."""
+        return self._kept or bool(self._dispatcher.signatures)
 
     def _interpreted(self, *given: Any) -> Any:
         begun = time.thread_time()

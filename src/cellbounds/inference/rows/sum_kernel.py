@@ -22,7 +22,7 @@ from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
 __all__ = ["DEEPEST", "FEW", "POWERS", "masses", "multiply", "normal", "tails", "totals"]
 
-FEW = 1000
+FEW = 2000
 """Numbers up to which sums are made in plain Python: some tenths of a second."""
 
 BLOCK = 64
