@@ -218,18 +218,17 @@ def test_threads_share_the_work(monkeypatch):
 def test_workers_that_begin_after_the_end_do_nothing():
     search = Search(RELEASE, DOMAIN.names)
     search.first_table(None)
-    work = partial(strategy._step_of, 2, 2)
+    work = partial(strategy._stepped, strategy._by_integers, 2)
     bounds = [(0, 0), (5, 1)]
     handle = pickle.loads(pickle.dumps(strategy.SearchHandle(search)))
     known = handle, search.standing(), search.pool.excerpt([0, 5]), 1
     late, _ = strategy.run_task(*known, work, bounds, Until(1.0, time.time() - 2, "here"))
     assert not late.tables
-    assert np.array_equal(late.low, search.low[[0, 5]])
-    assert np.array_equal(late.high, search.high[[0, 5]])
+    assert np.array_equal(late.proven, search.proven[:, [0, 5]])
     in_time, _ = strategy.run_task(*known, work, bounds, Until.of(None))
     truth = cb.bounds(RELEASE)
-    assert in_time.low[0] == truth.lower.flat[0]
-    assert in_time.high[1] == truth.upper.flat[5]
+    assert in_time.proven[0, 0] == truth.lower.flat[0]
+    assert in_time.proven[1, 1] == truth.upper.flat[5]
     in_time.bring_home(search)
     assert search.settled(0, 0)
     assert search.settled(5, 1)

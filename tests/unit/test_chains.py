@@ -347,9 +347,15 @@ def test_drawn_moves_do_not_depend_on_blocks_either():
 def test_stopping_early_keeps_what_was_drawn():
     release = grid_release()
     said = []
+
+    def impatient(done: int, total: int) -> None:
+        said.append((done, total))
+        if len(said) == 4:
+            raise KeyboardInterrupt
+
     drawn = run_chain(
         release, Uniform().weights(GRID), rng=6, draws=100, thin=10, burn_in=50, block=100,
-        budget=Budget(progress=lambda *step: said.append(step)), stop=lambda: len(said) >= 4,
+        budget=Budget(progress=impatient),
     )  # fmt: skip
     assert drawn.stopped_early
     assert drawn.counts.shape == (4, 30, 20)

@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from fractions import Fraction
 from multiprocessing import get_context
@@ -16,8 +15,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import Frontier, design_measures, explore
-from cellbounds.disclosure.exploring.design_measures import Measures
+from cellbounds.disclosure.exploring import Frontier, design_search, explore
+from cellbounds.disclosure.exploring.design_search import Measures, measured
 from cellbounds.disclosure.exploring.designs import Design, Way
 from cellbounds.disclosure.exploring.frontier import JudgedDesign
 from cellbounds.disclosure.policies import (
@@ -29,6 +28,7 @@ from cellbounds.disclosure.policies import (
     PosteriorChance,
     SmallCounts,
 )
+from cellbounds.runtime.workers import Until
 
 CHILDREN = cb.example_table("delinquent")
 KOCH = cb.example_table("koch4")
@@ -556,12 +556,12 @@ def test_what_a_budget_does_not_settle_is_undecided_and_not_kept(tmp_path, monke
     """A design that gets too little time: it is in the answer, but is judged again on resuming."""
     path = tmp_path / "search.jsonl"
     options = {"response": "education", "digits": [1]}
-    judged_well = design_measures.judged
+    judged_well = design_search.judged
 
     def tired(case, effort):
         return judged_well(case, cb.Budget.until(0.0))
 
-    monkeypatch.setattr(design_measures, "judged", tired)
+    monkeypatch.setattr(design_search, "judged", tired)
     found = explore(CHILDREN, **options, budget=cb.Budget(60, checkpoint=path))
     assert [one.outcome for one in found.designs] == [Outcome.SAFE, Outcome.UNDECIDED]
     assert not found.complete
@@ -573,12 +573,24 @@ def test_what_a_budget_does_not_settle_is_undecided_and_not_kept(tmp_path, monke
     )
 
 
-def test_a_hard_design_gets_its_share_of_the_time_only():
-    settings = Measures(cb.read_policy("small-counts"), False, "[b|a]", end=time.time() + 100)
-    assert settings.share(10).left == pytest.approx(10, abs=0.5)
-    assert settings.share(1).left == pytest.approx(100, abs=0.5)
-    endless = Measures(cb.read_policy("small-counts"), False, "[b|a]")
-    assert endless.share(3).left is None
+def test_a_hard_design_gets_its_share_of_the_time_only(monkeypatch):
+    shares = []
+
+    def listening(case, effort):
+        shares.append(effort.left)
+        return judged_well(case, effort)
+
+    judged_well = design_search.judged
+    monkeypatch.setattr(design_search, "judged", listening)
+    measures = Measures(cb.read_policy("small-counts"), False, "[education|county]")
+    designs = [(k, Design(("education",), ("county",), Way(k + 1, "nearest"))) for k in range(3)]
+    found = list(measured(CHILDREN, designs, measures, 10, Until.of(100.0)))
+    assert [number for number, _ in found] == [0, 1, 2]
+    for left, share in zip((10, 9, 8), shares, strict=True):
+        assert 100 / left - 5 < share <= 100 / left
+    shares.clear()
+    list(measured(CHILDREN, designs, measures, 3, Until.of(None)))
+    assert shares == [None] * 3
 
 
 def stopped_after(number):

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import design_measures, explore
-from cellbounds.disclosure.exploring.design_measures import guessing_risk
+from cellbounds.disclosure.exploring import design_search, explore
+from cellbounds.disclosure.exploring.design_search import guessing_risk
 from cellbounds.disclosure.policies import Outcome, attacker, worst
 from cellbounds.disclosure.policies.attacker import Attacker
-from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.respondents import respondents
+from cellbounds.disclosure.policies.judging import judged, respondents
 from cellbounds.disclosure.policies.scenarios import case_of
 from cellbounds.runtime.budget import Budget
 
@@ -33,7 +32,7 @@ def asked(monkeypatch):
         found.append((repr(release), question["over"]))
         return cb.attainable(release, **question)
 
-    for module in (attacker, design_measures):
+    for module in (attacker, design_search):
         monkeypatch.setattr(module, "attainable", listening)
     return found
 

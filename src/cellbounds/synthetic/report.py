@@ -32,6 +32,10 @@ __all__ = ["SyntheticReport", "report_on"]
 
 FORMAT = "cellbounds-synthetic-report/1"
 
+LEARNT = ("tables", "disclosed", "narrow", "unsafe", "undecided", "values")
+MATCHED = ("cells", "equal", "small", "small_equal")
+"""Measures of what is learnt, and of the counts that are the true ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
@@ -108,15 +112,14 @@ class SyntheticReport(Shown):
 
         `utility.to_frame()` has the measures of utility.
         """
-        lines: list[tuple[str, str, float | None]] = []
-        for one in self.disclosures:
-            for name in ("tables", "disclosed", "narrow", "unsafe", "undecided", "values"):
-                value = getattr(one, name)
-                lines.append((one.published, name, None if value is None else _as_float(value)))
-        lines += [
-            (f"copy {match.copy}", name, float(getattr(match, name)))
-            for match in self.matches
-            for name in ("cells", "equal", "small", "small_equal")
+        measured: list[tuple[str, Disclosure | CopyMatch, tuple[str, ...]]] = [
+            *((one.published, one, LEARNT) for one in self.disclosures),
+            *((f"copy {one.copy}", one, MATCHED) for one in self.matches),
+        ]
+        lines = [
+            (published, name, _as_float(getattr(one, name)))
+            for published, one, names in measured
+            for name in names
         ]
         return frame_of(columns_of(("published", "measure", "value"), lines), backend)
 
@@ -134,34 +137,22 @@ class SyntheticReport(Shown):
         }
 
     def _sections(self) -> list[Section]:
-        learnt = [
-            [
-                one.published,
-                "not counted" if one.tables is None else _large(one.tables),
-                "?" if one.values is None else f"{one.values:g}",
-                *map(str, (one.disclosed, one.narrow, one.unsafe, one.undecided)),
-                one.verdict,
-            ]
-            for one in self.disclosures
-        ]
+        learnt = []
+        for one in self.disclosures:
+            tables = "not counted" if one.tables is None else _large(one.tables)
+            values = "?" if one.values is None else f"{one.values:g}"
+            cells = map(str, (one.disclosed, one.narrow, one.unsafe, one.undecided))
+            learnt.append([one.published, tables, values, *cells, one.verdict])
         titles = ["published", "tables", "values", "disclosed", "narrow", "unsafe", "undecided"]
-        equal = [
-            [str(one.copy), *map(str, (one.equal, one.cells, one.small_equal, one.small))]
-            for one in self.matches
-        ]
+        words = frozenset({"published", "verdict"})
+        title = "disclosure: what is learnt by somebody who knows how the tables were made"
+        columns = ("copy", "equal", "cells", "small_equal", "small")
+        equal = [[str(getattr(one, name)) for name in columns] for one in self.matches]
         small = f"{read_policy(DEFAULT).small} or less and equal"
+        header = ["copy", "equal", "of cells", small, "of such"]
         return [
-            Section(
-                "disclosure: what is learnt by somebody who knows how the tables were made",
-                [*titles, "verdict"],
-                learnt,
-                frozenset({"published", "verdict"}),
-            ),
-            Section(
-                "counts that are the true ones",
-                ["copy", "equal", "of cells", small, "of such"],
-                equal,
-            ),
+            Section(title, [*titles, "verdict"], learnt, words),
+            Section("counts that are the true ones", header, equal),
         ]
 
     def __str__(self) -> str:
@@ -175,9 +166,9 @@ class SyntheticReport(Shown):
         return Shown._repr_html_(self) + self.utility._repr_html_()
 
 
-def _as_float(number: float) -> float:
+def _as_float(number: float | None) -> float | None:
     """A number as a double; numbers of tables may be beyond it."""
-    return float(number) if number < 10**308 else math.inf
+    return None if number is None else float(number) if number < 10**308 else math.inf
 
 
 def _large(number: int) -> str:
@@ -193,13 +184,11 @@ def report_on(
     tables: Sequence[Table],
     table: Table,
     *,
-    pairs: Iterable[tuple[str, str]] | None,
-    margins: Any,
-    level: object,
     budget: Budget,
     effort: float | None,
+    **options: Any,
 ) -> SyntheticReport:
-    """Compare synthetic tables with the true one."""
+    """Compare synthetic tables with the true one; `options` are those of ``compare_utility``."""
     limit = checked_effort(effort)
     if not isinstance(table, Table):
         raise InvalidInput(f"table is a {type(table).__name__}; give the true Table")
@@ -207,12 +196,13 @@ def report_on(
     audits: dict[str, Audit] = {}
     disclosures = []
     for published, one in behind.items():
-        found = audits[published] = _audited(audits, table, one, budget)
-        disclosures.append(_disclosure(published, found, limit))
+        if one.digest not in audits:  # the same statements are not audited twice
+            audits[one.digest] = audit(table, one, budget=budget)
+        disclosures.append(_disclosure(published, audits[one.digest], limit))
     return SyntheticReport(
         tuple(disclosures),
-        tuple(_matches(tables, table, audits[SYNTHETIC])),
-        compare_utility(table, tables, pairs=pairs, margins=margins, level=level),
+        tuple(_matches(tables, table, audits[behind[SYNTHETIC].digest])),
+        compare_utility(table, tables, **options),
         tuple(_notes(rounded)),
     )
 
@@ -241,28 +231,20 @@ def _true_totals(release: Release) -> Total:
     return Total(lower=lower, upper=None if above is None else (chosen + above) // 2)
 
 
-def _audited(before: dict[str, Audit], table: Table, release: Release, budget: Budget) -> Audit:
-    """An audit; one of the same statements is not made twice."""
-    for found in before.values():
-        if found.release.digest == release.digest:
-            return found
-    return audit(table, release, budget=budget)
-
-
-def _disclosure(published: str, found: Audit, effort: float) -> Disclosure:
-    cells = found.cells
+def _disclosure(published: str, audited: Audit, effort: float) -> Disclosure:
+    cells = audited.cells
     sizes = [cell.values.size if cell.values.settled else None for cell in cells]
     plain = [size for size in sizes if size is not None and not isinstance(size, Unbounded)]
     return Disclosure(
         published,
-        tuple(one.notation for one in found.release.statements),
-        _counted(found.release, effort),
+        tuple(one.notation for one in audited.release.statements),
+        _counted(audited.release, effort),
         disclosed=sum(cell.disclosed is True for cell in cells),
         narrow=sum(cell.narrow for cell in cells),
         unsafe=sum(cell.outcome is Outcome.UNSAFE for cell in cells),
         undecided=sum(cell.outcome is Outcome.UNDECIDED for cell in cells),
         values=float(statistics.median(plain)) if len(plain) == len(cells) else None,
-        verdict=found.verdict.verdict.value,
+        verdict=audited.verdict.verdict.value,
     )
 
 
@@ -276,11 +258,11 @@ def _counted(release: Release, effort: float) -> int | None:
 
 def _matches(tables: Sequence[Table], table: Table, known: Audit) -> Iterable[CopyMatch]:
     empty = np.array([cell.structural or cell.empty_row for cell in known.cells], dtype=bool)
-    told: BoolArray = ~empty.reshape(table.counts.shape)
-    small = told & np.asarray(table.counts <= known.verdict.policy.small, dtype=bool)
+    spoken_of: BoolArray = ~empty.reshape(table.counts.shape)
+    small = spoken_of & np.asarray(table.counts <= known.verdict.policy.small, dtype=bool)
     for number, copy in enumerate(tables, start=1):
-        equal = told & np.asarray(copy.counts == table.counts, dtype=bool)
-        counted = (told, equal, small, small & equal)
+        equal = spoken_of & np.asarray(copy.counts == table.counts, dtype=bool)
+        counted = (spoken_of, equal, small, small & equal)
         yield CopyMatch(number, *(int(one.sum()) for one in counted))
 
 

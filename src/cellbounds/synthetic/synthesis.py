@@ -165,20 +165,9 @@ def synthesize(
         counts = _first(draws, int(copies))
         only = _only_table(draws, budget)
     original = only and not (isinstance(source, Table) and bool((counts[0] != source.counts).any()))
-    return Synthetic(
-        release,
-        draws.over,
-        draws.method,
-        draws.evidence,
-        draws.seconds,
-        None,
-        counts,
-        draws,
-        seed,
-        rounded,
-        original,
-        _notes(draws, counts, int(copies), rounded, only, original),
-    )
+    notes = _notes(draws, counts, int(copies), rounded, only, original)
+    about = release, draws.over, draws.method, draws.evidence, draws.seconds, None
+    return Synthetic(*about, counts, draws, seed, rounded, original, notes)
 
 
 def _first(draws: Draws, copies: int) -> IntArray:
@@ -264,12 +253,7 @@ def _check_draws(draws: Draws) -> None:
 
 
 def _notes(
-    draws: Draws,
-    counts: IntArray,
-    copies: int,
-    rounded: Rounded | None,
-    only: bool,
-    original: bool,
+    draws: Draws, counts: IntArray, copies: int, rounded: Rounded | None, only: bool, original: bool
 ) -> tuple[str, ...]:
     notes = []
     if rounded is not None:

@@ -130,23 +130,16 @@ class OddsRatios(Shown):
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""
+        keys = ("ratio", "lower", "upper")
         ratios = [
-            {
-                "given": list(labels[:-2]),
-                "row": labels[-2],
-                "column": labels[-1],
-                "ratio": json_float(ratio),
-                "lower": json_float(low),
-                "upper": json_float(high),
-            }
-            for labels, (ratio, low, high) in zip(self.cells(), self.numbers(), strict=True)
+            {"given": given, "row": row, "column": column}
+            | dict(zip(keys, map(json_float, numbers), strict=True))
+            for (*given, row, column), numbers in zip(self.cells(), self.numbers(), strict=True)
         ]
+        row, column = (self.domain.levels(name)[0] for name in (self.rows, self.columns))
         return {
             **picked(self, "rows", "columns", "given"),
-            "reference": {
-                "row": self.domain.levels(self.rows)[0],
-                "column": self.domain.levels(self.columns)[0],
-            },
+            "reference": {"row": row, "column": column},
             "level": self.level,
             "add": str(self.add),
             "odds_ratios": ratios,
@@ -236,10 +229,10 @@ def odds_ratios(
 
 def checked_level(level: object) -> float:
     """A confidence level: strictly between 0 and 1."""
-    found = checked_probability(level)
-    if not 0 < found < 1:
+    confidence = checked_probability(level)
+    if not 0 < confidence < 1:
         raise InvalidInput(f"level={level!r}; give a number between 0 and 1, such as '0.95'")
-    return found
+    return confidence
 
 
 def percent(level: float) -> str:
@@ -268,18 +261,19 @@ def _ratios(
         ratios[full] = (a / b) * (d / c)
         logs = np.log(a) - np.log(b) + np.log(d) - np.log(c)
         lower[full], upper[full] = np.exp(logs - reach), np.exp(logs + reach)
-    notes = []
-    blocked, zeros = int((~possible).sum()), int((possible & ~full).sum())
-    if blocked:
-        notes.append(
-            f"{blocked} of {full.size} odds ratios involve a cell that cannot hold anybody: "
-            "undefined"
-        )
-    if zeros:
-        notes.append(
-            f"{zeros} of {full.size} odds ratios involve a count of zero: 0, inf or undefined, "
-            "with the interval (0, inf); add='0.5' to every count avoids this"
-        )
+    reasons = (
+        (~possible, "a cell that cannot hold anybody: undefined"),
+        (
+            possible & ~full,
+            "a count of zero: 0, inf or undefined, with the interval (0, inf); add='0.5' to every "
+            "count avoids this",
+        ),
+    )
+    notes = (
+        f"{int(odd.sum())} of {full.size} odds ratios involve {what}"
+        for odd, what in reasons
+        if odd.any()
+    )
     return ratios, (lower, upper), tuple(notes)
 
 
@@ -431,18 +425,18 @@ def independence(
         notes += ["some cells cannot hold anybody: the test is of quasi-independence"]
         notes += [note for note in fit.notes if note not in notes]
         expected, degrees = fit.fitted, fit.degrees
-        found = (fit.chi_squared, fit.chi_squared_p, fit.g, fit.g_p)
+        tests = (fit.chi_squared, fit.chi_squared_p, fit.g, fit.g_p)
     else:
         degrees = int(each.sum())
         corrected = correction & (each == 1)[:, None, None]
-        found = goodness(np.where(corrected, _nearer(counts, expected), counts), expected, degrees)
+        tests = goodness(np.where(corrected, _nearer(counts, expected), counts), expected, degrees)
     smallest = float(expected[expected > 0].min())
     if not degrees:
         notes.append("there is nothing to test: no table has two rows and two columns with people")
     elif smallest < FEW:
         notes.append(f"some expected counts are below {FEW}: the p-values are rough")
     return Independence(
-        rows, columns, strata, *found, degrees, bool(correction), smallest, tuple(notes)
+        rows, columns, strata, *tests, degrees, bool(correction), smallest, tuple(notes)
     )
 
 

@@ -100,8 +100,8 @@ class GroupDisclosure(Rule):
             )
         Rule.check(self, domain, over)
         for name in over:
-            asked = any(name not in given for _, given in rows)
-            if asked and not domain.shares_out(name):
+            learnt = any(name not in given for _, given in rows)
+            if learnt and not domain.shares_out(name):
                 raise InvalidInput(
                     f"the rule {self.name} asks in which level of {name!r} the members of a row "
                     "are, but these levels overlap or leave somebody out; judge over the variable "
@@ -146,12 +146,10 @@ class GroupDisclosure(Rule):
                     held = _held(attacker, given, row, members[row].tolist())
                 outcome = attacker.outcome(all_true([shared, held]))
                 evidence, lacking = _evidence(domain.levels(response), empty, held)
-                change = {Outcome.SAFE: "", Outcome.UNDECIDED: OPEN}.get(
-                    outcome, f"{lacking}: {attacker.remedy}"
-                )
-                labels: tuple[Label, ...] = ()
-                if rows is not None:
-                    labels = rows.labels([*map(int, np.unravel_index(row, rows.shape))])
+                changes = {Outcome.SAFE: "", Outcome.UNDECIDED: OPEN}
+                change = changes.get(outcome, f"{lacking}: {attacker.remedy}")
+                place = () if rows is None else np.unravel_index(row, rows.shape)
+                labels = () if rows is None else rows.labels([*map(int, place)])
                 finding = Finding(self.name, outcome, given, labels, evidence, change)
                 yield replace(finding, response=response, respondent=attacker.respondent)
 
@@ -216,10 +214,9 @@ def _rows_of(domain: Domain, given: tuple[str, ...], cells: list[tuple[int, ...]
     """The rows that some cells are in, in order."""
     if not given:
         return [0]
-    axes, shape = domain.axes(given), domain.project(given).shape
-    return sorted(
-        {int(np.ravel_multi_index([cell[axis] for axis in axes], shape)) for cell in cells}
-    )
+    levels = np.array(cells)[:, domain.axes(given)].T
+    rows = np.ravel_multi_index(tuple(levels), domain.project(given).shape)
+    return [int(row) for row in np.unique(rows)]
 
 
 def _held(attacker: Attacker, given: tuple[str, ...], row: int, cells: list[int]) -> bool | None:

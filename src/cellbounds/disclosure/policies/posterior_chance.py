@@ -28,14 +28,7 @@ from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedR
 from cellbounds.inference.counting import tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.inference.protocol import DEFAULT_EFFORT
-from cellbounds.model.priors import (
-    NAMED,
-    Belief,
-    GammaPoisson,
-    Multinomial,
-    Uniform,
-    belief_of,
-)
+from cellbounds.model.priors import NAMED, Belief, GammaPoisson, Multinomial, Uniform, belief_of
 from cellbounds.results import Posterior
 from cellbounds.runtime.arrays import IntArray, summable
 from cellbounds.runtime.budget import Budget
@@ -184,7 +177,6 @@ class PosteriorChances:
         self.most_listed, self.posterior_of = most_listed, posterior_of
         self.belief: Belief = belief_of(rule.prior)
         self.listed_only = False
-        self._refusal = ""
         if over != release.domain.names:
             assert isinstance(self.belief, Uniform | Multinomial)  # the priors that have a name
             alone = projected(release, over, self.belief)
@@ -200,8 +192,8 @@ class PosteriorChances:
                 "them takes too long"
             )
         answer = self._posterior
-        if answer is None:
-            return Chance.unknown(self._refusal)
+        if isinstance(answer, str):
+            return Chance.unknown(answer)
         try:
             marginal = answer.at(cell)
         except TooMuchWork as problem:  # sums that are made cell by cell
@@ -234,25 +226,19 @@ class PosteriorChances:
         return weights.needs_total and self.release.total.exact is None
 
     @cached_property
-    def _posterior(self) -> Posterior | None:
+    def _posterior(self) -> Posterior | str:
+        """The posterior, or why there is none."""
         left = self.effort.left
         if left == 0:
-            self._refusal = "the budget was spent before the posterior could be found"
-            return None
+            return "the budget was spent before the posterior could be found"
         if self._lacks_total:
-            self._refusal = f"no posterior: the prior {self.rule.prior} needs N"
-            return None
+            return f"no posterior: the prior {self.rule.prior} needs N"
         steps = DEFAULT_EFFORT if left is None else max(1, min(DEFAULT_EFFORT, STEPS * left))
+        budget = self.effort.resumed(None)
         try:
-            return self.posterior_of(
-                self.release,
-                self.belief,
-                effort=steps,
-                budget=self.effort.resumed(None),
-            )
+            return self.posterior_of(self.release, self.belief, effort=steps, budget=budget)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-            self._refusal = f"no posterior: {problem}"
-            return None
+            return f"no posterior: {problem}"
 
     def _estimated(self, answer: Posterior, cell: int, part: Fraction) -> Chance:
         """Wilson's interval at the policy's confidence, if the draws can be trusted at all."""
@@ -264,12 +250,10 @@ class PosteriorChances:
         proven = any(note.startswith("connected: proven") for note in answer.notes)
         if checks is None or not proven or not size >= 2 or not checks.agreed:
             return Chance.unknown(f"{words}; the chains are not known to reach every table")
-        z = NormalDist().inv_cdf(float(self.rule.confidence))
-        share = float(part)
-        centre = (share + z * z / (2 * size)) / (1 + z * z / size)
+        z, share = NormalDist().inv_cdf(float(self.rule.confidence)), float(part)
+        centre = share + z * z / (2 * size)
         reach = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
-        reach /= 1 + z * z / size
-        low, high = centre - reach, centre + reach
+        low, high = ((centre + side) / (1 + z * z / size) for side in (-reach, reach))
         at = f"from {low:.4g} to {high:.4g} at confidence {self.rule.confidence}"
         return Chance(Fraction(low), Fraction(high), f"{words}, {at}")
 
@@ -286,11 +270,11 @@ class PosteriorChances:
             for seen, table in enumerate(tables(self.release, limit=self.most_listed + 1)):
                 if seen == self.most_listed or self.effort.spent:
                     return None
-                exact = itertools.starmap(weights.exact, enumerate(np.ravel(table.counts).tolist()))
+                exact = itertools.starmap(weights.exact, enumerate(table.counts.ravel().tolist()))
                 weight = math.prod(exact, start=Fraction(1))
                 whole += weight
                 margin = table if self.over == domain.names else table.margin(*self.over)
-                for cell, count in enumerate(np.ravel(margin.counts).tolist()):
+                for cell, count in enumerate(margin.counts.ravel().tolist()):
                     if self.rule.speaks_of(count):
                         small[cell] += weight
         except (TooMuchWork, Unsettled, UnsupportedRelease):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,13 +17,13 @@ from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release
 from cellbounds.text import label_keys
-from cellbounds.utility.display import Listing, columns_of, picked
+from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.policy import Policy
 
-__all__ = ["Finding", "Outcome", "Verdict", "touched_levels", "worst"]
+__all__ = ["INDEPENDENT", "Finding", "Outcome", "Verdict", "touched_levels", "worst"]
 
 FORMAT = "cellbounds-verdict/1"
 
@@ -32,6 +33,8 @@ DEPENDS = (
     "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
     "--independent judges without them)"
 )
+
+INDEPENDENT = "judged without the true counts: safe means that every consistent table passes"
 
 
 class Outcome(Enum):
@@ -95,34 +98,34 @@ class Finding:
     def where(self) -> str:
         """The place in words: labels, and whose they are where they are mere numbers."""
         pairs = zip(self.variables, map(str, self.labels), strict=True)
-        said = [f"{name}={label}" if label.isdecimal() else label for name, label in pairs]
-        place = ", ".join(said) or "everybody"
+        texts = [f"{name}={label}" if label.isdecimal() else label for name, label in pairs]
+        place = ", ".join(texts) or "everybody"
         return place if self.response is None else f"{place} ({self.response})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; everything, for the owner."""
-        said: dict[str, Any] = {
+        entries: dict[str, Any] = {
             "rule": self.rule,
             "outcome": self.outcome.value,
             "cell": dict(zip(self.variables, self.labels, strict=True)),
             **picked(self, "response", "respondent", "evidence", "change"),
         }
         if self.values is not None:
-            said |= value_entries(self.values)
+            entries |= value_entries(self.values)
         if self.count is not None:
-            said["count"] = self.count
-        return said
+            entries["count"] = self.count
+        return entries
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """UNSAFE if one is, else UNDECIDED if one is, else SAFE."""
-    found = Outcome.SAFE
+    so_far = Outcome.SAFE
     for outcome in outcomes:
         if outcome is Outcome.UNSAFE:
             return outcome
         if outcome is Outcome.UNDECIDED:
-            found = outcome
-    return found
+            so_far = outcome
+    return so_far
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -191,16 +194,15 @@ class Verdict(Listing):
     def outcomes(self) -> npt.NDArray[np.object_]:
         """The outcome of each cell, in the shape of the cells judged; see :meth:`at`."""
         domain = self.domain
-        found = np.full(domain.shape, Outcome.SAFE, dtype=object)
+        cells = np.full(domain.shape, Outcome.SAFE, dtype=object)
         for finding in (*self.open, *self.broken):  # what is broken has the last word
-            if finding.variables == self.over:
-                found[domain.index(finding.labels)] = finding.outcome
+            names, labels = finding.variables, finding.labels
+            if names == self.over:
+                cells[domain.index(labels)] = finding.outcome
             else:
-                touched = touched_levels(
-                    self.release.domain, self.over, finding.variables, finding.labels
-                )
-                found[np.ix_(*touched)] = finding.outcome
-        return found
+                touched = touched_levels(self.release.domain, self.over, names, labels)
+                cells[np.ix_(*touched)] = finding.outcome
+        return cells
 
     def at(self, *labels: Label) -> Outcome:
         """The worst finding that a cell shares people with; SAFE if no rule speaks of it."""
@@ -226,9 +228,9 @@ class Verdict(Listing):
         rows: list[list[Any]] = []
         for one in self.cells:
             place = dict(zip(one.variables, map(str, one.labels), strict=True))
-            labels = (place.get(name) for name in names)
-            row = [one.rule, one.outcome.value, one.where, *labels, _text(one.respondent)]
-            rows.append([*row, one.evidence, one.change, one.count])
+            who = [*map(place.get, names), _text(one.respondent)]
+            why = [one.evidence, one.change, one.count]
+            rows.append([one.rule, one.outcome.value, one.where, *who, *why])
         # The last one, the count, has no name unless its owner looks.
         return columns_of(header if self.independent else [*header, "count"], rows)
 
@@ -240,7 +242,7 @@ class Verdict(Listing):
         is unsafe, and which cells a rule speaks of, says that counts are small.
         """
         withheld = public and bool(self.knows or not self.independent)
-        said: dict[str, Any] = {
+        entries: dict[str, Any] = {
             "format": FORMAT,
             "version": __version__,
             "view": "public" if public else "owner",
@@ -253,13 +255,12 @@ class Verdict(Listing):
             "knows": [one.notation for one in self.knows],
         }
         if withheld:
-            return said
-        said |= {"notes": list(self.notes), "seconds": round(self.seconds, 6)}
-        return said | {
-            "summary": {
-                outcome.value: sum(one.outcome is outcome for one in self.cells)
-                for outcome in Outcome
-            },
+            return entries
+        counted = Counter(one.outcome for one in self.cells)
+        return entries | {
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 6),
+            "summary": {outcome.value: counted[outcome] for outcome in Outcome},
             "cells": [one.to_dict() for one in self.cells],
         }
 
@@ -272,28 +273,20 @@ class Verdict(Listing):
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         shown = [*self.broken, *self.open]
-        header = ["outcome", "rule", "place", "evidence", "what would change it"]
         respondents = any(one.respondent is not None for one in shown)
+        whose = ["respondent in"] if respondents else []
+        header = ["outcome", "rule", "place", *whose, "evidence", "what would change it"]
         rows = []
         for one in shown[:most]:
-            row = [str(one.outcome), one.rule, one.where, one.evidence, one.change]
-            if respondents:
-                row.insert(3, _text(one.respondent) or "")
-            rows.append(row)
-        if respondents:
-            header.insert(3, "respondent in")
-        left = len(shown) - len(rows)
-        return header, rows, f"... {left} more: to_frame() has them all" if left else ""
+            whose = [_text(one.respondent) or ""] if respondents else []
+            rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence, one.change])
+        return header, rows, more_lines(len(shown) - most)
 
     def _remarks(self) -> list[str]:
-        said = list(self.policy.sentences)
+        remarks = list(self.policy.sentences)
         if self.knows:
-            said.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
-        if self.independent:
-            said.append(
-                "judged without the true counts: safe means that every consistent table passes"
-            )
-        return [*said, *self.notes]
+            remarks.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
+        return [*remarks, *([INDEPENDENT] if self.independent else []), *self.notes]
 
 
 def _text(labels: tuple[Label, ...] | None) -> str | None:

@@ -242,7 +242,7 @@ def suggest(
         if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
             search = _Search(Drafts(release, table), budgeted, most)
             search.run(changes)
-            suggestions = tuple(suggestion for _, suggestion in search.ranked[:most])
+            suggestions = tuple(search.ranked[:most])
             size, tried = len(search.singles), budgeted.tried
             searched = Searched(size, changes, tried, search.undecided, search.left)
     spent = time.monotonic() - begun
@@ -291,9 +291,6 @@ def _tried_elsewhere(
     return _try_out(budgeted, candidate), budgeted.tried
 
 
-_Rank = tuple[float, int, int]
-"""More kept, then fewer changes, then as tried."""
-
 _Layer = list[tuple[tuple[int, ...], Plan]]
 """Sets of changes, and the plans that they make."""
 
@@ -307,7 +304,7 @@ class _Search:
     most: int
     singles: list[PlannedChange] = field(init=False)
     use: list[str] = field(init=False)
-    ranked: list[tuple[_Rank, Suggestion]] = field(default_factory=list)
+    ranked: list[Suggestion] = field(default_factory=list)
     undecided: int = 0
     left: int = 0
     _safe: list[frozenset[int]] = field(default_factory=list)
@@ -369,10 +366,10 @@ class _Search:
         if self.judge.effort.left == 0:
             self.left += 1
             return
-        made = self.drafts.made(plan)
-        if made is None:
+        draft = self.drafts.made(plan)
+        if draft is None:
             return
-        release, places = made
+        release, places = draft
         share = self._kept(release)
         scopes: list[tuple[int, ...]] = [()]
         if hide:
@@ -390,7 +387,7 @@ class _Search:
         if self._needless(candidate, candidate.kept):
             return True
         full = len(self.ranked) >= self.most
-        return full and -candidate.kept.share >= self.ranked[self.most - 1][0][0]
+        return full and candidate.kept.share <= self.ranked[self.most - 1].kept.share
 
     def _needless(self, candidate: _Candidate, share: Kept) -> bool:
         """Whether figures suppressed in the same statements, with fewer changes, keep as much."""
@@ -447,6 +444,5 @@ class _Search:
         self._digests.add(digest)
         changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
         suggestion = Suggestion(changes, found.release, found.verdicts, share)
-        # The last number tells equals apart, so that suggestions are never compared.
-        rank = (-share.share, len(changes), len(self.ranked))
-        bisect.insort(self.ranked, (rank, suggestion))
+        # More kept, then fewer changes, then as tried.
+        bisect.insort(self.ranked, suggestion, key=lambda one: (-one.kept.share, len(one.changes)))

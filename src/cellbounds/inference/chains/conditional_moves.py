@@ -1,6 +1,4 @@
-"""The rows of a conditional: what their sums and cells may change by.
-
-Document 002's two families of moves for one conditional.
+"""Document 002's two families of moves for one conditional.
 
 One family keeps the table summed to the statement's variables: a count passes between two parts
 of one summed cell. The other changes it, and is made of two kinds.
@@ -35,6 +33,15 @@ from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements import Release
 
 __all__ = ["conditional_moves"]
+
+_Line = tuple[list[int], list[int]]
+"""Summed cells (flat) and how they change."""
+
+_Block = tuple[IntArray, IntArray, int]
+"""Cells and changes, one line a move, and their family."""
+
+PASS = np.array([1, -1])
+"""A count passes from one cell to another."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +103,6 @@ class RateRows:
         )
 
     @property
-    def exact(self) -> list[int]:
-        """Rows all of whose cells are fixed shares."""
-        return np.flatnonzero(~self.free.any(axis=1)).tolist()
-
-    @property
     def loose(self) -> BoolArray:
         """Rows whose sums may change by one."""
         return np.array([step == 1 for step in self.step], dtype=bool) & self.free.any(axis=1)
@@ -110,7 +112,7 @@ class RateRows:
         return next(self.roundings(row, amount))
 
     def roundings(self, row: int, amount: int) -> Iterator[list[int]]:
-        """The ways to share it out by rounding each cell up or down."""
+        """The ways to share it out by rounding each cell up or down, the best first; not all."""
         share, scale = self.share[row], self.scale[row]
         shares = [count * amount // scale for count in share]
         rest = amount - sum(shares)
@@ -127,12 +129,18 @@ class RateRows:
         # Largest remainders first, so that rates which add up to one are met exactly.
         left = {j: rest * weight % total for j, weight in zip(cells, weights, strict=True)}
         order = sorted((j for j in cells if left[j]), key=lambda j: -left[j])
-        for chosen in itertools.combinations(order, amount - sum(shares)):
+        ways = itertools.combinations(order, amount - sum(shares))
+        for chosen in itertools.islice(ways, MOST_ROUNDINGS):
             yield [count + (j in chosen) for j, count in enumerate(shares)]
 
-    def cells(self, row: int) -> list[int]:
+    def cells(self, row: int) -> range:
         """The summed cells of a row, flat over the statement."""
-        return list(range(self.places[row] * self.width, (self.places[row] + 1) * self.width))
+        return range(self.places[row] * self.width, (self.places[row] + 1) * self.width)
+
+    def change(self, *parts: tuple[int, list[int]]) -> _Line:
+        """A change of some rows: for each of them, what is added to its cells."""
+        cells = [cell for row, _ in parts for cell in self.cells(row)]
+        return cells, [by for _, changes in parts for by in changes]
 
 
 MOST_LISTED = 1_000_000
@@ -146,9 +154,6 @@ MOST_EXCHANGES, MOST_ROUNDINGS = 40_000, 6
 
 MOST_REDUCED = 100
 """Exact rows up to which a reduced basis is made."""
-
-_Line = tuple[list[int], list[int]]
-"""Summed cells (flat) and how they change."""
 
 
 def conditional_moves(release: Release) -> Moves:
@@ -182,7 +187,7 @@ def conditional_moves(release: Release) -> Moves:
         )
     rows = RateRows.of(facts.conditional)
     grid = behind.cells.reshape(behind.size, -1)
-    blocks = [*_keeping(grid, rows), *_varying(grid, rows)]
+    blocks = [_keeping(grid, rows), *_varying(grid, rows)]
     moves = Moves.of_lines(
         f"moves of {notation} in two families",
         release.domain.size,
@@ -221,68 +226,58 @@ def _lists(facts: ConditionalFacts) -> list[tuple[int, ...]]:
     ]
 
 
-def _keeping(grid: IntArray, rows: RateRows) -> Iterator[tuple[IntArray, IntArray, int]]:
+def _keeping(grid: IntArray, rows: RateRows) -> _Block:
     """A count passes between two parts of one summed cell."""
-    held = np.array([cell for row in range(len(rows.places)) for cell in rows.cells(row)], int)
+    held = [cell for row in range(len(rows.places)) for cell in rows.cells(row)]
     parts = grid.shape[1]
-    first, second = np.triu_indices(parts, 1)
-    if len(held) * len(first) > MOST_LISTED:
-        first, second = np.arange(parts - 1), np.arange(1, parts)
-    lines = np.stack([grid[held][:, first], grid[held][:, second]], axis=-1)
-    yield lines.reshape(-1, 2), np.array([1, -1]), KEEPS
+    few = len(held) * math.comb(parts, 2) <= MOST_LISTED
+    lines = grid[held][:, _pairs(np.arange(parts), every=few)]
+    return lines.reshape(-1, 2), PASS, KEEPS
 
 
-def _varying(grid: IntArray, rows: RateRows) -> Iterator[tuple[IntArray, IntArray, int]]:
-    yield _transfers(grid, rows)
+def _varying(grid: IntArray, rows: RateRows) -> Iterator[_Block]:
+    yield from _transfers(grid, rows)
     # No count is as large as what is left out here.
     lines = [line for line in _row_changes(rows) if max(map(abs, line[1])) < SAFE]
     if not lines:
         return
-    width = max(len(cells) for cells, _ in lines)
-    cells = np.zeros((len(lines), width), dtype=np.int64)
-    changes = np.zeros((len(lines), width), dtype=object)
-    for place, (where, by) in enumerate(lines):
-        cells[place, : len(where)] = where
-        changes[place, : len(by)] = by
-    changes = changes.astype(np.int64)
+    cells, changes = (
+        np.array(list(itertools.zip_longest(*numbers, fillvalue=0)), dtype=np.int64).T
+        for numbers in zip(*lines, strict=True)
+    )
     parts = grid.shape[1]
-    listed = parts if len(lines) * width * (parts + 1) <= MOST_LISTED else 1
-    for part in range(listed):
+    for part in range(parts if cells.size * (parts + 1) <= MOST_LISTED else 1):
         yield grid[cells, part], changes, VARIES
     if parts > 1:
         even = changes[..., None] // parts + (np.arange(parts) < changes[..., None] % parts)
         yield grid[cells].reshape(len(lines), -1), even.reshape(len(lines), -1), VARIES
 
 
-def _transfers(grid: IntArray, rows: RateRows) -> tuple[IntArray, IntArray, int]:
+def _transfers(grid: IntArray, rows: RateRows) -> Iterator[_Block]:
     """A count passes from one summed cell to another, within a row or between loose ones."""
     row, column = np.nonzero(rows.free)
     loose = rows.loose[row]
     summed = np.array(rows.places, dtype=np.int64)[row] * rows.width + column
     parts = grid.shape[1]
     if math.comb(len(summed), 2) * parts <= MOST_LISTED:
-        first, second = np.triu_indices(len(summed), 1)
+        first, second = _pairs(np.arange(len(summed))).T
         allowed = (row[first] == row[second]) | (loose[first] & loose[second])
         pairs = np.stack([summed[first[allowed]], summed[second[allowed]]], axis=1)
     else:
         groups = [summed[row == k] for k in range(len(rows.places))]
         groups += [summed[(column == k) & loose] for k in range(rows.width)]
-        pairs = np.concatenate([_pairs(group) for group in groups])
-    lines = [grid[pairs, part] for part in range(parts)]
-    signs = [np.broadcast_to([1, -1], pairs.shape)] * parts
+        pairs = np.concatenate([_pairs(group, every=len(group) <= MOST_PAIRED) for group in groups])
+    yield from ((grid[pairs, part], PASS, VARIES) for part in range(parts))
     if not rows.fixed_total:
         # N itself may change: counts come and go, one cell at a time.
-        alone = np.concatenate([grid[summed[loose], part] for part in range(parts)])
-        lines.append(np.stack([alone, alone], axis=1))
-        signs.append(np.broadcast_to([1, 0], (len(alone), 2)))
-    return np.concatenate(lines), np.concatenate(signs), VARIES
+        yield grid[summed[loose]].T.reshape(-1, 1), PASS[:1], VARIES
 
 
-def _pairs(group: IntArray) -> IntArray:
-    """Two of a group: all of them, or neighbours if it is large."""
-    if len(group) > MOST_PAIRED:
-        return np.stack([group[:-1], group[1:]], axis=1)
+def _pairs(group: IntArray, *, every: bool = True) -> IntArray:
+    """Two of a group: every two, or neighbours."""
     first, second = np.triu_indices(len(group), 1)
+    if not every:
+        first, second = np.arange(len(group) - 1), np.arange(1, len(group))
     return np.stack([group[first], group[second]], axis=1)
 
 
@@ -302,30 +297,31 @@ def _exchanges(rows: RateRows) -> Iterator[_Line]:
         return
     furthest = min(rows.reach, rows.total)
     if not rows.fixed_total:
-        for row in range(count):
-            for amount in range(rows.step[row], furthest + 1, rows.step[row]):
-                for up in itertools.islice(rows.roundings(row, amount), MOST_ROUNDINGS):
-                    yield rows.cells(row), up
+        for row, step in enumerate(rows.step):
+            for amount in range(step, furthest + 1, step):
+                yield from (rows.change((row, up)) for up in rows.roundings(row, amount))
     most = MOST_EXCHANGES // max(math.comb(count, 2), 1)
     for first, second in itertools.combinations(range(count), 2):
-        cells = rows.cells(first) + rows.cells(second)
         step = math.lcm(rows.step[first], rows.step[second])
         exchanges = (
-            (cells, [*up, *(-x for x in down)])
+            rows.change((first, up), (second, _negative(down)))
             for amount in range(step, furthest + 1, step)
-            for up in itertools.islice(rows.roundings(first, amount), MOST_ROUNDINGS)
-            for down in itertools.islice(rows.roundings(second, amount), MOST_ROUNDINGS)
+            for up in rows.roundings(first, amount)
+            for down in rows.roundings(second, amount)
         )
         yield from itertools.islice(exchanges, most)
 
 
+def _negative(changes: list[int]) -> list[int]:
+    return [-change for change in changes]
+
+
 def _row_changes(rows: RateRows) -> Iterator[_Line]:
     """Changes of two rows by the same amount, and of exact rows along a reduced basis."""
-    count = len(rows.places)
+    count, loose = len(rows.places), rows.loose
     pairs: Iterator[tuple[int, int]] = itertools.combinations(range(count), 2)
     if not _all_pairs(rows):
-        pairs = ((k, k + 1) for k in range(count - 1))
-    loose = rows.loose
+        pairs = itertools.pairwise(range(count))
     for first, second in pairs:
         amounts = set()
         if not (loose[first] and loose[second]):
@@ -333,19 +329,15 @@ def _row_changes(rows: RateRows) -> Iterator[_Line]:
         if rows.nominal[first] and rows.nominal[second]:
             amounts.add(math.lcm(rows.nominal[first], rows.nominal[second]))
         for amount in sorted(amounts):
-            away = [-change for change in rows.spread(second, amount)]
-            cells = rows.cells(first) + rows.cells(second)
-            yield cells, rows.spread(first, amount) + away
+            away = _negative(rows.spread(second, amount))
+            yield rows.change((first, rows.spread(first, amount)), (second, away))
     yield from _exchanges(rows)
-    exact = rows.exact
-    if 3 <= len(exact) <= MOST_REDUCED and len({rows.step[row] for row in exact}) > 1:
-        steps = np.array([[rows.step[row] for row in exact]], dtype=object)
-        for multiples in kernel_basis(steps).tolist():
-            moved = [(row, d) for row, d in zip(exact, multiples, strict=True) if d]
-            yield (
-                [cell for row, _ in moved for cell in rows.cells(row)],
-                [by for row, d in moved for by in rows.spread(row, d * rows.step[row])],
-            )
+    exact = np.flatnonzero(~rows.free.any(axis=1)).tolist()
+    steps = [rows.step[row] for row in exact]
+    if 3 <= len(exact) <= MOST_REDUCED and len(set(steps)) > 1:
+        for multiples in kernel_basis(np.array([steps], dtype=object)).tolist():
+            moved = ((row, d * rows.step[row]) for row, d in zip(exact, multiples, strict=True))
+            yield rows.change(*((row, rows.spread(row, by)) for row, by in moved if by))
     if not rows.fixed_total:
         for row in np.flatnonzero(~loose).tolist():
-            yield rows.cells(row), rows.spread(row, rows.step[row])
+            yield rows.change((row, rows.spread(row, rows.step[row])))

@@ -16,6 +16,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from cellbounds.inference.importance.propagation_kernel import VariableBounds
 from cellbounds.inference.importance.sampling_plan import SamplingPlan
@@ -66,37 +67,35 @@ def make_centre(plan: SamplingPlan, shapes: FloatArray, factors: FloatArray) -> 
     if len(problem.row_lower) <= MOST_ROWS and (problem.row_lower == problem.row_upper).any():
         problem = problem.with_rows(independent_rows(problem))
     cells, rows = len(plan.free), len(problem.row_lower)
-    loose = np.flatnonzero(problem.row_lower != problem.row_upper)
+    equal = problem.row_lower == problem.row_upper
+    loose = np.flatnonzero(~equal)
     unknowns = cells + len(loose)
-    inside = [np.array([cell], dtype=np.int64) for cell in range(cells)] + list(plan.members)
-    widths = np.array([len(cells_of) for cells_of in plan.members], dtype=np.int64)
-    entry_unknown = np.concatenate([problem.cells, cells + np.arange(len(loose)), *plan.members])
-    entry_row = np.concatenate(
-        [problem.rows, loose, np.repeat(rows + np.arange(len(widths)), widths)]
-    ).astype(np.int64)
-    ones = np.ones(int(widths.sum()))
-    entry_factor = np.concatenate([problem.coefficients, -np.ones(len(loose)), ones])
-    order = np.argsort(entry_unknown, kind="stable")
-    right = np.zeros(rows + len(widths))
-    right[:rows] = np.where(problem.row_lower == problem.row_upper, problem.row_lower, 0)
+    widths = [len(group) for group in plan.members]
+    members = np.concatenate([np.zeros(0, dtype=np.int64), *plan.members])
+    # Rows over the cells, the unknowns of inequalities taken away; then what defines the sums.
+    entries = np.concatenate([problem.coefficients, -np.ones(len(loose)), np.ones(len(members))])
+    entry_rows = [problem.rows, loose, rows + np.repeat(np.arange(len(widths)), widths)]
+    entry_unknowns = [problem.cells, np.arange(cells, unknowns), members]
+    places = (np.concatenate(entry_rows), np.concatenate(entry_unknowns))
+    matrix = coo_array((entries, places), shape=(rows + len(widths), unknowns)).tocsc()
     bottom = np.where(problem.row_lower == NO_LOWER, -np.inf, problem.row_lower.astype(float))
     top = np.where(problem.row_upper == NO_UPPER, np.inf, problem.row_upper.astype(float))
     low = np.concatenate([np.zeros(cells), bottom[loose]])
     high = np.concatenate([_own_limits(plan), top[loose]])
     return Centre(
-        np.searchsorted(entry_unknown[order], np.arange(unknowns + 1)).astype(np.int64),
-        entry_row[order],
-        entry_factor[order].astype(np.float64),
-        right,
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int64),
+        matrix.data,
+        np.concatenate([np.where(equal, problem.row_lower, 0), np.zeros(len(widths))]),
         low,
         high,
         np.concatenate([shapes, np.ones(len(loose))]),
         np.concatenate([np.log(factors), np.zeros(len(loose))]),
-        np.concatenate([[0], np.cumsum([len(cells_of) for cells_of in inside])]).astype(np.int64),
-        np.concatenate([np.zeros(0, dtype=np.int64), *inside]).astype(np.int64),
+        np.cumsum([0, *np.ones(cells, dtype=np.int64), *widths]),
+        np.concatenate([np.arange(cells), members]),
         _beginning(low, high, plan.upper[:cells]),
         rows,
-        _affordable(unknowns, len(right), len(inside)),
+        _affordable(unknowns, rows + len(widths), cells + len(widths)),
     )
 
 
@@ -198,8 +197,10 @@ def _assembled(centre: Centre, work: Workspace, count: Any) -> None:
         free = not work.fixed[unknown]
         spread, slope = 0.0, 0.0
         if free:
+            # Slope and curvature of the entropy: those of a negative binomial count above the
+            # lower limit, and of a geometric one below the upper.
             below, above = mean - centre.low[unknown], centre.high[unknown] - mean
-            curve = 1e-18
+            curve = 1e-18  # of an unknown without limits: its variance is large, not infinite
             slope = -centre.log_factor[unknown]
             if below < np.inf:
                 slope += math.log(below / (1 + below / centre.shape[unknown]))
@@ -215,6 +216,8 @@ def _assembled(centre: Centre, work: Workspace, count: Any) -> None:
                 continue
             work.prices[row] += factor * (spread * slope - mean)
             if free:
+                # Equations of an unknown ascend, so that this is the lower triangle; nobody reads
+                # the upper one.
                 for j in range(centre.starts[unknown], k + 1):
                     column = work.number[centre.rows[j]]
                     if column >= 0:
@@ -233,6 +236,8 @@ def _factored(matrix: FloatArray, count: Any) -> None:
             if j < i:
                 matrix[i, j] = left / matrix[j, j] if matrix[j, j] > 0 else 0.0
             else:
+                # Nearly nothing is left of an equation that follows from others: a pivot of
+                # zero takes it out, here and where the factor is used.
                 matrix[i, i] = math.sqrt(left) if left > 1e-9 * whole else 0.0
 
 
@@ -266,6 +271,8 @@ def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> None:
                 row = work.number[centre.rows[k]]
                 if row >= 0:
                     pull += centre.factors[k] * work.prices[row]
+            # A step is measured in standard deviations; it may go nine tenths of the way to a
+            # limit, where logarithms end.
             step = work.spreads[unknown] * pull
             work.steps[unknown] = step
             largest = max(largest, abs(step) / math.sqrt(work.spreads[unknown]))
@@ -285,6 +292,7 @@ def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> None:
 @compiled
 def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any) -> Any:
     """Mean and variance of a variable, given all that is placed."""
+    # The means of the last choice are where to start: little has changed since.
     count = _numbered(centre, now, work)
     _improved(centre, work, count, STEPS)
     mean, spread = 0.0, 0.0
@@ -298,6 +306,7 @@ def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any
                 row = work.number[centre.rows[k]]
                 if row >= 0:
                     work.other[row] += centre.factors[k] * work.spreads[unknown]
+    # A normal vector given linear equations: its variance is less by what they explain of it.
     work.prices[:count] = work.other[:count]
     _solved(work.matrix, count, work.prices)
     for row in range(count):

@@ -37,12 +37,12 @@ TRIALS, ROUND = 150, 5
 TRIAL_SHARE = 0.3
 """The part of the time before a deadline that trials may take."""
 
-QUICK, LARGEST_BLOCK = 0.1, 64
-"""Seconds within which a block of draws makes the next one twice as large, and its largest size."""
+QUICK = 0.1
+"""Seconds of work that are not worth asking workers for."""
 
-PIECE, PIECES = 0.5, 16
-"""Seconds that a worker draws before it is asked again, and how many pieces there are at least, so
-that several workers have something to do."""
+PIECE, PIECES, LARGEST_BLOCK = 0.2, 16, 64
+"""Seconds of a block of draws, how many blocks there are at least, so that several workers have
+something to do, and how many draws one has at most."""
 
 PROBED = 20_000_000
 """Visits to entries of rows that may be spent on refuting single values beforehand."""
@@ -56,10 +56,6 @@ LAWS = (
 )
 """What choices may be drawn from; the last one needs no centre."""
 
-DEADLY, CARE = 0.3, 0.5
-"""Part of dead ends from which on it is tried whether testing every value before it is offered
-pays, and what the draws must be worth for that: they take longer."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
@@ -69,7 +65,6 @@ class Proposal:
     root: VariableBounds
     centre: Centre
     law: ProposalLaw
-    careful: bool = False
 
     def drawn(self, seed: int, first: int, count: int) -> tuple[IntArray, FloatArray]:
         """Draws number `first` on: values of all variables, and log probabilities."""
@@ -92,8 +87,8 @@ class Proposal:
     def _filled(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
         logs = np.zeros(len(values))
         draw_tables(
-            self.plan.matrix, self.plan.order, self.centre, self.law, self.careful, self.root,
-            np.uint64(seed), first, values, given, logs,
+            self.plan.matrix, self.plan.order, self.centre, self.law, self.root, np.uint64(seed),
+            first, values, given, logs,
         )  # fmt: skip
         return logs
 
@@ -143,19 +138,22 @@ def _root(plan: SamplingPlan) -> VariableBounds:
 
 
 def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
-    """List the values that propagation does not refute, where it refutes some inside."""
+    """List the values that propagation does not refute, where it refutes some inside.
+
+    Without it rates that leave few row sums lead nowhere: their draws are worth a third.
+    """
     left = PROBED
     possible_values: dict[int, IntArray] = {}
     for variable in plan.order.tolist():
-        width = int(root.upper[variable] - root.lower[variable])
-        left -= (width + 1) * len(plan.matrix.variables)
+        low, high = int(root.lower[variable]), int(root.upper[variable])
+        left -= (high - low + 1) * len(plan.matrix.variables)
         if left < 0:
             break
-        possible = probe(plan.matrix, root, variable) if width else np.ones(1, dtype=bool)
+        possible = probe(plan.matrix, root, variable)
         if not possible.any():
             raise InconsistentRelease("the published figures contradict each other")
         if not possible.all():
-            possible_values[variable] = int(root.lower[variable]) + np.flatnonzero(possible)
+            possible_values[variable] = low + np.flatnonzero(possible)
     return with_values(plan, possible_values)
 
 
@@ -167,27 +165,15 @@ def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | Non
     until = math.inf if deadline is None else now + TRIAL_SHARE * max(deadline - now, 0.0)
     laws = LAWS if proposal.centre.used else LAWS[-1:]
     offered = [replace(proposal, law=law) for law in laws]
-    trials = _tried(offered, weights, seed, until)
-    worth = [trial.effective_size / trial.attempts for trial in trials]
-    if all(len(trial) < (1 - DEADLY) * trial.attempts for trial in trials):
-        careful = [replace(proposal_of, careful=True) for proposal_of in offered]
-        offered += careful
-        trials = _tried(careful, weights, seed, until)
-        worth += [CARE * trial.effective_size / trial.attempts for trial in trials]
-    return offered[int(np.argmax(worth))]
-
-
-def _tried(
-    offered: list[Proposal], weights: Weights, seed: int, until: float
-) -> list[ImportanceDraws]:
-    """Trial draws of each proposal, as many of each as of the others."""
     blocks: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in offered]
+    # As many trial draws of each law as of the others, however soon the time is over.
     for first in range(0, TRIALS, ROUND):
         if first and time.monotonic() > until:
             break
-        for k, proposal in enumerate(offered):
-            blocks[k].append(proposal.drawn(seed, k * TRIALS + first, ROUND))
-    return [_weighted(*pair, weights) for pair in zip(offered, blocks, strict=True)]
+        for k, trial in enumerate(offered):
+            blocks[k].append(trial.drawn(seed, k * TRIALS + first, ROUND))
+    worth = [_weighted(proposal, drawn, weights).effective_size for drawn in blocks]
+    return offered[int(np.argmax(worth))]
 
 
 def _weighted(
@@ -260,32 +246,18 @@ def _blocks(
     proposal: Proposal, seed: int, draws: int, effort: Budget, largest: int
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Blocks of draws in their order, at least one. How they are cut does not change them."""
-    done, size, took = 0, 1, 0.0
-    while done < draws and not (done and effort.spent):
-        if effort.executor is not None and took > QUICK:
-            yield from _blocks_of_workers(proposal, seed, done, draws, took / done, effort)
-            return
-        begun = time.monotonic()
-        block = proposal.drawn(seed, done, min(size, draws - done))
-        yield block
-        done += len(block[1])
-        seconds = time.monotonic() - begun
-        took += seconds
-        if seconds < QUICK:
-            size = min(2 * size, largest)
-
-
-def _blocks_of_workers(
-    proposal: Proposal, seed: int, done: int, draws: int, pace: float, effort: Budget
-) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The rest of the draws, in pieces that are worth sending: `pace` is the time for a draw."""
-    size = max(1, min(int(PIECE / pace), -(-(draws - done) // PIECES)))
+    begun = time.monotonic()
+    first_block = proposal.drawn(seed, 0, 1)
+    pace = max(time.monotonic() - begun, 1e-9)
+    yield first_block
+    size = max(1, min(int(PIECE / pace), -(-draws // PIECES), largest))
     until = Until.of(effort.left)
     pieces = [
-        (proposal, seed, first, min(size, draws - first), until)
-        for first in range(done, draws, size)
+        (proposal, seed, first, min(size, draws - first), until) for first in range(1, draws, size)
     ]
-    with closing(shared(effort.executor, _drawn, pieces)) as results:
+    # Workers are not asked for what is done before they have read it.
+    helpers = effort.executor if pace * draws > QUICK else None
+    with closing(shared(helpers, _drawn, pieces)) as results:
         for _, block in results:
             if block is None:
                 return  # the time was over

@@ -14,7 +14,6 @@ import numpy as np
 
 from cellbounds.inference.importance.centre import Centre, expected, workspace
 from cellbounds.inference.importance.propagation_kernel import (
-    RowQueue,
     VariableBounds,
     copied,
     copy_bounds,
@@ -24,7 +23,7 @@ from cellbounds.inference.importance.propagation_kernel import (
 )
 from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled, random_state, random_unit
+from cellbounds.runtime.compilation import compiled, random_below, random_state, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["NORMAL", "UNIFORM", "URN", "ProposalLaw", "draw_tables"]
@@ -65,6 +64,7 @@ def _offered(matrix: ConstraintMatrix, now: VariableBounds, variable: Any, begin
         b = np.searchsorted(values, high, side="right")
         begins[: b - a] = values[a:b]
         return b - a
+    # Weighing each of a million values would cost more than a coarse law loses.
     width = high - low + 1
     pieces = min(width, CANDIDATES)
     for k in range(pieces + 1):
@@ -79,6 +79,7 @@ def _weighed(
 ) -> None:  # fmt: skip
     """The probability of each piece."""
     width = high - low
+    # The centre is that of real numbers and may lie at an end, where an urn has no weight left.
     edge = 0.25 / (width + 1)
     share = min(max((mean - low) / width, edge), 1 - edge)
     spread *= law.wider
@@ -90,6 +91,7 @@ def _weighed(
     least = LEAST_URN * min(shape, 1.0)
     urn = least
     if kind == URN:
+        # An urn spreads more than a binomial count, never less: else a normal law has to do.
         if ratio > 1.02:
             urn = max((width - ratio) / (ratio - 1), least)
         else:
@@ -107,6 +109,7 @@ def _weighed(
             logarithm -= (middle + low - mean) ** 2 / (2 * spread)
         chances[k] = logarithm
         best = max(best, logarithm)
+    # Less the largest logarithm: the exponentials of none overflow, and some do not vanish.
     total = 0.0
     for k in range(pieces):
         chances[k] = math.exp(chances[k] - best)
@@ -115,22 +118,6 @@ def _weighed(
         size = 1 if listed else begins[k + 1] - begins[k]
         part = 1.0 / pieces if listed else size / (width + 1)
         chances[k] = (1 - DEFENCE) * chances[k] / total + DEFENCE * part
-
-
-@compiled
-def _tested(
-    matrix: ConstraintMatrix, now: VariableBounds, trial: VariableBounds, queue: RowQueue,
-    variable: Any, pieces: Any, begins: IntArray, chances: FloatArray,
-) -> None:  # fmt: skip
-    """Leave out values that propagation refutes at once."""
-    total = 0.0
-    for piece in range(pieces):
-        copy_bounds(now, trial)
-        if not place(matrix, trial, queue, variable, begins[piece]):
-            chances[piece] = 0.0
-        total += chances[piece]
-    for piece in range(pieces):
-        chances[piece] = chances[piece] / total if total > 0 else 0.0
 
 
 @compiled
@@ -143,13 +130,10 @@ def _choose(
     while piece < pieces - 1 and at >= chances[piece]:
         at -= chances[piece]
         piece += 1
-    while piece > 0 and chances[piece] == 0.0:  # only if rounding left nothing for the last ones
-        piece -= 1
     if listed or begins[piece + 1] - begins[piece] == 1:
         return begins[piece], chances[piece]
     size = begins[piece + 1] - begins[piece]
-    inside = min(np.int64(random_unit(state) * size), size - 1)
-    return begins[piece] + inside, chances[piece] / size
+    return begins[piece] + random_below(state, size), chances[piece] / size
 
 
 @compiled
@@ -166,21 +150,22 @@ def _chance_of(value: Any, pieces: Any, begins: IntArray, listed: Any, chances: 
 
 @compiled
 def draw_tables(
-    matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw, careful: Any,
+    matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw,
     root: VariableBounds, seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
 ) -> None:  # fmt: skip
     """Fill `tables` with draws number `first` on, and `logs` with their log probabilities.
 
-    A dead end has minus infinity. `careful` leaves out values that propagation refutes at once.
-    With `given` the tables are not drawn but followed: how likely each would have been.
+    A dead end has minus infinity. With `given` the tables are not drawn but followed: how likely
+    each would have been.
     """
-    now, trial, queue, work = copied(root), copied(root), empty_queue(matrix), workspace(centre)
+    now, queue, work = copied(root), empty_queue(matrix), workspace(centre)
     longest = CANDIDATES + 1
     for variable in range(len(root.lower)):
         longest = max(longest, matrix.lists[variable + 1] - matrix.lists[variable] + 1)
     begins, chances = np.zeros(longest, dtype=np.int64), np.zeros(longest)
     state = np.zeros(1, dtype=np.uint64)
     for number in range(len(tables)):
+        # Each draw has a state of its own, so that it is the same in blocks of any size.
         copy_bounds(root, now)
         work.means[:] = centre.means
         state[0] = random_state(seed, first + number)
@@ -197,8 +182,6 @@ def draw_tables(
             listed = matrix.lists[variable + 1] > matrix.lists[variable]
             pieces = _offered(matrix, now, variable, begins)
             _weighed(law, mean, spread, shape, low, high, pieces, begins, listed, chances)
-            if careful and (listed or pieces == high - low + 1):
-                _tested(matrix, now, trial, queue, variable, pieces, begins, chances)
             if given:
                 value = tables[number, variable]
                 chance = _chance_of(value, pieces, begins, listed, chances)
@@ -209,6 +192,7 @@ def draw_tables(
                 break
             log += math.log(chance)
         if log > -np.inf:
+            # Propagation may have stopped early: only this proves that the table fits.
             if not holds(matrix, now) or (given and (now.lower != tables[number]).any()):
                 log = -np.inf
             tables[number] = now.lower
