@@ -430,8 +430,8 @@ def walked(release, over, side, guide=None, proposals=3000):
         assert search.full.holds(start)
         after = int(start[search.asked.members(place)].sum())
         assert after >= before if side else after <= before
-    for table in search.pool.tables():
-        assert search.full.holds(table)
+    for number in range(len(search.pool)):
+        assert search.full.holds(search.pool.at(number))
     return search
 
 
@@ -596,7 +596,7 @@ def test_the_pool_keeps_extremes_and_refuses_what_is_inconsistent():
     assert pool.extremes(7) == [0, 1]
     with pytest.raises(cb.CellboundsError, match="inconsistent"):
         pool.add(np.full(9, 2))
-    assert [t.tolist() for t in pool.tables()] == [[1] * 9, sparse.tolist()]
+    assert [pool.at(k).tolist() for k in range(len(pool))] == [[1] * 9, sparse.tolist()]
 
 
 def test_large_counts_are_packed_whole():
