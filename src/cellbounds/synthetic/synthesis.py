@@ -253,12 +253,7 @@ def _check_draws(draws: Draws) -> None:
 
 
 def _notes(
-    draws: Draws,
-    counts: IntArray,
-    copies: int,
-    rounded: Rounded | None,
-    only: bool,
-    original: bool,
+    draws: Draws, counts: IntArray, copies: int, rounded: Rounded | None, only: bool, original: bool
 ) -> tuple[str, ...]:
     notes = []
     if rounded is not None:

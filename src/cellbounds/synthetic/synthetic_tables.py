@@ -173,11 +173,7 @@ class Synthetic(Answer):
                 "keep less, or rounded figures"
             )
         return write_folder(
-            folder,
-            self.tables,
-            self.kept,
-            [self._said(), *self.notes],
-            overwrite=overwrite,
+            folder, self.tables, self.kept, [self._said(), *self.notes], overwrite=overwrite
         )
 
     def to_frame(self, backend: str | None = None) -> Any:

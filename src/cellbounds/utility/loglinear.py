@@ -85,13 +85,13 @@ def model_text(margins: Sequence[Sequence[str]]) -> str:
 
 def _terms(domain: Domain, margins: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
     """Every set of variables that a model has parameters for, as axes; the constant first."""
-    found = {
+    terms = {
         axes
         for names in margins
         for size in range(len(names) + 1)
         for axes in itertools.combinations(sorted(domain.axes(names)), size)
     }
-    return sorted(found, key=lambda axes: (len(axes), axes))
+    return sorted(terms, key=lambda axes: (len(axes), axes))
 
 
 def count_parameters(domain: Domain, margins: Sequence[Sequence[str]]) -> int:
@@ -277,9 +277,9 @@ def fit_loglinear(
     if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
         raise InvalidInput(f"passes={passes!r}; give a whole number, 1 or more")
     model = generators(occupied(table, "the table").domain, margins)
-    asked = {name for names in model for name in names}
-    own = [name for name in table.domain.names if name in asked]
-    derived = [name for name in table.domain.groupings if name in asked]
+    named = {name for names in model for name in names}
+    own = [name for name in table.domain.names if name in named]
+    derived = [name for name in table.domain.groupings if name in named]
     part = summed(table, [*own, *derived])
     counts = as_floats(part)
     axes = [part.domain.axes(names) for names in model]
@@ -330,11 +330,7 @@ def _sums(values: FloatArray, own: tuple[int, ...]) -> FloatArray:
 
 
 def _proportional(
-    counts: FloatArray,
-    axes: list[tuple[int, ...]],
-    kept: BoolArray,
-    tolerance: float,
-    passes: int,
+    counts: FloatArray, axes: list[tuple[int, ...]], kept: BoolArray, tolerance: float, passes: int
 ) -> tuple[FloatArray, int, float]:
     """Scale a table of ones to each margin in turn, until none of them moves any more."""
     targets = [_sums(counts, own) for own in axes]

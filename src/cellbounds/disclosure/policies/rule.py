@@ -237,10 +237,8 @@ class ThresholdRule(Rule):
     @property
     def small(self) -> int:
         """The largest count that is small."""
-        if self.at_most is not None:
-            return self.at_most
-        assert self.below is not None  # one of the two is given: checked when the rule is made
-        return self.below - 1
+        # One of the two is given: checked when the rule is made.
+        return self.at_most if self.at_most is not None else (self.below or 0) - 1
 
     def speaks_of(self, count: int) -> bool:
         """Whether a count is small."""
