@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
 from cellbounds.model.linear_programs import LinearProgram, independent_rows
-from cellbounds.model.problem import Problem, make_problem, presolve, raw_problem
+from cellbounds.model.problem import Problem, make_problem, narrowed, presolve, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.attainable import Run, values_of
@@ -127,6 +127,12 @@ def test_rates_are_rounded_inwards():
     assert one.lower.tolist() == one.upper.tolist() == [3, 7]
 
 
+def propagated(one):
+    """The limits of the cells after propagation."""
+    tight = narrowed(one)
+    return tight.lower, tight.upper
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (1, 2), (5, 7), (-3, 4), (-5, -1)])
 @pytest.mark.parametrize("factors", [(2, 3), (2, -3), (-2, 3), (-2, -3), (1, 1)])
 def test_single_rows_leave_what_listing_leaves(factors, low, high):
@@ -134,9 +140,7 @@ def test_single_rows_leave_what_listing_leaves(factors, low, high):
     one = problem([(dict(enumerate(factors)), low, high)], [0, 1], [6, 5])
     tables = np.array(tables_of(one)).reshape(-1, 2)
     try:
-        from cellbounds.model.problem import _propagate
-
-        lower, upper = _propagate(one)
+        lower, upper = propagated(one)
     except cb.InconsistentRelease:
         assert not len(tables)
         return
@@ -156,11 +160,9 @@ def test_single_rows_leave_what_listing_leaves(factors, low, high):
 @few(2)
 @given(small_problems())
 def test_propagation_keeps_every_table(one):
-    from cellbounds.model.problem import _propagate
-
     tables = tables_of(one)
     try:
-        lower, upper = _propagate(one)
+        lower, upper = propagated(one)
     except cb.InconsistentRelease:
         assert not tables
         return
@@ -172,17 +174,15 @@ def test_propagation_keeps_every_table(one):
 def test_cells_without_limit():
     rows = [({0: 1, 1: -1}, 0, None), ({1: 1, 2: 1}, 4, None), ({2: 1, 3: 1}, None, 9)]
     one = problem(rows, [0, 3, 0, 0], [None, None, None, None])
-    from cellbounds.model.problem import _propagate
-
-    lower, upper = _propagate(one)
+    lower, upper = propagated(one)
     assert lower.tolist() == [3, 3, 0, 0]
     assert upper.tolist() == [NO_UPPER, NO_UPPER, 9, 9]
     # The only end that is missing may be that of the cell itself.
     alone = problem([({0: 2, 1: 3}, None, 13)], [0, 0], [None, None])
-    assert _propagate(alone)[1].tolist() == [6, 4]
+    assert propagated(alone)[1].tolist() == [6, 4]
     # With one other end missing nothing follows.
     open_end = problem([({0: 1, 1: -1}, None, 2)], [0, 0], [None, None])
-    assert _propagate(open_end)[1].tolist() == [NO_UPPER, NO_UPPER]
+    assert propagated(open_end)[1].tolist() == [NO_UPPER, NO_UPPER]
 
 
 def test_propagation_finds_contradictions():
@@ -430,8 +430,8 @@ def walked(release, over, side, guide=None, proposals=3000):
         assert search.full.holds(start)
         after = int(start[search.asked.members(place)].sum())
         assert after >= before if side else after <= before
-    for table in search.pool.tables():
-        assert search.full.holds(table)
+    for number in range(len(search.pool)):
+        assert search.full.holds(search.pool.at(number))
     return search
 
 
@@ -596,7 +596,7 @@ def test_the_pool_keeps_extremes_and_refuses_what_is_inconsistent():
     assert pool.extremes(7) == [0, 1]
     with pytest.raises(cb.CellboundsError, match="inconsistent"):
         pool.add(np.full(9, 2))
-    assert [t.tolist() for t in pool.tables()] == [[1] * 9, sparse.tolist()]
+    assert [pool.at(k).tolist() for k in range(len(pool))] == [[1] * 9, sparse.tolist()]
 
 
 def test_large_counts_are_packed_whole():

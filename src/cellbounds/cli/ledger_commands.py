@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ledger"]
 
-LONGEST = 18
-"""Digits of a number of records."""
-
 
 @click.group(epilog=options.EPILOG)
 def ledger() -> None:
@@ -341,11 +338,10 @@ def _between(text: str | None, name: str) -> tuple[int, int] | None:
     """A number, or two with a hyphen."""
     if text is None:
         return None
-    low, hyphen, high = text.partition("-")
-    numbers = (low, high) if hyphen else (low,)
-    if not all(number.strip().isdecimal() and len(number) <= LONGEST for number in numbers):
+    span = options.span_of(text)
+    if span is None:
         raise InvalidInput(f"{name} {text!r}; give a number of records, or two such as 2-5")
-    return int(low), int(high if hyphen else low)
+    return span
 
 
 @subcommand

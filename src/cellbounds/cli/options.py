@@ -75,6 +75,9 @@ class _Whole(click.types.IntParamType):
 
 WHOLE = _Whole()
 
+LONGEST = 18
+"""Digits of the ends of a span."""
+
 _TYPES: dict[str, Any] = {
     "INTEGER": WHOLE,
     "FLOAT": float,
@@ -236,6 +239,22 @@ def names_of(text: str | None, name: str) -> list[str] | None:
     if spoken is None or not spoken.is_margin:
         raise InvalidInput(f"{name} {text!r}; give names of variables, separated by commas")
     return list(spoken.responses)
+
+
+def span_of(text: str) -> tuple[int, int] | None:
+    """The ends of a span such as ``2-5``, or ``3`` alone; None if the text is none.
+
+    Examples
+    --------
+    >>> span_of("2 - 5"), span_of("3"), span_of("-3"), span_of("many")
+    ((2, 5), (3, 3), None, None)
+    """
+    low, hyphen, high = (end.strip() for end in text.partition("-"))
+    ends = low, high if hyphen else low
+    # Python refuses to read very long numbers.
+    if not all(end.isdecimal() and len(end) <= LONGEST for end in ends):
+        return None
+    return int(ends[0]), int(ends[1])
 
 
 # What is published of it.

@@ -116,21 +116,16 @@ def _digits(text: str | None, tolerances: bool) -> list[int | None] | range | No
         return None if tolerances else range(1, 5)
     digits: list[int | None] = []
     for part in text.split(","):
-        first, dash, last = (end.strip() for end in part.partition("-"))
+        span = options.span_of(part)
         if part.strip() == "exact":
             digits.append(None)
-        elif not _is_short_number(first) or (dash and not _is_short_number(last)):
+        elif span is None:
             raise InvalidInput(f'--digits {text!r}; write it like "1-4", "2,4" or "exact"')
+        elif not span[0] <= span[1] <= MOST_DIGITS:
+            raise InvalidInput(f"--digits {text!r}; give decimals from 0 to {MOST_DIGITS}")
         else:
-            top = int(last) if dash else int(first)
-            if not int(first) <= top <= MOST_DIGITS:
-                raise InvalidInput(f"--digits {text!r}; give decimals from 0 to {MOST_DIGITS}")
-            digits += range(int(first), top + 1)
+            digits += range(span[0], span[1] + 1)
     return digits
-
-
-def _is_short_number(text: str) -> bool:
-    return text.isdecimal() and len(text) <= 9  # Python refuses to read very long ones
 
 
 def _merges(text: str | None) -> Any:

@@ -106,28 +106,20 @@ FIXED = ("count", "lower", "upper", "size", "values", "mark", "outcome")
 Columns = dict[str, list[Any]]
 
 
-def cells_csv(content: Mapping[str, Any]) -> str:
-    """The cells, one a line: labels, the count for its owner, and what is attainable."""
-    columns = _cells(content)
-    return csv_text(list(columns), zip(*columns.values(), strict=True))
-
-
 def _cells(content: Mapping[str, Any]) -> Columns:
+    """The cells, one a line: labels, the count for its owner, and what is attainable."""
     owner = "internal" in content
     cells = content["internal" if owner else "public"]["cells"]
-    over = content["public"]["over"]
+    names = ["count"] if owner else []
+    names += ["lower", "upper", "size", "values", "mark"]
+    if owner or (cells and "outcome" in cells[0]):
+        names.append("outcome")
     columns: Columns = {
         key: [cell["labels"][place] for cell in cells]
-        for place, key in enumerate(label_keys(over, FIXED).values())
+        for place, key in enumerate(label_keys(content["public"]["over"], FIXED).values())
     }
-    if owner:
-        columns["count"] = [cell["count"] for cell in cells]
-    for name in ("lower", "upper", "size"):
-        columns[name] = [cell[name] for cell in cells]
+    columns |= {name: [cell.get(name) for cell in cells] for name in names}
     columns["values"] = [read_values(cell).text(RUNS) for cell in cells]
-    columns["mark"] = [cell["mark"] for cell in cells]
-    if owner or (cells and "outcome" in cells[0]):
-        columns["outcome"] = [cell["outcome"] for cell in cells]
     return columns
 
 
@@ -250,7 +242,8 @@ class Report:
 
     def to_csv(self) -> str:
         """The cells, one a line."""
-        return cells_csv(self._content)
+        columns = _cells(self._content)
+        return csv_text(list(columns), zip(*columns.values(), strict=True))
 
     def write(self, path: str | Path) -> None:
         """Write the report, whole or not at all; the ending of the name says how.

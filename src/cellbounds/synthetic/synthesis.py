@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import overload
 
 import numpy as np
 
@@ -28,35 +27,6 @@ SPARE = 4
 
 SECONDS = 10.0
 """How long to find out whether there is another at most."""
-
-
-@overload
-def synthesize(
-    source: Release,
-    *,
-    copies: int = 1,
-    prior: Belief | str | None = None,
-    rng: int | np.random.Generator = 0,
-    effort: float | None = None,
-    budget: Budget = UNLIMITED,
-    seconds: float | None = None,
-) -> Synthetic: ...
-
-
-@overload
-def synthesize(
-    source: Table,
-    statement: str | Iterable[str],
-    *,
-    digits: int | None = None,
-    copies: int = 1,
-    total: str = "same",
-    prior: Belief | str | None = None,
-    rng: int | np.random.Generator = 0,
-    effort: float | None = None,
-    budget: Budget = UNLIMITED,
-    seconds: float | None = None,
-) -> Synthetic: ...
 
 
 @budgeted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -108,25 +109,21 @@ class OddsRatios(Shown):
 
     def cells(self) -> list[tuple[Label, ...]]:
         """The labels of each ratio, in the order of the arrays."""
-        shown = {name: self.domain.levels(name) for name in self.domain.names}
-        if not self.ratios.size:
-            return []
-        for name in (self.rows, self.columns):
-            shown[name] = shown[name][1:]
-        return list(Domain(shown).cells())
+        levels = [self.domain.levels(name) for name in self.domain.names]
+        return [*itertools.product(*levels[:-2], *(others[1:] for others in levels[-2:]))]
 
     def numbers(self) -> list[tuple[float, float, float]]:
         """Ratio, lower and upper end of each ratio, in the order of `cells`."""
-        flat = (self.ratios.ravel(), self.lower.ravel(), self.upper.ravel())
-        return [(float(r), float(lo), float(hi)) for r, lo, hi in zip(*flat, strict=True)]
+        flat = (ends.ravel().tolist() for ends in (self.ratios, self.lower, self.upper))
+        return [*zip(*flat, strict=True)]
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, ratio, lower, upper, level."""
         fixed = ("ratio", "lower", "upper", "level")
-        keys = label_keys(self.domain.names, fixed)
+        header = (*label_keys(self.domain.names, fixed).values(), *fixed)
         pairs = zip(self.cells(), self.numbers(), strict=True)
         lines = [(*labels, *numbers, self.level) for labels, numbers in pairs]
-        return frame_of(columns_of((*keys.values(), *fixed), lines), backend)
+        return frame_of(columns_of(header, lines), backend)
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""

@@ -21,7 +21,7 @@ from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import label_keys
 from cellbounds.utility.display import Section, Shown, columns_of, number_text, picked
-from cellbounds.utility.distances import as_floats, distance_of, matched, occupied, summed
+from cellbounds.utility.distances import as_floats, both_occupied, distance_of, occupied, summed
 
 __all__ = [
     "LoglinearComparison",
@@ -472,13 +472,10 @@ def compare_loglinear(
     largest difference of a parameter                           0.1643
     Hellinger distance of the fits                             0.02866
     """
-    occupied(true, "the true table")
-    second = occupied(matched(true, other), "the other table")
-    fits = [
-        fit_loglinear(table, margins, tolerance=tolerance, passes=passes)
-        for table in (true, second)
-    ]
-    return compared(*fits)
+    both = both_occupied(true, other)
+    return compared(
+        *(fit_loglinear(one, margins, tolerance=tolerance, passes=passes) for one in both)
+    )
 
 
 def compared(true: LoglinearFit, other: LoglinearFit) -> LoglinearComparison:

@@ -77,6 +77,7 @@ class Attacker:
         self.sets_first, self.answer = sets_first, answer
         self.notes: list[str] = []
         self._rows: dict[tuple[str, ...], npt.NDArray[np.object_]] = {}
+        self._coarse: dict[Position, ValueSet] = {}
         self._fine: dict[Position, ValueSet] = {}
         self._like: Attacker | None = None
         self._swaps: dict[Position, Position] = {}
@@ -195,13 +196,16 @@ class Attacker:
 
     def _between_bounds(self, index: Position) -> ValueSet:
         """What the bounds say: their ends are attained, the rest is open."""
+        if index in self._coarse:
+            return self._coarse[index]
         if self._ends is None:
             return self._nothing(index)
         (lower, upper), attained = self._ends
         ends = (side[index] for side in attained)
         inside = {int(end) for end in ends if end is not None and not isinstance(end, Unbounded)}
         high = None if isinstance(upper[index], Unbounded) else int(upper[index])
-        return _open_between(int(lower[index]), high, inside)
+        self._coarse[index] = _open_between(int(lower[index]), high, inside)
+        return self._coarse[index]
 
     def _nothing(self, index: Position) -> ValueSet:
         """Without an answer: only the owner's own table is known to be consistent."""

@@ -106,12 +106,11 @@ def _inner(levels: Mapping[str, Sequence[str]], rest: Sequence[str]) -> list[str
 def _tops(
     levels: Mapping[str, Sequence[str]], columns: Sequence[str]
 ) -> Iterator[tuple[str, tuple[HeaderCell, ...]]]:
-    width = math.prod(len(levels[name]) for name in columns)
+    """The lines of column headers; a header stands over all columns that share it."""
     repeats = 1
-    for name in columns:
-        width //= len(levels[name])
-        heads = tuple(HeaderCell(text, width) for text in levels[name]) * repeats
-        yield name, heads
+    for place, name in enumerate(columns):
+        width = math.prod(len(levels[later]) for later in columns[place + 1 :])
+        yield name, tuple(HeaderCell(text, width) for text in levels[name]) * repeats
         repeats *= len(levels[name])
 
 

@@ -22,7 +22,7 @@ __all__ = ["CellCounts", "row_sum_for", "table_with"]
 VALUES_EFFORT = 1 << 28
 """Sums times columns that may be evaluated one by one for the attainable counts of a row."""
 
-_FIRST = 4
+_FIRST, _MORE = 4, 32
 _SHORT = 64
 
 
@@ -87,7 +87,7 @@ class CellCounts:
             waiting = np.flatnonzero(long & ~final[downwards])
             last = [ends[place][-1] for place in waiting.tolist()]
             sure = self._settled(rows[waiting], best[waiting], last, downwards)
-            for place in waiting[~sure].tolist():
+            for place in self._looked(rows, sums, best, waiting[~sure], downwards):
                 best[place] = self._searched(rows[place], sums[place], downwards)
         if endless.any():
             most = most.astype(object)
@@ -142,9 +142,30 @@ class CellCounts:
             )
         )
 
+    def _looked(
+        self,
+        rows: IntArray,
+        sums: Sequence[SumSet],
+        best: IntArray,
+        waiting: IntArray,
+        downwards: bool,
+    ) -> list[int]:
+        """Take in some more sums of all rows that wait at once; those that wait still."""
+        if not len(waiting):
+            return []
+        waiting_sums = [sums[place] for place in waiting.tolist()]
+        ends = [one.tail(_MORE) if downwards else one.head(_MORE) for one in waiting_sums]
+        looked = self._under(rows[waiting], [_padded(end, _MORE) for end in ends])
+        best[waiting] = looked[int(downwards)]
+        last = [end[-1] for end in ends]
+        sure = self._settled(rows[waiting], best[waiting], last, downwards)
+        long = np.array([len(end) == _MORE for end in ends])
+        still: list[int] = waiting[long & ~sure].tolist()
+        return still
+
     def _searched(self, row: int, sums: SumSet, downwards: bool) -> IntArray:
         """The extreme counts of one row, taking in more and more sums from one end."""
-        taken, enough = 8 * _FIRST, self._enough(row)
+        taken, enough = 8 * _MORE, self._enough(row)
         while taken < enough:
             ends = sums.tail(taken) if downwards else sums.head(taken)
             best = self._best(row, ends, downwards)
@@ -208,7 +229,7 @@ class CellCounts:
         firsts, lasts, steps = sums.runs
         cuts, runs = lasts, list[Progression]()
         for stride in set(steps.tolist()):  # few strides, but perhaps very many progressions
-            here = (steps == stride) & (firsts != lasts)
+            here = (steps == stride) & ((lasts < 0) | (lasts - firsts > _SHORT * stride))
             if begin is None or stride % int(shapes.step[row]) or not here.any():
                 continue
             border = begin + shapes.touch(row, stride)
