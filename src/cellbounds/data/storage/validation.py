@@ -15,7 +15,10 @@ from cellbounds.data.storage.sparse import Cells, Sparse
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, summable
 
-__all__ = ["dense_of", "sparse_of"]
+__all__ = ["dense_of", "listed_of", "stored"]
+
+_SMALL = 2**12
+"""Cells that are listed one by one at once: about all questions need them so."""
 
 
 def dense_of(
@@ -46,12 +49,12 @@ def dense_of(
     return Dense(whole, closed)
 
 
-def sparse_of(
+def listed_of(
     domain: Domain,
     places: npt.ArrayLike,
     counts: npt.ArrayLike,
     structural: Iterable[Sequence[Label]],
-) -> Sparse:
+) -> Dense | Sparse:
     """A table from a list of cells, each a line of positions; structural zeros by their labels."""
     columns = _columns(domain, places)
     given = _numbers(counts)
@@ -65,11 +68,23 @@ def sparse_of(
         return domain.labels([int(column[place]) for column in columns])
 
     occupied = Cells.gathered(domain.shape, columns, _whole_counts(given, labels))
+    return stored(domain, occupied, structural)
+
+
+def stored(
+    domain: Domain, occupied: Cells, structural: Iterable[Sequence[Label]]
+) -> Dense | Sparse:
+    """A table from the cells that hold somebody; a small one has all its cells in an array."""
     listed = [domain.index(tuple(cell)) for cell in structural]
     for index in listed:
         if occupied.find(index) >= 0:
             raise _not_empty(domain, index)
-    return Sparse(occupied, Cells.listed(domain.shape, _columns(domain, listed)))
+    if domain.size > _SMALL:
+        return Sparse(occupied, Cells.listed(domain.shape, _columns(domain, listed)))
+    closed = np.zeros(domain.shape, dtype=bool)
+    for index in listed:
+        closed[index] = True
+    return Dense(occupied.to_array(occupied.counts.dtype), closed)
 
 
 def _numbers(counts: npt.ArrayLike) -> npt.NDArray[Any]:
