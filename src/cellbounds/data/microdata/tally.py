@@ -30,6 +30,9 @@ _WAITING = 2**19
 _BYTES = 48
 """Memory for a cell while cells are added up: its number and its count, sorted and unsorted."""
 
+_LITTLE = 2**28
+"""Bytes that are taken without looking how many are free."""
+
 MOST_LEVELS = 2**22
 """Labels of one variable at most: more of them take gigabytes, and no table of counts has them."""
 
@@ -73,6 +76,8 @@ _Moved = tuple[Tally, Sequence[IntArray] | None]
 
 def _joined(where: str, levels: dict[str, list[Any]], parts: Sequence[_Moved]) -> Tally:
     """Parts as one tally over these levels, positions moved."""
+    if len(parts) == 1 and parts[0][0].levels == levels:
+        return parts[0][0]
     shape = tuple(map(len, levels.values()))
 
     def joined(kind: str) -> Any:
@@ -156,9 +161,11 @@ class Tabulation:
             nothing = Cells.gathered((1,), [np.zeros(0, dtype=np.int64)])
             return Tally(self.where, levels, nothing)
         tally = _joined(self.where, levels, self._parts)
-        # Looking how much is free takes longer than adding up few cells.
         needed = len(tally.occurring) * _BYTES
-        if needed > (self.memory or 0) and (self.memory or needed > free_share()):
+        limit = self.memory
+        if limit is None and needed > _LITTLE:
+            limit = free_share()
+        if limit is not None and needed > limit:
             raise TooMuchWork(
                 "the cells that occur do not fit the memory allowed; allow more with memory=..., "
                 "or choose fewer columns with variables=[...]"
