@@ -262,10 +262,10 @@ def _with_levels(tally: Tally, selection: Selection, given: Mapping[str, Sequenc
                 f"levels= names {name!r}, which is no variable that is read; the variables are "
                 f"{', '.join(map(repr, tally.levels))}"
             )
-    if not given and not any(None in labels for labels in tally.levels.values()):
-        return tally
     if selection.missing == "drop":
         tally = _without_missing(tally)
+    if not given and not any(None in labels for labels in tally.levels.values()):
+        return tally
     levels: dict[str, list[Any]] = {}
     moves: list[IntArray] = []
     for axis, (name, labels) in enumerate(tally.levels.items()):

@@ -363,27 +363,21 @@ def _room_at(rooms: list[tuple[list[int], IntArray]], columns: list[IntArray]) -
 
 def _nowhere(domain: Domain, kept: Sequence[str]) -> list[IntArray] | None:
     """The cells of a margin that no cell is behind: groups of a variable that share no level."""
-    if all(domain.grouping(name) is None for name in kept):
-        return None
-    found = []
-    for places, sizes in _rooms(domain, kept):
-        if places and not sizes.all():
-            found.append((places, np.argwhere(sizes == 0)))
-    if not found:
+    rooms = [
+        (places, sizes) for places, sizes in _rooms(domain, kept) if places and not sizes.all()
+    ]
+    if not rooms:
         return None
     shape = [len(domain.levels(name)) for name in kept]
     size = math.prod(shape)
     if size > DENSE_LIMIT:
-        names = [kept[place] for place in found[0][0]]
+        names = [kept[place] for place in rooms[0][0]]
         raise TooMuchWork(
             f"a margin of {size} cells that names {' and '.join(map(repr, names))} together has "
             "too many cells that nobody can be in; name only one of them, or fewer variables"
         )
     empty = np.zeros(shape, dtype=bool)
-    for places, combinations in found:
-        for combination in combinations.tolist():
-            where: list[slice | int] = [slice(None)] * len(shape)
-            for place, level in zip(places, combination, strict=True):
-                where[place] = level
-            empty[tuple(where)] = True
+    for places, sizes in rooms:
+        along = [levels if axis in places else 1 for axis, levels in enumerate(shape)]
+        empty |= (sizes == 0).reshape(along)
     return list(np.nonzero(empty))
