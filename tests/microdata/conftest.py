@@ -9,7 +9,6 @@ import pytest
 import cellbounds as cb
 from cellbounds.data.microdata.csv_files import CsvFiles
 from cellbounds.data.microdata.sources import Sizes, source_of
-from cellbounds.data.reading import tabulated
 
 
 class Ways:
@@ -62,7 +61,7 @@ def outcome(source, sizes, options, observed=lambda records: records):
     options = dict(options)
     how |= {name: options.pop(name) for name in how.keys() & options.keys()}
     try:
-        table = tabulated(observed(source_of(source, **how, sizes=sizes)), **options)
+        table = cb.read_table(observed(source_of(source, **how, sizes=sizes)), **options)
     except cb.InvalidInput as refused:
         # Only who has read everything knows the byte; the others know the line.
         return re.sub(r"\((byte|after line) \d+\)", "(somewhere)", str(refused))

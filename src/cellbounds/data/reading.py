@@ -10,7 +10,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain, Label
 from cellbounds.data.microdata.selection import MISSING, Selection, selection_of
-from cellbounds.data.microdata.sources import RecordSource, is_paths, source_of
+from cellbounds.data.microdata.sources import is_paths, source_of
 from cellbounds.data.microdata.tally import Tally
 from cellbounds.data.storage.sparse import Cells
 from cellbounds.data.storage.validation import stored
@@ -19,7 +19,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.memory import size_of
 
-__all__ = ["read_table", "tabulated"]
+__all__ = ["read_table"]
 
 
 def read_table(
@@ -126,32 +126,6 @@ def read_table(
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
     limit = _limit(memory)
     records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet)
-    return tabulated(
-        records,
-        count=count,
-        variables=variables,
-        levels=levels,
-        weight=weight,
-        round_weight=round_weight,
-        missing=missing,
-        structural=structural,
-        memory=limit,
-    )
-
-
-def tabulated(
-    records: RecordSource,
-    *,
-    count: str | None = "count",
-    variables: Sequence[str] | None = None,
-    levels: Mapping[str, Sequence[Label]] | None = None,
-    weight: str | None = None,
-    round_weight: bool = False,
-    missing: str = "error",
-    structural: str | Iterable[Sequence[Label]] | None = None,
-    memory: int | None = None,
-) -> Table:
-    """The table of a source that was opened; options as those of :func:`read_table`."""
     selection = selection_of(
         records.where,
         records.header,
@@ -162,7 +136,7 @@ def tabulated(
         missing=missing,
         uncounted=isinstance(structural, str) and structural == "missing",
     )
-    table = _table(records.tally(selection, memory), selection, levels or {}, structural)
+    table = _table(records.tally(selection, limit), selection, levels or {}, structural)
     return table.margin(*selection.names) if selection.names != table.domain.names else table
 
 

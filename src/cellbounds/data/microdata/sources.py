@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from cellbounds.data.formats.delimited import HEAD, rows_of
 from cellbounds.data.formats.excel import excel_columns
@@ -234,6 +234,9 @@ def source_of(
     source: Any, *, encoding: str, delimiter: str, sheet: str | None, sizes: Sizes = SIZES
 ) -> RecordSource:
     """Look at a source; nothing but headers is read of what is large."""
+    # Of its class: a frame may have a column of this name.
+    if hasattr(type(source), "tally"):
+        return cast(RecordSource, source)
     if isinstance(source, str | Path) or is_paths(source):
         found = files_of(source)
         if isinstance(found, Path):
