@@ -45,6 +45,6 @@ def summable(values: IntArray) -> IntArray:
     if values.dtype.kind in "iu" and float(values.sum(dtype=np.float64)) < SAFE / 2:
         return values.astype(np.int64, copy=False)
     numbers = values.ravel().tolist()
-    if sum(numbers) < SAFE and all(isinstance(number, int) for number in numbers):
+    if all(isinstance(number, int) for number in numbers) and sum(numbers) < SAFE:
         return values.astype(np.int64)
     return values.astype(object)
