@@ -9,7 +9,7 @@ from benchmarks.problems.instances import TABLE9_DIGITS, TABLE10_SHAPES, TABLE11
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class Budget:
     """How long to spend on an instance.
 
     Parameters
@@ -34,9 +34,9 @@ class RatesPlan:
     table9_digits: Sequence[int]
     table10_shapes: Sequence[tuple[int, int]]
     table11_shapes: Sequence[tuple[int, int]]
-    table9: Effort
-    table10: Effort
-    table11: Effort
+    table9: Budget
+    table10: Budget
+    table11: Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ FULL = RatesPlan(
     TABLE9_DIGITS,
     TABLE10_SHAPES,
     TABLE11_SHAPES,
-    table9=Effort(0.5, None, 60.0),
-    table10=Effort(0.5, 8, 60.0),
-    table11=Effort(0.5, 2, 30.0),
+    table9=Budget(0.5, None, 60.0),
+    table10=Budget(0.5, 8, 60.0),
+    table11=Budget(0.5, 2, 30.0),
 )
 """Every bound of Table 9, samples of the bounds of the larger tables."""
 
@@ -79,9 +79,9 @@ QUICK = RatesPlan(
     (2,),
     ((50, 2), (20, 10)),
     ((20, 20),),
-    table9=Effort(0.1, 4, 1.0),
-    table10=Effort(0.1, 2, 1.0),
-    table11=Effort(0.1, 1, 1.5),
+    table9=Budget(0.1, 4, 1.0),
+    table10=Budget(0.1, 2, 1.0),
+    table11=Budget(0.1, 1, 1.5),
 )
 
 GROWTH_FULL = GrowthPlan(

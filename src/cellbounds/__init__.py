@@ -32,6 +32,7 @@ from cellbounds.results import (
     Rate,
     ValueSet,
 )
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Linear, Margin, Prior, Release, Total, publish
 from cellbounds.version import __version__
@@ -79,6 +80,7 @@ __all__ = [
     "Attainable",
     "Audit",
     "Bounds",
+    "Budget",
     "CellboundsError",
     "Conditional",
     "Distribution",

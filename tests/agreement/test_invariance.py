@@ -212,7 +212,7 @@ def test_the_true_table_is_inside(case):
 def test_helpers_change_nothing(case):
     alone = answers(case.release, case.over)
     with ThreadPoolExecutor(2) as executor:
-        assert answers(case.release, case.over, executor=executor) == alone
+        assert answers(case.release, case.over, budget=cb.Budget(workers=executor)) == alone
 
 
 def test_processes_change_nothing():
@@ -222,7 +222,7 @@ def test_processes_change_nothing():
     release = cb.publish(table, "[a,b]", "[b,c]", "[a,c]~3", "[a|b]@2")
     alone = answers(release, domain.names)
     with ProcessPoolExecutor(2) as executor:
-        assert answers(release, domain.names, executor=executor) == alone
+        assert answers(release, domain.names, budget=cb.Budget(workers=executor)) == alone
 
 
 @few(3)

@@ -38,7 +38,9 @@ def test_a_search_over_designs_survives_a_killed_worker(client, killing):
     table = cb.example_table("koch4")
     asked = {"response": "recovery", "merges": "adjacent", "digits": range(1, 4)}
     alone = cb.explore(table, **asked).to_dict()
-    found = cb.explore(table, **asked, executor=client.get_executor(), progress=killing).to_dict()
+    found = cb.explore(
+        table, **asked, budget=cb.Budget(workers=client.get_executor(), progress=killing)
+    ).to_dict()
     assert works.without_seconds(found) == works.without_seconds(alone)
 
 
@@ -47,7 +49,7 @@ def test_a_search_for_bounds_survives_a_killed_worker(client, killing):
     pairs = itertools.combinations(table.domain.names, 2)
     release = cb.publish(table, *(f"[{','.join(pair)}]" for pair in pairs))
     alone = cb.bounds(release)
-    found = cb.bounds(release, executor=client.get_executor(), progress=killing)
+    found = cb.bounds(release, budget=cb.Budget(workers=client.get_executor(), progress=killing))
     assert works.without_seconds(found.to_dict()) == works.without_seconds(alone.to_dict())
     cell = table.domain.labels((0, 1, 1, 0))
     for side in ("lower", "upper"):

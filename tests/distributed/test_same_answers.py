@@ -62,36 +62,51 @@ def questions():
     )
     strict = cb.Policy("strict", rules=[SmallCounts(at_most=4, values=5)])
     return {
-        "explore": lambda ex: cb.explore(koch, response="recovery", executor=ex).to_dict(),
-        "safe_margins": lambda ex: cb.safe_margins(sets, policy=strict, executor=ex).to_dict(),
+        "explore": lambda ex: cb.explore(
+            koch, response="recovery", budget=cb.Budget(workers=ex)
+        ).to_dict(),
+        "safe_margins": lambda ex: cb.safe_margins(
+            sets, policy=strict, budget=cb.Budget(workers=ex)
+        ).to_dict(),
         "suggest": lambda ex: plain_suggestions(rates, children, ex),
         "bounds": lambda ex: plain_bounds(cube, ex),
-        "attainable": lambda ex: cb.attainable(cube, executor=ex).to_dict(),
+        "attainable": lambda ex: cb.attainable(cube, budget=cb.Budget(workers=ex)).to_dict(),
         "chains": lambda ex: plain_draws(
-            cb.sample(cube, 101, method="chain", rng=5, prior=prior, latent=True, executor=ex)
+            cb.sample(
+                cube,
+                101,
+                method="chain",
+                rng=5,
+                prior=prior,
+                latent=True,
+                budget=cb.Budget(workers=ex),
+            )
         ),
         "importance": lambda ex: plain_draws(
-            cb.sample(cube, 300, method="importance", rng=5, executor=ex)
+            cb.sample(cube, 300, method="importance", rng=5, budget=cb.Budget(workers=ex))
         ),
         "posterior": lambda ex: cb.posterior(
-            cube, effort=10, draws=60, rng=3, executor=ex
+            cube, effort=10, draws=60, rng=3, budget=cb.Budget(workers=ex)
         ).to_dict(),
         "estimate": lambda ex: str(
-            cb.estimate_tables(cb.publish(census, *all_margins(census, 2)), draws=200, executor=ex)
+            cb.estimate_tables(
+                cb.publish(census, *all_margins(census, 2)), draws=200, budget=cb.Budget(workers=ex)
+            )
         ),
         "synthesize": lambda ex: [
-            one.counts.tolist() for one in synthesize(cube, copies=2, effort=10, rng=9, executor=ex)
+            one.counts.tolist()
+            for one in synthesize(cube, copies=2, effort=10, rng=9, budget=cb.Budget(workers=ex))
         ],
     }
 
 
 def plain_suggestions(release, table, executor):
-    found = cb.suggest(release, table, executor=executor)
+    found = cb.suggest(release, table, budget=cb.Budget(workers=executor))
     return {**found.to_dict(), "digests": [one.release.digest for one in found]}
 
 
 def plain_bounds(release, executor):
-    found = cb.bounds(release, executor=executor)
+    found = cb.bounds(release, budget=cb.Budget(workers=executor))
     places = list(np.ndindex(*found.lower.shape))[::5]
     cells = [release.domain.labels(place) for place in places]
     witnesses = [found.witness(*cell, at=side).counts.tolist() for cell in cells for side in SIDES]

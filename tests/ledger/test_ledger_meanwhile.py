@@ -49,7 +49,7 @@ def test_nobody_waits_while_something_is_judged_and_the_second_is_judged_anew(le
     other = Ledger.open(place, wait=0.2)
     during = Meanwhile(lambda number: number == 1 and other.commit(RATES, who="bob", why="first"))
     with pytest.raises(NotSafe) as refused:
-        ledger.commit(ROUNDED, why="second", progress=during)
+        ledger.commit(ROUNDED, why="second", budget=cb.Budget(progress=during))
     assert during.judgements > 0
     assert [one.who for one in refused.value.answer.harmful] == ["bob"]
     assert [one.who for one in ledger.history()] == ["ann", "bob"]
@@ -58,10 +58,10 @@ def test_nobody_waits_while_something_is_judged_and_the_second_is_judged_anew(le
 def test_what_changes_nothing_is_no_reason_to_judge_anew(ledger, place):
     other = Ledger.open(place, wait=0.2)
     during = Meanwhile(lambda number: other.ask("N", record=True, who="bob", why=str(number)))
-    entry = ledger.commit(ROUNDED, why="x", progress=during)
+    entry = ledger.commit(ROUNDED, why="x", budget=cb.Budget(progress=during))
     assert entry.number == 2 + during.judgements
     alone = Meanwhile(str)
-    ledger.ask(ROUNDED, progress=alone)
+    ledger.ask(ROUNDED, budget=cb.Budget(progress=alone))
     assert during.judgements == alone.judgements
 
 
@@ -77,7 +77,7 @@ def test_others_wait_after_all_if_they_are_always_faster(ledger, place):
         else:
             said.append("done")
 
-    entry = ledger.commit(ROUNDED, why="x", progress=Meanwhile(act))
+    entry = ledger.commit(ROUNDED, why="x", budget=cb.Budget(progress=Meanwhile(act)))
     assert said[-1] == "busy"
     assert said.count("done") >= 3
     assert entry.number == 2 + said.count("done")
@@ -93,11 +93,11 @@ def test_changes_are_judged_anew_too(ledger, place, change):
     )
     more = cb.Table(TABLE.domain, TABLE.counts + 9)
     if change == "policy":
-        answer = ledger.set_policy("strict", why="z", progress=during)
+        answer = ledger.set_policy("strict", why="z", budget=cb.Budget(progress=during))
     elif change == "grow":
-        answer = ledger.grow(more, why="z", progress=during)
+        answer = ledger.grow(more, why="z", budget=cb.Budget(progress=during))
     else:
-        ledger.refuse("[county]~10", why="z", progress=during)
+        ledger.refuse("[county]~10", why="z", budget=cb.Budget(progress=during))
     last = ledger.history()[-1]
     assert during.judgements > 0
     assert (last.number, last.outcome) == (4, "unsafe")

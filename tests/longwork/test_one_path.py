@@ -13,7 +13,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.model import linear_programs
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general import search, strategy
 from cellbounds.solvers.general.cp_sat import IntegerProgram
 
@@ -46,7 +46,7 @@ RELEASES = {
 
 def told(release, executor=None, values=False):
     """Everything that an answer rests on: bounds, proofs, witnesses; perhaps values and theirs."""
-    answer = cb.attainable(release, executor=executor)
+    answer = cb.attainable(release, budget=cb.Budget(workers=executor))
     source = answer._source
     if values:
         source.gather(np.ndindex(release.domain.shape))
@@ -60,7 +60,7 @@ def told(release, executor=None, values=False):
         for place, one in sorted(source._values.items())
     ]
     tables = [table.tolist() for table in found.pool.tables()]
-    return found.low.tolist(), found.high.tolist(), found.proofs.tolist(), tables, runs
+    return *found.proven.tolist(), found.proofs.tolist(), tables, runs
 
 
 class Unruly(Executor):
@@ -177,12 +177,12 @@ def test_parts_begin_from_the_state_of_their_wave():
     whole = search.Search(release, release.domain.names)
     whole.first_table(None)
     standing, excerpt = whole.standing(), whole.pool.excerpt([0, 1])
-    before = [one.copy() for one in (standing.low, standing.high, standing.most)]
-    strategy.settle_one(whole.apart(standing, excerpt, 1), 0, 1, Effort())
-    strategy.settle_all(whole, Effort())
-    assert not np.array_equal(whole.pool.most, standing.most)
-    assert not np.array_equal(whole.high, standing.high)
-    after = (standing.low, standing.high, standing.most)
+    before = [one.copy() for one in (standing.proven, standing.ends)]
+    strategy.settle_one(whole.apart(standing, excerpt, 1), 0, 1, Budget())
+    strategy.settle_all(whole, Budget())
+    assert not np.array_equal(whole.pool.ends[1], standing.ends[1])
+    assert not np.array_equal(whole.proven[1], standing.proven[1])
+    after = (standing.proven, standing.ends)
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 

@@ -200,5 +200,5 @@ def test_anybody_may_use_it(clock):
     table = cb.example_table("delinquent")
     release = cb.publish(table, "[county]", "[education]")
     shown = Progress("bounds", io.StringIO(), clock=clock)
-    cb.bounds(release, kind="linear", progress=shown.step)
+    cb.bounds(release, kind="linear", budget=cb.Budget(progress=shown.step))
     assert "16 of 16" in shown.line()

@@ -39,7 +39,7 @@ solutions.EVERY = 0.0
 domain = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 table = cb.Table(domain, np.random.default_rng(5).poisson(3, size=domain.shape))
 release = cb.publish(table, "[c|a,b]@1", "[a,c]", "[b]~5")
-answer = cb.attainable(release, state=sys.argv[1])
+answer = cb.attainable(release, budget=cb.Budget(checkpoint=sys.argv[1]))
 for labels, values in answer.items():
     print(*labels, values)
 """
@@ -60,9 +60,8 @@ def busy(monkeypatch):
     def forbid():
         for room, name in (
             (Solvers, "program"),
-            (IntegerProgram, "_asked"),
+            (IntegerProgram, "_ask"),
             (Walker, "push"),
-            (Walker, "push_each"),
         ):
             monkeypatch.setattr(room, name, never)
 
@@ -94,7 +93,7 @@ def stopped(progress_at, path, ask=cb.bounds, **options):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask(RELEASE, state=path, progress=listen, **options)
+        ask(RELEASE, budget=cb.Budget(checkpoint=path, progress=listen), **options)
 
 
 # Going on ----------------------------------------------------------------------------------------
@@ -105,7 +104,7 @@ def test_interrupted_work_goes_on(path, at):
     stopped(at, path)
     known = len(lines(path))
     assert known > 1
-    answer = cb.bounds(RELEASE, state=path)
+    answer = cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     same(answer)
     for labels in DOMAIN.cells():
         for end in ("lower", "upper"):
@@ -114,12 +113,12 @@ def test_interrupted_work_goes_on(path, at):
 
 
 def test_a_complete_state_means_no_work(path, busy):
-    first = cb.bounds(RELEASE, state=path)
+    first = cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     whole = path.read_bytes()
     proofs = first._source.search.proofs.tolist()
-    busy_now = cb.bounds(RELEASE, state=path)
+    busy_now = cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     busy()
-    again = cb.bounds(RELEASE, state=path)
+    again = cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     same(again)
     same(busy_now)
     assert again._source.search.proofs.tolist() == proofs
@@ -127,23 +126,23 @@ def test_a_complete_state_means_no_work(path, busy):
 
 
 def test_values_are_kept(path, busy):
-    first = dict(cb.attainable(RELEASE, state=path).items())
+    first = dict(cb.attainable(RELEASE, budget=cb.Budget(checkpoint=path)).items())
     busy()
-    again = dict(cb.attainable(RELEASE, state=path).items())
+    again = dict(cb.attainable(RELEASE, budget=cb.Budget(checkpoint=path)).items())
     assert again == first
 
 
 def test_gathered_values_are_kept(path, busy):
-    answer = cb.attainable(RELEASE, state=path)
+    answer = cb.attainable(RELEASE, budget=cb.Budget(checkpoint=path))
     answer._source.gather(np.ndindex(DOMAIN.shape))
     first = dict(answer.items())
     busy()
-    assert dict(cb.attainable(RELEASE, state=path).items()) == first
+    assert dict(cb.attainable(RELEASE, budget=cb.Budget(checkpoint=path)).items()) == first
 
 
 def test_tables_for_values_that_were_read(path):
-    dict(cb.attainable(RELEASE, state=path).items())
-    again = cb.attainable(RELEASE, state=path)
+    dict(cb.attainable(RELEASE, budget=cb.Budget(checkpoint=path)).items())
+    again = cb.attainable(RELEASE, budget=cb.Budget(checkpoint=path))
     for labels, values in again.items():
         for value in values:
             witness = again.witness(*labels, value=value)
@@ -152,10 +151,10 @@ def test_tables_for_values_that_were_read(path):
 
 
 def test_bounds_and_values_share_a_state(path, busy):
-    cb.bounds(RELEASE, state=path)
-    assert cb.attainable(RELEASE, state=path).evidence is TRUTH.evidence
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
+    assert cb.attainable(RELEASE, budget=cb.Budget(checkpoint=path)).evidence is TRUTH.evidence
     busy()
-    same(cb.bounds(RELEASE, state=path))
+    same(cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path)))
 
 
 def test_linear_bounds_go_on(path, monkeypatch):
@@ -166,7 +165,7 @@ def test_linear_bounds_go_on(path, monkeypatch):
     asked = []
     original = ExactProgram.least
     monkeypatch.setattr(ExactProgram, "least", lambda *a: asked.append(1) or original(*a))
-    again = cb.bounds(RELEASE, kind="linear", state=path)
+    again = cb.bounds(RELEASE, kind="linear", budget=cb.Budget(checkpoint=path))
     assert (again.lower == truth.lower).all()
     assert (again.upper == truth.upper).all()
     # One more sees that there is a table of real numbers at all.
@@ -177,10 +176,10 @@ def test_sums_without_end_are_kept(path, busy):
     release = cb.Release(
         cb.Domain({"a": ["p", "q"]}), [cb.Linear(["a"], {"p": 1, "q": -1}, lower=-2)]
     )
-    first = cb.bounds(release, state=path)
+    first = cb.bounds(release, budget=cb.Budget(checkpoint=path))
     assert first.upper[0] is cb.UNBOUNDED
     busy()
-    again = cb.bounds(release, state=path)
+    again = cb.bounds(release, budget=cb.Budget(checkpoint=path))
     assert again.upper[0] is cb.UNBOUNDED
     assert again.lower.tolist() == first.lower.tolist()
 
@@ -189,18 +188,18 @@ def test_glued_parts_are_kept_each(path, busy):
     domain = cb.Domain({**{n: DOMAIN.levels(n) for n in "abc"}, "d": ["d0", "d1"]})
     table = cb.Table(domain, np.stack([TABLE.counts, TABLE.counts + 1], axis=-1))
     release = cb.publish(table, "[a,b]", "[b,c]", "[a,c]", "[c,d]")
-    first = cb.bounds(release, state=path)
+    first = cb.bounds(release, budget=cb.Budget(checkpoint=path))
     assert first.method == "parts glued at exact margins"
     assert len(lines(path)) > 1
     busy()
-    again = cb.bounds(release, state=path)
+    again = cb.bounds(release, budget=cb.Budget(checkpoint=path))
     assert np.array_equal(again.lower, first.lower)
     assert np.array_equal(again.upper, first.upper)
 
 
 def test_a_budget_may_be_given_when_going_on(path):
-    cb.bounds(RELEASE, seconds=1e-6, state=path)
-    same(cb.bounds(RELEASE, seconds=1000, state=path))
+    cb.bounds(RELEASE, budget=cb.Budget(seconds=1e-6, checkpoint=path))
+    same(cb.bounds(RELEASE, budget=cb.Budget(seconds=1000, checkpoint=path)))
 
 
 def children_of(path):
@@ -246,15 +245,29 @@ def test_killed_at_any_moment_it_goes_on(path):
 
 
 def test_another_question_is_refused(path):
-    cb.bounds(RELEASE, state=path)
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     kept = path.read_bytes()
     other = cb.publish(TABLE, "[a,c]")
     for ask, words in (
-        (lambda: cb.bounds(other, state=path), "another release"),
-        (lambda: cb.bounds(RELEASE, over=["a"], state=path), "other cells, or of another kind"),
-        (lambda: cb.bounds(RELEASE, kind="linear", state=path), "of another kind"),
-        (lambda: cb.bounds(RELEASE, cells=[("a0", "b0", "c0")], state=path), "other cells"),
-        (lambda: cb.bounds(RELEASE, start=TABLE, state=path), "owner's table"),
+        (lambda: cb.bounds(other, budget=cb.Budget(checkpoint=path)), "another release"),
+        (
+            lambda: cb.bounds(RELEASE, over=["a"], budget=cb.Budget(checkpoint=path)),
+            "other cells, or of another kind",
+        ),
+        (
+            lambda: cb.bounds(RELEASE, kind="linear", budget=cb.Budget(checkpoint=path)),
+            "of another kind",
+        ),
+        (
+            lambda: cb.bounds(
+                RELEASE, cells=[("a0", "b0", "c0")], budget=cb.Budget(checkpoint=path)
+            ),
+            "other cells",
+        ),
+        (
+            lambda: cb.bounds(RELEASE, start=TABLE, budget=cb.Budget(checkpoint=path)),
+            "owner's table",
+        ),
     ):
         with pytest.raises(cb.InvalidInput, match=words) as caught:
             ask()
@@ -263,28 +276,28 @@ def test_another_question_is_refused(path):
 
 
 def test_another_version_is_refused(path, monkeypatch):
-    cb.bounds(RELEASE, state=path)
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     monkeypatch.setattr(checkpoints, "__version__", "99.0")
     with pytest.raises(cb.InvalidInput, match="another version"):
-        cb.bounds(RELEASE, state=path)
+        cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
 
 
 def test_other_files_are_refused_and_left_alone(path):
     for content in (b"a,b,count\n1,2,3\n", b"[1, 2]\n", b'{"format": "else"}\n'):
         path.write_bytes(content)
         with pytest.raises(cb.InvalidInput, match="is no state of a question"):
-            cb.bounds(RELEASE, state=path)
+            cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
         assert path.read_bytes() == content
 
 
 def test_names_that_cannot_be_used(tmp_path):
     with pytest.raises(cb.InvalidInput, match="cannot be written"):
-        cb.bounds(RELEASE, state=tmp_path / "nowhere" / "x")
+        cb.bounds(RELEASE, budget=cb.Budget(checkpoint=tmp_path / "nowhere" / "x"))
     with pytest.raises(cb.InvalidInput, match="cannot be written"):
-        cb.bounds(RELEASE, state=tmp_path)
+        cb.bounds(RELEASE, budget=cb.Budget(checkpoint=tmp_path))
     for wrong in (3, b"x", True):
-        with pytest.raises(cb.InvalidInput, match="state="):
-            cb.attainable(RELEASE, state=wrong)
+        with pytest.raises(cb.InvalidInput, match="checkpoint="):
+            cb.attainable(RELEASE, budget=cb.Budget(checkpoint=wrong))
 
 
 def test_a_torn_last_line_is_dropped(path):
@@ -298,20 +311,20 @@ def test_a_torn_last_line_is_dropped(path):
         whole + b"\x00\n",
     ):
         path.write_bytes(torn)
-        same(cb.bounds(RELEASE, state=path))
+        same(cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path)))
         gc.collect()
         content = path.read_bytes()
         assert content.endswith(b"\n")
         assert b"\x00" not in content
-        same(cb.bounds(RELEASE, state=path))
+        same(cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path)))
 
 
 def test_a_torn_first_line_begins_anew(path):
-    cb.bounds(RELEASE, state=path)
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     first = lines(path)[0]
     for length in (0, 1, len(first) - 1):
         path.write_bytes(first[:length])
-        same(cb.bounds(RELEASE, state=path))
+        same(cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path)))
         assert lines(path)[0] == first
 
 
@@ -321,7 +334,7 @@ def test_damage_in_the_middle_is_refused(path):
     for wrong in (b"garbage\n", b"\n", said[1][:-2] + b"\n", said[1].replace(b"0", b"1")):
         path.write_bytes(b"".join([said[0], wrong, *said[1:]]))
         with pytest.raises(cb.InvalidInput, match=r"line 2 of .* is damaged; delete the file"):
-            cb.bounds(RELEASE, state=path)
+            cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
 
 
 def rewritten(path, change):
@@ -336,7 +349,7 @@ def rewritten(path, change):
 
 
 def test_tables_that_do_not_fit_are_refused(path):
-    cb.bounds(RELEASE, state=path)
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     kept = path.read_bytes()
 
     def spoil(entry):
@@ -346,7 +359,7 @@ def test_tables_that_do_not_fit_are_refused(path):
     rewritten(path, spoil)
     assert path.read_bytes() != kept
     with pytest.raises(cb.InvalidInput, match="damaged"):
-        cb.bounds(RELEASE, state=path)
+        cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
 
 
 @pytest.mark.parametrize(
@@ -364,10 +377,10 @@ def test_tables_that_do_not_fit_are_refused(path):
     ],
 )
 def test_bounds_that_cannot_be_are_refused(path, wrong):
-    cb.bounds(RELEASE, state=path)
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     rewritten(path, lambda entry: entry["bounds"].append(wrong))
     with pytest.raises(cb.InvalidInput, match="damaged"):
-        cb.bounds(RELEASE, state=path)
+        cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(path, monkeypatch):
@@ -385,17 +398,17 @@ def test_a_full_disk_is_said_and_nothing_is_lost(path, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(checkpoints.os, "write", full)
             with pytest.raises(cb.InvalidInput, match=f"{words}.*; what it holds so far is kept"):
-                cb.bounds(RELEASE, state=path)
+                cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
         assert path.read_bytes() == kept
-    same(cb.bounds(RELEASE, state=path))
+    same(cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path)))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX systems")
 def test_a_state_is_for_its_owner_only(path):
-    cb.bounds(RELEASE, start=TABLE, state=path)
+    cb.bounds(RELEASE, start=TABLE, budget=cb.Budget(checkpoint=path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(cb.InvalidInput, match="owner's table"):
-        cb.bounds(RELEASE, state=path)
+        cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
@@ -428,7 +441,7 @@ def test_who_lets_go_of_an_answer_lets_go_of_the_file(path, ask):
     before = open_files()
     gc.disable()
     try:
-        answer = ask(RELEASE, state=path)
+        answer = ask(RELEASE, budget=cb.Budget(checkpoint=path))
         assert len(open_files() - before) == 1
         del answer
         assert open_files() <= before
@@ -439,10 +452,10 @@ def test_who_lets_go_of_an_answer_lets_go_of_the_file(path, ask):
 def test_open_states_are_not_mixed(path):
     """What leans on the owner's table does not get into answers without it."""
     kept = Checkpoint(path, header_of(RELEASE.digest, "sharp", DOMAIN.names, None, start=True))
-    cb.bounds(RELEASE, start=TABLE, state=kept)
+    cb.bounds(RELEASE, start=TABLE, budget=cb.Budget(checkpoint=kept))
     whole = path.read_bytes()
     assert len(whole.splitlines()) > 1
-    answer = cb.bounds(RELEASE, state=kept)
+    answer = cb.bounds(RELEASE, budget=cb.Budget(checkpoint=kept))
     same(answer)
     assert answer._source.search.write is None
     assert path.read_bytes() == whole
@@ -450,12 +463,12 @@ def test_open_states_are_not_mixed(path):
 
 def test_lines_are_written_now_and_then(path, monkeypatch):
     monkeypatch.setattr(solutions, "EVERY", 1e9)
-    cb.bounds(RELEASE, state=path)
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     few = len(lines(path))
     assert few == 2
     path.unlink()
     monkeypatch.setattr(solutions, "EVERY", 0.0)
-    cb.bounds(RELEASE, state=path)
+    cb.bounds(RELEASE, budget=cb.Budget(checkpoint=path))
     assert len(lines(path)) > few
 
 

@@ -56,9 +56,9 @@ def test_states_are_ordinary_files(tmp_path, path):
         os.mkfifo(path)
     release = cb.publish(TABLE, "[county]", "[education]")
     with pytest.raises(cb.InvalidInput, match="no ordinary file"):
-        cb.bounds(release, state=path)
+        cb.bounds(release, budget=cb.Budget(checkpoint=path))
     with pytest.raises(cb.InvalidInput, match="no ordinary file"):
-        cb.explore(TABLE, response="education", state=path)
+        cb.explore(TABLE, response="education", budget=cb.Budget(checkpoint=path))
 
 
 @posix

@@ -10,6 +10,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.papers import document001
+from cellbounds.papers.reproduction import reproduce_papers
 from figures import EXPECTED, cell_bounds, ends, flat, in_rows
 from margin_tables import tables_with_margins
 
@@ -272,7 +273,7 @@ def test_each_further_margin_narrows(order):
 
 
 def test_reproduction_has_no_unexplained_difference():
-    compared = list(document001.compare())
+    compared = reproduce_papers("001")
     assert all(one.as_expected for one in compared)
     assert len({(one.place, one.item) for one in compared}) == len(compared)
     wrong = [(one.place, one.item, one.printed, one.ours) for one in compared if one.error]
@@ -302,7 +303,7 @@ def test_reproduction_has_no_unexplained_difference():
 
 def test_reproduction_shows_the_tables_as_printed():
     shown = {}
-    for one in document001.compare():
+    for one in reproduce_papers("001"):
         shown.setdefault(one.place, []).append(one.printed)
     for place, text in (
         ("Table 3", TABLE_3),

@@ -232,7 +232,7 @@ def test_other_kinds_have_no_certificate(kind):
 
 
 def test_what_was_not_settled_is_certified_as_far_as_it_goes(monkeypatch):
-    from cellbounds.model.effort import Effort
+    from cellbounds.runtime.budget import Budget
     from cellbounds.solvers.general.search import Search
 
     def nothing(*_, **__):
@@ -242,7 +242,7 @@ def test_what_was_not_settled_is_certified_as_far_as_it_goes(monkeypatch):
         return True
 
     with monkeypatch.context() as patched:
-        patched.setattr(Effort, "spent", property(spent))
+        patched.setattr(Budget, "spent", property(spent))
         patched.setattr(Search, "by_pushing", nothing)
         answer = cb.bounds(RELEASE, seconds=5)
         made = json.loads(json.dumps(answer.certificate()))

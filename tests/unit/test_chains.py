@@ -37,6 +37,7 @@ from cellbounds.inference.chains.metropolis import choose_moves, run_chain, star
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
 from cellbounds.inference.combined_sets import combine, summed_sets
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
+from cellbounds.runtime.budget import Budget
 
 SQUARE = Domain({"row": [1, 2], "col": [1, 2]})
 CUBE = Domain({"s": [1, 2], "row": [1, 2], "col": [1, 2]})
@@ -346,9 +347,15 @@ def test_drawn_moves_do_not_depend_on_blocks_either():
 def test_stopping_early_keeps_what_was_drawn():
     release = grid_release()
     said = []
+
+    def impatient(done: int, total: int) -> None:
+        said.append((done, total))
+        if len(said) == 4:
+            raise KeyboardInterrupt
+
     drawn = run_chain(
         release, Uniform().weights(GRID), rng=6, draws=100, thin=10, burn_in=50, block=100,
-        progress=lambda done, total: said.append((done, total)), stop=lambda: len(said) >= 4,
+        budget=Budget(progress=impatient),
     )  # fmt: skip
     assert drawn.stopped_early
     assert drawn.counts.shape == (4, 30, 20)
@@ -365,16 +372,21 @@ def test_a_keyboard_interrupt_keeps_what_was_drawn():
 
     how = {"draws": 50, "thin": 10, "block": 100, "rng": 7}
     weights = Uniform().weights(GRID)
-    drawn = run_chain(grid_release(), weights, burn_in=0, progress=interrupt, **how)
+    drawn = run_chain(grid_release(), weights, burn_in=0, budget=Budget(progress=interrupt), **how)
     assert drawn.stopped_early
     assert drawn.counts.shape[1] == 30
     with pytest.raises(KeyboardInterrupt):
-        run_chain(grid_release(), weights, burn_in=5000, progress=interrupt, **how)
+        run_chain(grid_release(), weights, burn_in=5000, budget=Budget(progress=interrupt), **how)
 
 
 def test_a_deadline_before_the_first_draw_is_said():
     with pytest.raises(Unsettled, match="give more time"):
-        run_chain(grid_release(), Uniform().weights(GRID), rng=8, deadline=time.monotonic() - 1)
+        run_chain(
+            grid_release(),
+            Uniform().weights(GRID),
+            rng=8,
+            budget=Budget.until(time.monotonic() - 1),
+        )
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ import math
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import replace
 from fractions import Fraction
 from multiprocessing import get_context
 
@@ -17,8 +15,8 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import Frontier, design_measures, explore
-from cellbounds.disclosure.exploring.design_measures import Measures
+from cellbounds.disclosure.exploring import Frontier, design_search, explore
+from cellbounds.disclosure.exploring.design_search import Measures, measured
 from cellbounds.disclosure.exploring.designs import Design, Way
 from cellbounds.disclosure.exploring.frontier import JudgedDesign
 from cellbounds.disclosure.policies import (
@@ -30,6 +28,7 @@ from cellbounds.disclosure.policies import (
     PosteriorChance,
     SmallCounts,
 )
+from cellbounds.runtime.workers import Until
 
 CHILDREN = cb.example_table("delinquent")
 KOCH = cb.example_table("koch4")
@@ -492,7 +491,7 @@ def test_without_the_true_counts_all_cells_are_at_risk():
         ({"independent": "yes"}, "independent='yes'"),
         ({"total": 1}, "total=1"),
         ({"seconds": -1}, "seconds=-1"),
-        ({"executor": 2}, "executor=2"),
+        ({"budget": 2}, "budget=2"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(options, said):
@@ -523,17 +522,26 @@ def test_derived_variables_are_not_designs():
 def test_any_number_of_workers_gives_the_same_answer():
     alone = explore(KOCH, response="recovery", digits=[1, 2])
     with ThreadPoolExecutor(3) as threads:
-        shared = explore(KOCH, response="recovery", digits=[1, 2], executor=threads)
+        shared = explore(
+            KOCH, response="recovery", digits=[1, 2], budget=cb.Budget(workers=threads)
+        )
     assert shared.designs == alone.designs
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
-        shared = explore(KOCH, response="recovery", digits=[1, 2], executor=processes)
+        shared = explore(
+            KOCH, response="recovery", digits=[1, 2], budget=cb.Budget(workers=processes)
+        )
     assert shared.designs == alone.designs
     assert shared.best.release.digest == alone.best.release.digest
 
 
 def test_progress_counts_the_designs():
     seen = []
-    explore(CHILDREN, response="education", digits=[1, 2], progress=lambda *at: seen.append(at))
+    explore(
+        CHILDREN,
+        response="education",
+        digits=[1, 2],
+        budget=cb.Budget(progress=lambda *at: seen.append(at)),
+    )
     assert seen == [(k, 4) for k in range(5)]
 
 
@@ -547,30 +555,42 @@ def test_a_spent_budget_leaves_designs_out_and_says_so():
 def test_what_a_budget_does_not_settle_is_undecided_and_not_kept(tmp_path, monkeypatch):
     """A design that gets too little time: it is in the answer, but is judged again on resuming."""
     path = tmp_path / "search.jsonl"
-    options = {"response": "education", "digits": [1], "state": path}
-    judged_well = design_measures.judged
+    options = {"response": "education", "digits": [1]}
+    judged_well = design_search.judged
 
     def tired(case, effort):
-        return judged_well(case, replace(effort, deadline=0.0))
+        return judged_well(case, cb.Budget.until(0.0))
 
-    monkeypatch.setattr(design_measures, "judged", tired)
-    found = explore(CHILDREN, **options, seconds=60)
+    monkeypatch.setattr(design_search, "judged", tired)
+    found = explore(CHILDREN, **options, budget=cb.Budget(60, checkpoint=path))
     assert [one.outcome for one in found.designs] == [Outcome.SAFE, Outcome.UNDECIDED]
     assert not found.complete
     assert len(path.read_bytes().splitlines()) == 2
     monkeypatch.undo()
     assert (
-        explore(CHILDREN, **options).safe
-        == explore(CHILDREN, response="education", digits=[1]).safe
+        explore(CHILDREN, **options, budget=cb.Budget(checkpoint=path)).safe
+        == explore(CHILDREN, **options).safe
     )
 
 
-def test_a_hard_design_gets_its_share_of_the_time_only():
-    settings = Measures(cb.read_policy("small-counts"), False, "[b|a]", end=time.time() + 100)
-    assert settings.share(10).left == pytest.approx(10, abs=0.5)
-    assert settings.share(1).left == pytest.approx(100, abs=0.5)
-    endless = Measures(cb.read_policy("small-counts"), False, "[b|a]")
-    assert endless.share(3).left is None
+def test_a_hard_design_gets_its_share_of_the_time_only(monkeypatch):
+    shares = []
+
+    def listening(case, effort):
+        shares.append(effort.left)
+        return judged_well(case, effort)
+
+    judged_well = design_search.judged
+    monkeypatch.setattr(design_search, "judged", listening)
+    measures = Measures(cb.read_policy("small-counts"), False, "[education|county]")
+    designs = [(k, Design(("education",), ("county",), Way(k + 1, "nearest"))) for k in range(3)]
+    found = list(measured(CHILDREN, designs, measures, 10, Until.of(100.0)))
+    assert [number for number, _ in found] == [0, 1, 2]
+    for left, share in zip((10, 9, 8), shares, strict=True):
+        assert 100 / left - 5 < share <= 100 / left
+    shares.clear()
+    list(measured(CHILDREN, designs, measures, 3, Until.of(None)))
+    assert shares == [None] * 3
 
 
 def stopped_after(number):
@@ -585,20 +605,26 @@ def test_an_interrupted_search_is_resumed(tmp_path):
     path = tmp_path / "search.jsonl"
     whole = explore(KOCH, response="recovery", digits=[1, 2])
     with pytest.raises(KeyboardInterrupt):
-        explore(KOCH, response="recovery", digits=[1, 2], state=path, progress=stopped_after(7))
+        explore(
+            KOCH,
+            response="recovery",
+            digits=[1, 2],
+            budget=cb.Budget(checkpoint=path, progress=stopped_after(7)),
+        )
     assert path.stat().st_mode & 0o777 == 0o600
     seen = []
     resumed = explore(
         KOCH,
         response="recovery",
         digits=[1, 2],
-        state=path,
-        progress=lambda *at: seen.append(at),
+        budget=cb.Budget(checkpoint=path, progress=lambda *at: seen.append(at)),
     )
     assert seen[0] == (7, 16)
     assert resumed.designs == whole.designs
     assert resumed.complete
-    again = explore(KOCH, response="recovery", digits=[1, 2], state=path, seconds=1e-9)
+    again = explore(
+        KOCH, response="recovery", digits=[1, 2], budget=cb.Budget(checkpoint=path, seconds=1e-9)
+    )
     assert again.designs == whole.designs
 
 
@@ -611,11 +637,14 @@ def test_a_search_of_workers_is_resumed(tmp_path):
                 KOCH,
                 response="recovery",
                 digits=[1, 2],
-                state=path,
-                executor=threads,
-                progress=stopped_after(6),
+                budget=cb.Budget(checkpoint=path, workers=threads, progress=stopped_after(6)),
             )
-        resumed = explore(KOCH, response="recovery", digits=[1, 2], state=path, executor=threads)
+        resumed = explore(
+            KOCH,
+            response="recovery",
+            digits=[1, 2],
+            budget=cb.Budget(checkpoint=path, workers=threads),
+        )
     assert resumed.designs == whole.designs
 
 
@@ -630,7 +659,8 @@ def torn(file, line):
         os.kill(os.getpid(), signal.SIGKILL)
     return write(file, line)
 os.write = torn
-explore(cb.example_table("koch4"), response="recovery", digits=[1, 2], state=sys.argv[1])
+budget = cb.Budget(checkpoint=sys.argv[1])
+explore(cb.example_table("koch4"), response="recovery", digits=[1, 2], budget=budget)
 """
 
 
@@ -642,7 +672,10 @@ def test_a_process_killed_while_it_writes_leaves_a_state_that_works(tmp_path):
     assert not path.read_bytes().endswith(b"\n")
     seen = []
     resumed = explore(
-        KOCH, response="recovery", digits=[1, 2], state=path, progress=lambda *at: seen.append(at)
+        KOCH,
+        response="recovery",
+        digits=[1, 2],
+        budget=cb.Budget(checkpoint=path, progress=lambda *at: seen.append(at)),
     )
     assert seen[0] == (5, 16)
     assert resumed.designs == explore(KOCH, response="recovery", digits=[1, 2]).designs
@@ -654,11 +687,13 @@ def test_a_process_killed_while_it_writes_leaves_a_state_that_works(tmp_path):
 def test_a_state_cut_anywhere_is_resumed(tmp_path):
     path = tmp_path / "search.jsonl"
     options = {"response": "education", "digits": [1, 2]}
-    whole = explore(CHILDREN, **options, state=path)
+    whole = explore(CHILDREN, **options, budget=cb.Budget(checkpoint=path))
     content = path.read_bytes()
     for length in range(0, len(content), 37):
         path.write_bytes(content[:length])
-        assert explore(CHILDREN, **options, state=path).designs == whole.designs
+        assert (
+            explore(CHILDREN, **options, budget=cb.Budget(checkpoint=path)).designs == whole.designs
+        )
         assert len(path.read_bytes().splitlines()) == 5
 
 
@@ -675,7 +710,8 @@ def test_a_state_cut_anywhere_is_resumed(tmp_path):
 )
 def test_a_state_of_another_search_is_refused(tmp_path, options, said):
     path = tmp_path / "search.jsonl"
-    begun = {"table": small_table(), "response": "b", "digits": [1], "state": path}
+    begun = {"table": small_table(), "response": "b", "digits": [1]}
+    begun["budget"] = cb.Budget(checkpoint=path)
     explore(**begun)
     before = path.read_bytes()
     with pytest.raises(cb.InvalidInput, match=said):
@@ -695,31 +731,36 @@ def test_other_files_are_not_touched(tmp_path, content, said):
     path = tmp_path / "data.csv"
     path.write_bytes(content)
     with pytest.raises(cb.InvalidInput, match=said):
-        explore(small_table(), response="b", digits=[1], state=path)
+        explore(small_table(), response="b", digits=[1], budget=cb.Budget(checkpoint=path))
     assert path.read_bytes() == content
 
 
 def test_a_damaged_state_and_one_of_another_version_are_refused(tmp_path):
     path = tmp_path / "search.jsonl"
-    explore(small_table(), response="b", digits=[1, 2], state=path)
+    explore(small_table(), response="b", digits=[1, 2], budget=cb.Budget(checkpoint=path))
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([lines[0], b'{"place":77}\n', *lines[2:]]))
     with pytest.raises(cb.InvalidInput, match=r"line 2 of .* is damaged"):
-        explore(small_table(), response="b", digits=[1, 2], state=path)
+        explore(small_table(), response="b", digits=[1, 2], budget=cb.Budget(checkpoint=path))
     header = json.loads(lines[0]) | {"version": "0.0.0"}
     path.write_bytes(b"".join([json.dumps(header).encode() + b"\n", *lines[1:]]))
     with pytest.raises(cb.InvalidInput, match="made by another version"):
-        explore(small_table(), response="b", digits=[1, 2], state=path)
+        explore(small_table(), response="b", digits=[1, 2], budget=cb.Budget(checkpoint=path))
 
 
 def test_a_state_that_cannot_be_written(tmp_path):
     for place in (tmp_path, tmp_path / "missing" / "search.jsonl"):
         with pytest.raises(cb.InvalidInput, match="cannot be"):
-            explore(small_table(), response="b", digits=[1], state=place)
+            explore(small_table(), response="b", digits=[1], budget=cb.Budget(checkpoint=place))
 
 
 def test_a_full_disk_is_said(tmp_path, monkeypatch):
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:10]))
     with pytest.raises(cb.InvalidInput, match="the disk is full"):
-        explore(small_table(), response="b", digits=[1], state=tmp_path / "search.jsonl")
+        explore(
+            small_table(),
+            response="b",
+            digits=[1],
+            budget=cb.Budget(checkpoint=tmp_path / "search.jsonl"),
+        )

@@ -18,7 +18,7 @@ from cellbounds.inference.decision_diagram.construction import (
 )
 from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
 from cellbounds.inference.decision_diagram.layers import transitions_of
-from cellbounds.inference.decision_diagram.linear_constraints import LinearSum, sums_of
+from cellbounds.inference.decision_diagram.linear_constraints import LinearSum
 from cellbounds.inference.decision_diagram.ordering import best_order
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
 from cellbounds.inference.solver_enumeration import searched_tables
@@ -38,10 +38,9 @@ def fibre_of(release, effort=DEFAULT_EFFORT, memory=MEMORY):
 
 def layers(release):
     part = components_of(release).components[0]
-    sums, one = sums_of(part.problem), part.problem
     positions = np.unravel_index(part.cells, release.domain.shape)
-    order = best_order(sums, one.lower, one.upper, positions)
-    return transitions_of(sums, order.cells, one.lower, one.upper)
+    order = best_order(part.sums, part.lower, part.upper, positions)
+    return transitions_of(order.cells, part.sums, part.lower, part.upper)
 
 
 def two_way(rows, columns):
@@ -73,11 +72,11 @@ def test_a_count_of_more_words():
     # The same as one diagram: all rows are connected by a limit that does not bind below 121.
     joined = [LinearSum(np.arange(12), np.ones(12, dtype=np.int64), 0, 12 * 10**7 - 1)]
     lower, upper = np.zeros(12, dtype=np.int64), np.full(12, 10**7, dtype=np.int64)
-    grown = construct(transitions_of(joined, np.arange(12), lower, upper), 1e12, 10**9)
+    grown = construct(transitions_of(np.arange(12), joined, lower, upper), 1e12, 10**9)
     assert isinstance(grown, TooLarge)
     upper[:] = 1000
     joined = [LinearSum(np.arange(12), np.ones(12, dtype=np.int64), 0, 11_999)]
-    assert construct(transitions_of(joined, np.arange(12), lower, upper), 1e9).paths == 1001**12 - 1
+    assert construct(transitions_of(np.arange(12), joined, lower, upper), 1e9).paths == 1001**12 - 1
 
 
 DOSES = cb.Domain({"treatment": TWO, "response": TWO})
@@ -142,9 +141,9 @@ def test_the_order_of_listing_is_lexicographic_in_the_cells_placed():
     release = cb.publish(CENSUS, *PAIRS)
     part = components_of(release).components[0]
     order = best_order(
-        sums_of(part.problem),
-        part.problem.lower,
-        part.problem.upper,
+        part.sums,
+        part.lower,
+        part.upper,
         np.unravel_index(part.cells, release.domain.shape),
     )
     cells = part.cells[order.cells]

@@ -14,7 +14,12 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.protocol import Refusal
 from cellbounds.inference.rows.row_fibre import rows_fibre
 from cellbounds.inference.rows.row_sampling import _Proposals, _through_all
-from cellbounds.inference.rows.row_vectors import _one_by_one, _sum_of_products, row_counts
+from cellbounds.inference.rows.row_vectors import (
+    _by_exclusion,
+    _by_products,
+    _sum_of_products,
+    row_counts,
+)
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
@@ -168,14 +173,15 @@ def test_many_columns_are_counted_alike_in_all_ways():
     line = fibre_of(table_of(rates, Total(upper=160), eps="0.04")).system.types[0]
     lower, upper = line.ranges(line.sums)
     rest = line.sums - lower.sum(axis=0)
-    one_by_one = _one_by_one(upper - lower, rest, 1e9)
-    assert row_counts(line, 1e9) == one_by_one
+    by_exclusion = _by_exclusion(upper - lower, [1] * 8, rest)
+    assert row_counts(line, 1e9) == by_exclusion
+    assert _by_products(line, lower, upper, 1e9) == by_exclusion
     running = [
         _sum_of_products([[1] * (width + 1) for width in widths], left)
         for widths, left in zip((upper - lower).T.tolist(), rest.tolist(), strict=True)
     ]
-    assert running == one_by_one
-    assert max(one_by_one) > 10**6
+    assert running == by_exclusion
+    assert max(by_exclusion) > 10**6
 
 
 def test_the_first_of_very_many_tables_comes_at_once():

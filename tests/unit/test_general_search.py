@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.model.linear_programs import LinearProgram, independent_rows
 from cellbounds.model.problem import Problem, make_problem, presolve, raw_problem
 from cellbounds.model.targets import asked_about
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.attainable import Run, values_of
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import (
@@ -427,9 +427,7 @@ def walked(release, over, side, guide=None, proposals=3000):
     for place in range(search.asked.size):
         start = search.pool.nearest(place, side)
         before = int(start[search.asked.members(place)].sum())
-        search.walker.push(
-            search.pool, start, (place, side), (search.low, search.high), proposals, guide
-        )
+        search.walker.push(search.pool, start, [(place, side)], search.proven, proposals, guide)
         assert search.full.holds(start)
         after = int(start[search.asked.members(place)].sum())
         assert after >= before if side else after <= before
@@ -454,7 +452,7 @@ RELEASE = cb.Release(
 def test_walks_stay_consistent_and_reach_the_goal(over, side, temperature):
     guide = Guide(np.full(18, 16 / 18), temperature) if temperature else None
     search = walked(RELEASE, over, side, guide)
-    settle_all(search, Effort())
+    settle_all(search, Budget())
     low, high = search.open_bounds()
     assert not low.any()
     assert not high.any()
@@ -463,9 +461,9 @@ def test_walks_stay_consistent_and_reach_the_goal(over, side, temperature):
 def test_walks_alone_reach_the_extremes_of_a_small_table():
     truth = cb.bounds(RELEASE)
     search = walked(RELEASE, ("a", "b", "c"), 1)
-    assert np.array_equal(search.pool.most, truth.upper.ravel())
+    assert np.array_equal(search.pool.ends[1], truth.upper.ravel())
     search = walked(RELEASE, ("a", "b", "c"), 0)
-    assert np.array_equal(search.pool.least, truth.lower.ravel())
+    assert np.array_equal(search.pool.ends[0], truth.lower.ravel())
 
 
 LIMITED = cb.Release(
@@ -486,7 +484,7 @@ def test_walks_keep_the_limits_of_cells(over, side, temperature):
     search = walked(LIMITED, over, side, guide, proposals=20_000)
     truth = cb.bounds(LIMITED, over=over)
     if not temperature:
-        reached = search.pool.most if side else search.pool.least
+        reached = search.pool.ends[side]
         assert np.array_equal(reached, (truth.upper if side else truth.lower).ravel())
 
 
@@ -590,13 +588,13 @@ def test_the_pool_keeps_extremes_and_refuses_what_is_inconsistent():
     assert pool.add(sparse)
     assert not pool.add(np.array([1, 1, 2, 0, 1, 1, 1, 2, 0]))  # between in every cell
     assert len(pool) == 2
-    assert pool.least.tolist() == [0, 0, 1, 0, 0, 0, 0, 1, 0]
-    assert pool.most.tolist() == [1, 1, 4, 1, 1, 1, 1, 5, 1]
+    assert pool.ends[0].tolist() == [0, 0, 1, 0, 0, 0, 0, 1, 0]
+    assert pool.ends[1].tolist() == [1, 1, 4, 1, 1, 1, 1, 5, 1]
     assert pool.nearest(2, 1).tolist() == sparse.tolist()
     assert pool.nearest(2, 0).tolist() == [1] * 9
     assert pool.nearest(0, 0).tolist() == sparse.tolist()
     assert pool.extremes(2) == [0, 1]
-    assert pool.number(7, 1) == 1
+    assert pool.extremes(7) == [0, 1]
     with pytest.raises(cb.CellboundsError, match="inconsistent"):
         pool.add(np.full(9, 2))
     assert [t.tolist() for t in pool.tables()] == [[1] * 9, sparse.tolist()]
@@ -879,32 +877,32 @@ def test_lists_count_fixed_cells():
 def test_what_is_proven_never_passes_what_is_attained():
     search = Search(RELEASE, RELEASE.domain.names)
     search.first_table(None)
-    place = int(np.flatnonzero(search.pool.most > search.low)[0])
-    reached = int(search.pool.most[place])
+    place = int(np.flatnonzero(search.pool.ends[1] > search.proven[0])[0])
+    reached = int(search.pool.ends[1][place])
     search.prove(place, 1, reached, Proof.SOLVER)
     with pytest.raises(cb.CellboundsError, match="a table goes beyond"):
         search.prove(place, 1, reached - 1, Proof.SOLVER)
     search = Search(RELEASE, RELEASE.domain.names)
-    place = int(np.flatnonzero(search.high - search.low > 2)[0])
-    low = int(search.low[place])
+    place = int(np.flatnonzero(search.proven[1] - search.proven[0] > 2)[0])
+    low = int(search.proven[0][place])
     search.prove(place, 0, low + 2, Proof.DUAL)
     search.prove(place, 0, low + 1, Proof.SOLVER)
-    assert (search.low[place], search.proofs[0, place]) == (low + 2, Proof.DUAL)
+    assert (search.proven[0][place], search.proofs[0, place]) == (low + 2, Proof.DUAL)
     with pytest.raises(cb.InconsistentRelease):
         search.prove(place, 1, low + 1, Proof.SOLVER)
 
 
 def test_a_search_travels():
     search = Search(RELEASE, RELEASE.domain.names)
-    settle_all(search, Effort())
+    settle_all(search, Budget())
     made = Search(*pickle.loads(pickle.dumps(search.recipe)))
     excerpt = pickle.loads(pickle.dumps(search.pool.excerpt([3])))
     copy = made.apart(pickle.loads(pickle.dumps(search.standing())), excerpt, 1)
-    assert np.array_equal(copy.low, search.low)
-    assert np.array_equal(copy.pool.most, search.pool.most)
+    assert np.array_equal(copy.proven[0], search.proven[0])
+    assert np.array_equal(copy.pool.ends[1], search.pool.ends[1])
     assert len(copy.pool) == len(excerpt.packed) <= 3
     for place, side in itertools.product(range(search.asked.size), (0, 1)):
-        part = search.pool.cut_down(copy.pool.least, copy.pool.most, search.pool.excerpt([place]))
+        part = search.pool.cut_down(copy.pool.ends, search.pool.excerpt([place]))
         assert np.array_equal(part.nearest(place, side), search.pool.nearest(place, side))
     assert copy.settled(3, 1)
     assert copy.program.minimize(np.array([0]), np.array([1])) is not None
@@ -913,7 +911,7 @@ def test_a_search_travels():
 
 def test_the_history_says_what_was_left_open():
     search = Search(RELEASE, RELEASE.domain.names)
-    settle_all(search, Effort())
+    settle_all(search, Budget())
     left = [count for _, _, count in search.history]
     assert search.history[0][0] == "propagation and the first table"
     assert left == sorted(left, reverse=True)
@@ -1046,7 +1044,7 @@ def test_every_value_has_a_table():
         "[a,c]~20",
     )
     search = Search(release, release.domain.names)
-    found = values_of(search, 5, Effort())
+    found = values_of(search, 5, Budget())
     assert found.values.settled
     assert found.values.size > 50
     for value in found.values:

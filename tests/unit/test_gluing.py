@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.model.effort import Effort
 from cellbounds.model.structure import gather
 from cellbounds.reductions.named_tables import CellTarget, NamedArray, glued, lookup_of
 from cellbounds.results.cell_index import WholeMargin
 from cellbounds.results.solution import Query
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.search import Search
 from cellbounds.solvers.general.solutions import GeneralSharp
 
@@ -28,7 +28,7 @@ def domain_of(shape, names="abcdef"):
 def by_search(release, over=None):
     """The general method's answer about the release as a whole."""
     over = over or release.domain.names
-    return GeneralSharp().solve(gather(release), Query("sharp", over, Effort()))
+    return GeneralSharp().solve(gather(release), Query("sharp", over, Budget()))
 
 
 def same_as_search(release, over=None, values=True):
@@ -444,7 +444,7 @@ def test_one_part_without_exact_margins_beside_a_free_variable(over):
     answer = cb.bounds(release, over=over)
     assert answer.method == "integer search"
     assert answer.evidence is cb.Evidence.EXACT
-    searched = GeneralSharp().solve(gather(release), Query("sharp", over, Effort()))
+    searched = GeneralSharp().solve(gather(release), Query("sharp", over, Budget()))
     for ours, theirs in zip((answer.lower, answer.upper), searched.bounds(), strict=True):
         assert np.array_equal(ours, theirs)
     labels = answer.domain.labels((1,) * len(over))

@@ -109,7 +109,7 @@ def test_an_interruption_keeps_what_was_drawn():
 
     whole = importance_draws(MARGINS, uniform(MARGINS), draws=10_000, rng=seeded())
     drawn = importance_draws(
-        MARGINS, uniform(MARGINS), draws=10_000, rng=seeded(), progress=impatient
+        MARGINS, uniform(MARGINS), draws=10_000, rng=seeded(), budget=cb.Budget(progress=impatient)
     )
     assert drawn.stopped_early and 100 < drawn.attempts < 10_000
     assert not whole.stopped_early
@@ -117,8 +117,8 @@ def test_an_interruption_keeps_what_was_drawn():
 
 
 def test_a_deadline_in_the_past_still_gives_something():
-    past = time.monotonic() - 1
-    drawn = importance_draws(MARGINS, uniform(MARGINS), draws=10_000, rng=seeded(), deadline=past)
+    past = cb.Budget.until(time.monotonic() - 1)
+    drawn = importance_draws(MARGINS, uniform(MARGINS), draws=10_000, rng=seeded(), budget=past)
     assert drawn.stopped_early and 1 <= drawn.attempts < 10_000
 
 
@@ -129,7 +129,7 @@ def test_progress_reaches_the_end():
         uniform(MARGINS),
         draws=70,
         rng=seeded(),
-        progress=lambda done, total: said.append((done, total)),
+        budget=cb.Budget(progress=lambda done, total: said.append((done, total))),
     )
     assert said[-1] == (70, 70)
     assert [done for done, _ in said] == sorted({done for done, _ in said})

@@ -22,7 +22,7 @@ from cellbounds.disclosure.policies import (
     profile_names,
 )
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 SAFE, UNSAFE, UNDECIDED = Outcome.SAFE, Outcome.UNSAFE, Outcome.UNDECIDED
@@ -218,7 +218,7 @@ def test_estimates_decide_at_the_stated_confidence_only(drawn, confidence, excee
     rule = PosteriorChance(at_most=3, probability="0.9", confidence=confidence)
     release = cb.Release(DOMAIN, [cb.Total(3)])
     chances = PosteriorChances(
-        release, DOMAIN.names, rule, Effort(), posterior_of=lambda *_, **__: drawn
+        release, DOMAIN.names, rule, Budget(), posterior_of=lambda *_, **__: drawn
     )
     assert chances.of(0).exceeds(rule.probability) is exceeds
 

@@ -19,7 +19,7 @@ from cellbounds.disclosure.policies import (
 )
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.disclosure.policies.verdict import touched_levels
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 MARGINS = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12]), cb.Margin(["col"], [2, 12])])
@@ -144,7 +144,7 @@ def test_tables_are_listed_up_to_a_limit():
     release = cb.Release(domain, [cb.Total(3)])  # ten tables
     rule = PosteriorChance(at_most=1, probability="0.9")
     for most, exceeds in [(9, None), (10, False), (11, False)]:
-        chances = PosteriorChances(release, ("some",), rule, Effort(), most_listed=most)
+        chances = PosteriorChances(release, ("some",), rule, Budget(), most_listed=most)
         assert chances.of(1).exceeds(rule.probability) is exceeds, most
     found = judge(release, table, policy_of(rule), over=["some"])
     assert found.verdict is SAFE
@@ -251,7 +251,7 @@ def test_estimates_by_wilsons_interval():
 
     def chance(rule):
         estimates = {"posterior_of": lambda *_, **__: Estimated()}
-        return PosteriorChances(release, DOMAIN.names, rule, Effort(), **estimates).of(0)
+        return PosteriorChances(release, DOMAIN.names, rule, Budget(), **estimates).of(0)
 
     # 0.3 of an effective 100 draws: from 0.2307 to 0.3798 at one-sided 95%.
     for limit, exceeds in [("0.23", True), ("0.24", None), ("0.37", None), ("0.38", False)]:

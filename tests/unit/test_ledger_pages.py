@@ -316,15 +316,15 @@ def test_what_a_budget_leaves_open_is_said(tmp_path):
     budgets = []
 
     class Half:
-        def __init__(self, release, seconds):
+        def __init__(self, release, budget):
             self._answer, self.method, self.evidence = real(release), "half", real(release).evidence
-            budgets.append(seconds)
+            budgets.append(budget.left)
 
         def items(self):
             return [(labels, values) for labels, _ in self._answer.items()]
 
     page = ledger_page(
-        ledger, seconds=8, solve=lambda release, **options: Half(release, options["seconds"])
+        ledger, seconds=8, solve=lambda release, **options: Half(release, options["budget"])
     )
     assert "Not every attainable count was settled within the budget" in page
     assert 'class="open"' in page

@@ -70,8 +70,6 @@ def test_one_set_against_its_definition(seed):
         row = random_row(rng)
         expected = offsets_of(row)
         assert 0 in expected
-        assert {o for o in range(FAR) if o in row} == {o for o in expected if o < FAR}
-        assert -1 not in row
         offsets = np.arange(FAR)
         assert row.members(offsets).tolist() == [o in expected for o in range(FAR)]
         for probe in (0, 1, row.size, row.size + 1, 37):
@@ -100,13 +98,13 @@ def test_making_a_set_keeps_its_members(seed):
         if step:
             members |= {start + o for o in range(size, FAR) if o % step == 0}
         assert row.start == min(members)
-        assert 0 in row
+        assert 0 in offsets_of(row)
         assert {row.start + o for o in offsets_of(row) if row.start + o < FAR} == {
             m for m in members if m < FAR
         }
         if step == 1:
             # Saturation begins right after the last gap.
-            gaps = [o for o in range(FAR // 2) if o not in row]
+            gaps = np.flatnonzero(~row.members(np.arange(FAR // 2))).tolist()
             assert row.size == (max(gaps) + 1 if gaps else 0)
 
 

@@ -204,7 +204,7 @@ def test_progress_is_told():
     audit(
         table,
         cb.publish(table, "[col|row]"),
-        progress=lambda done, total: seen.append((done, total)),
+        budget=cb.Budget(progress=lambda done, total: seen.append((done, total))),
     )
     assert seen[-4:] == [(0, 4), (1, 4), (2, 4), (3, 4)]
 

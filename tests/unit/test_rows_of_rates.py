@@ -106,10 +106,14 @@ def test_the_next_sum_of_a_row():
     assert OffsetSet(0, 0b101, 3, 0).next_member(3) is None
 
 
-def test_neighbouring_runs_are_joined_whatever_stands_between():
-    firsts, lasts, rest = SumSet([(0, 0b11), (40, 50, 5), (2, 9, 1), (10, 0b101)]).runs()
-    assert rest == [(40, 50, 5), (0, 10, 1)]
-    assert (firsts.tolist(), lasts.tolist()) == ([12], [12])
+def test_neighbouring_runs_are_joined_and_nothing_else():
+    runs = SumSet([(0, 0b11), (2, 9, 1), (10, 0b101), (40, 50, 5), (51, 0b1)]).runs
+    assert list(zip(*(ends.tolist() for ends in runs), strict=True)) == [
+        (0, 10, 1),
+        (12, 12, 1),
+        (40, 50, 5),
+        (51, 51, 1),
+    ]
 
 
 def test_runs_have_no_common_divisor():

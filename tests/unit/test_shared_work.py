@@ -10,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import design_measures, explore
-from cellbounds.disclosure.exploring.design_measures import guessing_risk
+from cellbounds.disclosure.exploring import design_search, explore
+from cellbounds.disclosure.exploring.design_search import guessing_risk
 from cellbounds.disclosure.policies import Outcome, attacker, worst
 from cellbounds.disclosure.policies.attacker import Attacker
-from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.respondents import respondents
+from cellbounds.disclosure.policies.judging import judged, respondents
 from cellbounds.disclosure.policies.scenarios import case_of
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 
 CHILDREN = cb.example_table("delinquent")
 KOCH = cb.example_table("koch4")
@@ -33,7 +32,7 @@ def asked(monkeypatch):
         found.append((repr(release), question["over"]))
         return cb.attainable(release, **question)
 
-    for module in (attacker, design_measures):
+    for module in (attacker, design_search):
         monkeypatch.setattr(module, "attainable", listening)
     return found
 
@@ -47,7 +46,7 @@ def test_each_published_table_is_asked_about_once(asked):
 def test_what_a_verdict_left_open_is_asked_for_again(asked):
     release, policy = cb.publish(CHILDREN, "[education|county]@2"), cb.read_policy("small-counts")
     case = case_of(release, CHILDREN, policy, over=("county", "education"))
-    _, answer = judged(case, replace(Effort.of(start=CHILDREN), deadline=0.0))
+    _, answer = judged(case, Budget.until(0.0))
     assert answer is None
     unsettled = cb.attainable(cb.publish(KOCH, *PAIRS), seconds=1e-9)
     assert unsettled.evidence is not cb.Evidence.EXACT
@@ -71,7 +70,7 @@ def test_guessing_from_a_verdict_is_guessing_anew(data):
     policy = cb.read_policy(data.draw(st.sampled_from(["small-counts", "strict"])))
     plain = replace(policy, respondent=False)
     case = case_of(release, table, plain, independent=independent)
-    _, answer = judged(case, Effort.of(start=None if independent else table))
+    _, answer = judged(case, Budget())
     how = {"independent": independent, "seconds": None}
     anew = guessing_risk(release, case.margin, policy, **how)
     assert guessing_risk(release, case.margin, policy, **how, answer=answer) == anew
@@ -99,7 +98,7 @@ def test_respondents_in_cells_that_are_alike_are_summed_up_as_one_by_one(indepen
     release = cb.publish(table, "[a]")
     found = cb.judge(release, table, "strict", independent=independent)
     case = case_of(release, table, "strict", independent=independent)
-    effort = Effort.of(start=None if independent else table)
+    effort = Budget()
 
     def all_differ(known, over):
         shape = known.domain.project(over).shape

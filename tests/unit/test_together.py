@@ -40,7 +40,7 @@ from cellbounds.disclosure.safe_sets import safe_margins
 from cellbounds.disclosure.safe_sets.candidates import Candidates, spoken_candidates
 from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
 from cellbounds.disclosure.safe_sets.set_search import closed_sets, search
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 
 WIDE = Policy("wide", rules=[SmallCounts(at_most=3, width=5)])
 
@@ -274,9 +274,9 @@ def check_effort(oracle, known, alone):
 def test_the_search_knows_all_that_can_be_known(oracle, threads):
     if threads:
         with ThreadPoolExecutor(2) as executor:
-            known = search(oracle, Effort(executor=executor))
+            known = search(oracle, Budget(workers=executor))
     else:
-        known = search(oracle, Effort())
+        known = search(oracle, Budget())
     assert known.finished
     check_effort(oracle, known, alone=not threads)
     said = oracle.outcomes
@@ -308,9 +308,9 @@ def test_workers_find_the_same():
     options = {"statements": [f"[a]~{base}" for base in range(2, 8)]}
     alone = safe_margins(table, **options).to_dict()
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
-        shared = safe_margins(table, **options, executor=processes).to_dict()
+        shared = safe_margins(table, **options, budget=Budget(workers=processes)).to_dict()
     with Threads(2) as workers:
-        threads = safe_margins(table, **options, executor=workers).to_dict()
+        threads = safe_margins(table, **options, budget=Budget(workers=workers)).to_dict()
     assert workers.given
     for found in (alone, shared, threads):
         del found["seconds"]
@@ -321,12 +321,14 @@ def test_workers_find_the_same():
 def test_every_set_is_judged_under_other_rules(cube):
     policy = Policy("p", rules=[PosteriorChance(at_most=1, probability="0.6")])
     calls = []
-    found = safe_margins(cube, margins=2, policy=policy, progress=lambda *step: calls.append(step))
+    found = safe_margins(
+        cube, margins=2, policy=policy, budget=Budget(progress=lambda *step: calls.append(step))
+    )
     assert found.judgements == 8
     assert "posterior" in found.notes[0]
     assert calls[0] == (0, 8)
     with ThreadPoolExecutor(2) as executor:
-        shared = safe_margins(cube, margins=2, policy=policy, executor=executor)
+        shared = safe_margins(cube, margins=2, policy=policy, budget=Budget(workers=executor))
     assert shared.safe == found.safe
 
 
@@ -377,7 +379,9 @@ def test_where_every_set_is_judged_an_undecided_one_proves_nothing(cube, monkeyp
 
 def test_progress_is_told(koch):
     calls = []
-    found = safe_margins(koch, policy="acro", progress=lambda *step: calls.append(step))
+    found = safe_margins(
+        koch, policy="acro", budget=Budget(progress=lambda *step: calls.append(step))
+    )
     assert calls == [(done, done + 1) for done in range(found.judgements)]
 
 
@@ -386,23 +390,23 @@ def test_progress_is_told(koch):
 
 def test_moves_prove_what_they_can(koch):
     release = publish(koch, "[center,status]", "[recovery]")
-    assert safe_by_moves(release, koch, WIDE, Effort())
-    assert not safe_by_moves(publish(koch, "[center,status,recovery]"), koch, WIDE, Effort())
+    assert safe_by_moves(release, koch, WIDE, Budget())
+    assert not safe_by_moves(publish(koch, "[center,status,recovery]"), koch, WIDE, Budget())
     everything = publish(koch, f"[{','.join(koch.domain.names)}]")
-    assert not safe_by_moves(everything, koch, WIDE, Effort())
+    assert not safe_by_moves(everything, koch, WIDE, Budget())
 
 
 def test_moves_prove_nothing_where_cells_are_bounded_or_somebody_is_inside(koch):
     release = publish(koch, "[recovery]")
     bounded = Release(koch.domain, [*release.statements, Prior(koch.domain.names, lower=0)])
-    assert safe_by_moves(bounded, koch, WIDE, Effort())
+    assert safe_by_moves(bounded, koch, WIDE, Budget())
     limit = Prior(koch.domain.names, upper=int(koch.counts.max()))
     bounded = Release(koch.domain, [*release.statements, limit])
-    assert not safe_by_moves(bounded, koch, WIDE, Effort())
+    assert not safe_by_moves(bounded, koch, WIDE, Budget())
     inside = Policy("p", rules=WIDE.rules, respondent=True)
-    assert not safe_by_moves(release, koch, inside, Effort())
+    assert not safe_by_moves(release, koch, inside, Budget())
     assert not safe_by_moves(
-        release, koch, Policy("p", rules=[PosteriorChance(at_most=1, probability="0.9")]), Effort()
+        release, koch, Policy("p", rules=[PosteriorChance(at_most=1, probability="0.9")]), Budget()
     )
 
 
@@ -410,10 +414,10 @@ def test_moves_tell_groups_apart():
     table = Table(Domain({"a": [0, 1], "b": [0, 1, 2]}), [[3, 4, 0], [5, 6, 0]])
     release = publish(table, "[b]")
     policy = Policy("p", rules=[GroupDisclosure()])
-    assert safe_by_moves(release, table, policy, Effort())
+    assert safe_by_moves(release, table, policy, Budget())
     policy = Policy("p", rules=[GroupDisclosure(not_in=True)])
-    assert not safe_by_moves(release, table, policy, Effort())
-    assert safe_by_moves(publish(table, "[a]"), table, policy, Effort())
+    assert not safe_by_moves(release, table, policy, Budget())
+    assert safe_by_moves(publish(table, "[a]"), table, policy, Budget())
 
 
 # What a person sees.

@@ -18,7 +18,7 @@ from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify_certificate
 from cellbounds.certificates.verifying.proofs import Reprover, sum_at_least, sum_at_most
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import read_statement
+from cellbounds.certificates.verifying.statements import SumStatement, read_statement
 from cellbounds.certificates.verifying.verify import digest
 from cellbounds.cli.checks import verify
 from cellbounds.runtime import isolation
@@ -1021,7 +1021,8 @@ def allows(statement, table):
         row = statement.inequality(figure, end)
         if (row.coefficients * table[row.cells]).sum() < row.bound:
             return False
-    return all(int(table[cells].sum()) in values for cells, values in statement.lists())
+    lists = statement.lists() if isinstance(statement, SumStatement) else ()
+    return all(int(table[cells].sum()) in values for cells, values in lists)
 
 
 def check_meaning(release, tables):

@@ -40,10 +40,12 @@ def in_this_process(name: str, ways: int, seconds: float, data: Path, seed: int)
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as executor:
         answer = cb.bounds(
             release,
-            seconds=seconds,
-            executor=executor,
             start=source.table,
-            progress=said_now_and_then(f"{source.label}, {ways}-way"),
+            budget=cb.Budget(
+                seconds=seconds,
+                workers=executor,
+                progress=said_now_and_then(f"{source.label}, {ways}-way"),
+            ),
         )
         took = monotonic() - started
     # Children count once they have ended. On Linux a child's peak starts from its parent's.

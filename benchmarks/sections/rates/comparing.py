@@ -26,7 +26,7 @@ from benchmarks.peers import cpsat, paper, programs
 from benchmarks.peers.per_bound import UNKNOWN, SolverAnswer
 from benchmarks.peers.programs import Program
 from benchmarks.peers.solvers import SOLVERS, Solver
-from benchmarks.plans.rates import Effort
+from benchmarks.plans.rates import Budget
 from benchmarks.problems import publications
 from benchmarks.problems.instances import Instance
 
@@ -34,7 +34,7 @@ EVERY_VALUE_UP_TO = 2000  # people; larger tables are compared by their bounds o
 REFUTATION_SECONDS = 120.0
 
 
-def compare(section: str, instance: Instance, effort: Effort, seed: int) -> list[Measurement]:
+def compare(section: str, instance: Instance, effort: Budget, seed: int) -> list[Measurement]:
     """Measure every method on an instance and check that the answers are equal.
 
     Raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from benchmarks.measuring.measurement import KERNEL, Measurement, best_of, measured
-from benchmarks.plans.rates import Effort
+from benchmarks.plans.rates import Budget
 from benchmarks.problems import instances, publications
 from benchmarks.problems.instances import Instance
 from benchmarks.profiles import Profile
@@ -27,7 +27,7 @@ def comparisons(profile: Profile) -> Tasks:
     plan, seed = profile.rates, profile.seed
     tasks: Tasks = {SMALLEST: lambda _: recorded(smallest(plan.table9.repeat_seconds))}
 
-    def of(title: str, instance: Instance, effort: Effort) -> Task:
+    def of(title: str, instance: Instance, effort: Budget) -> Task:
         return lambda _: recorded(compare(title, instance, effort, seed), effort)
 
     for title, tables, effort in (
@@ -60,7 +60,7 @@ def series(profile: Profile) -> Tasks:
     }
 
 
-def recorded(rows: list[Measurement], effort: Effort | None = None) -> Record:
+def recorded(rows: list[Measurement], effort: Budget | None = None) -> Record:
     """Write measurements down, with the limits that the solvers had."""
     return {
         "measurements": [asdict(row) for row in rows],

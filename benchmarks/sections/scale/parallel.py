@@ -64,7 +64,7 @@ def measure_library(profile: Profile) -> Record:
                     response=names[-1],
                     givens=givens,
                     digits=plan.digits,
-                    executor=executor,
+                    budget=cb.Budget(workers=executor),
                 )
         return found, perf_counter() - started
 

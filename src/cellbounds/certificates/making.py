@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.model.linear_programs import LinearProgram
 from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.results import Unbounded
 from cellbounds.results.solution import Query, Solution
 from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.version import __version__
 
@@ -48,7 +49,7 @@ def certify(
     method: str,
     from_table: bool,
     public: bool | None,
-    seconds: float | None,
+    budget: Budget,
 ) -> dict[str, Any]:
     """The certificate of all bounds asked for as plain values.
 
@@ -77,27 +78,36 @@ def certify(
     attained = worked.attained() or (lower, upper)
     over, places = question.over, question.places(release.domain)
     release_values = release.to_dict()
-    provers = _Provers(release, question, Effort.of(seconds))
-    rows = _RowProvers(release_values)
-    tables = _Tables(worked)
+    provers = _Provers(release, question, budget)
+    row_proofs = _row_proofs(release_values)
+    used_rows: dict[int, dict[str, Any]] = {}
+    numbers: dict[bytes, int] = {}
+    witnesses: list[list[list[int]]] = []
     margin = release.domain.project(over)
     cells = []
     for index in places:
-        spot = places.spot(index)
+        spot, members = places.spot(index), provers.members(index)
         entry: dict[str, Any] = {"labels": [_plain(label) for label in margin.labels(index)]}
-        for side, name in ((0, "lower"), (1, "upper")):
+        for side, name in enumerate(("lower", "upper")):
             proven, reached = (lower, upper)[side][spot], attained[side][spot]
-            endless = isinstance(proven, Unbounded)
             missing = reached is None or isinstance(reached, Unbounded)
+            witness = None
+            if not missing:
+                # Each table is stored once.
+                counts = worked.witness(index, int(reached)).counts.ravel()
+                witness = numbers.setdefault(_key(counts), len(witnesses))
+                if witness == len(witnesses):
+                    witnesses.append(_packed(counts))
             entry[name] = {
-                "proven": None if endless else int(proven),
+                "proven": None if isinstance(proven, Unbounded) else int(proven),
                 "attained": None if missing else int(reached),
-                "witness": None if missing else tables.number(index, int(reached)),
-                "proof": rows.proof(provers.members(index), name, proven)
-                or provers.proof(index, side, proven, lambda i=index, s=side: worked.proof(i, s)),
+                "witness": witness,
+                "proof": _by_rows(row_proofs, used_rows, members, name, proven)
+                or provers.proof(members, side, proven)
+                or _told(worked.proof(index, side)),
             }
         cells.append(entry)
-    if not tables.packed:
+    if not witnesses:
         _without_rays(cells)
     certificate = {
         "format": FORMAT,
@@ -108,10 +118,10 @@ def certify(
         "kind": "sharp",
         "method": method,
         "evidence": worked.evidence.value,
-        "witnesses": tables.packed,
+        "witnesses": witnesses,
         "cells": cells,
     }
-    return certificate | ({"rows": rows.used} if rows.used else {})
+    return certificate | ({"rows": list(used_rows.values())} if used_rows else {})
 
 
 def _without_rays(cells: list[dict[str, Any]]) -> None:
@@ -125,115 +135,109 @@ def _plain(label: object) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-class _Tables:
-    """Witness tables, each stored once."""
-
-    def __init__(self, worked: Solution) -> None:
-        self._worked = worked
-        self._numbers: dict[bytes, int] = {}
-        self.packed: list[list[list[int]]] = []
-
-    def number(self, index: tuple[int, ...], value: int) -> int:
-        counts = self._worked.witness(index, value).counts.ravel()
-        key = str(counts.tolist()).encode() if counts.dtype == object else counts.tobytes()
-        number = self._numbers.setdefault(key, len(self.packed))
-        if number == len(self.packed):
-            where = np.flatnonzero(counts)
-            self.packed.append([[int(k), int(counts[k])] for k in where])
-        return number
+def _key(counts: IntArray) -> bytes:
+    """What tells tables apart."""
+    return str(counts.tolist()).encode() if counts.dtype == object else counts.tobytes()
 
 
-class _RowProvers:
-    """Finds bounds that the sums of rows prove, with the verifier's own means."""
+def _packed(numbers: IntArray) -> list[list[int]]:
+    """Where numbers are not zero, and what they are there."""
+    where = np.flatnonzero(numbers)
+    return [list(pair) for pair in zip(where.tolist(), numbers[where].tolist(), strict=True)]
 
-    def __init__(self, said: dict[str, Any]) -> None:
-        self.used: list[dict[str, Any]] = []
-        self._proofs: dict[int, RowProofs] = {}
-        if any("conditional" in statement for statement in said["statements"]):
-            # Loaded with the first certificate of rates.
-            from cellbounds.certificates.verifying.row_proofs import proofs_by_rows
-            from cellbounds.certificates.verifying.space import Space
-            from cellbounds.certificates.verifying.statements import read_statement
 
-            # As a file would hold it; labels that JSON does not know are shown as text there.
-            plain = json.loads(json.dumps(said, default=str))
-            space = Space(plain["domain"], plain.get("groupings", {}))
-            statements = [
-                read_statement(statement, place, space)
-                for place, statement in enumerate(plain["statements"])
-            ]
-            self._proofs = proofs_by_rows(space, statements)
+def _told(method: str) -> dict[str, Any]:
+    """What stands for a proof that only the method itself can give."""
+    kind = "closed form" if method.startswith("closed form") else "method"
+    return {"kind": "solver" if method == "solver" else kind, "text": method}
 
-    def proof(self, cells: IntArray, side: str, proven: Any) -> dict[str, Any] | None:
-        if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
-            return None
-        for place, rows in self._proofs.items():
-            broken = rows.breaking(cells, side, int(proven))
-            if broken is None or not rows.excludes(cells, broken):
-                continue
-            if not any(one["statement"] == place for one in self.used):
-                sums = [[list(part) for part in parts] for parts in rows.admitted]
-                self.used.append({"statement": place, "sums": sums})
-            return {
-                "kind": "rows",
-                "statement": place,
-                "row": rows.row_of(cells),
-                "sums": [list(part) for part in rows.as_progressions(cells, broken)],
-            }
+
+def _row_proofs(values: dict[str, Any]) -> dict[int, RowProofs]:
+    """What the rows of each statement of rates prove, by the verifier's own means."""
+    if not any("conditional" in statement for statement in values["statements"]):
+        return {}
+    # Loaded with the first certificate of rates.
+    from cellbounds.certificates.verifying.row_proofs import proofs_by_rows
+    from cellbounds.certificates.verifying.space import Space
+    from cellbounds.certificates.verifying.statements import read_statement
+
+    # As a file would hold it; labels that JSON does not know are shown as text there.
+    plain = json.loads(json.dumps(values, default=str))
+    space = Space(plain["domain"], plain.get("groupings", {}))
+    given = enumerate(plain["statements"])
+    return proofs_by_rows(space, [read_statement(each, place, space) for place, each in given])
+
+
+def _by_rows(
+    proofs: dict[int, RowProofs],
+    used: dict[int, dict[str, Any]],
+    cells: IntArray,
+    side: str,
+    proven: Any,
+) -> dict[str, Any] | None:
+    """A proof by rows, if one of the statements gives it; the rows are noted as used."""
+    if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
         return None
+    for place, rows in proofs.items():
+        breaking = rows.breaking(cells, side, int(proven))
+        if breaking is None or not rows.excludes(cells, breaking):
+            continue
+        if place not in used:
+            sums = [[list(part) for part in parts] for parts in rows.admitted]
+            used[place] = {"statement": place, "sums": sums}
+        return {
+            "kind": "rows",
+            "statement": place,
+            "row": rows.row_of(cells),
+            "sums": [list(part) for part in rows.as_progressions(cells, breaking)],
+        }
+    return None
 
 
 class _Provers:
-    """Finds multipliers of the published inequalities."""
+    """Finds multipliers of the published inequalities, and rays."""
 
-    def __init__(self, release: Release, question: Query, effort: Effort) -> None:
-        self._release = release
-        self._effort = effort
+    def __init__(self, release: Release, question: Query, effort: Budget) -> None:
+        self._size, self._effort = release.domain.size, effort
         self._places = question.places(release.domain)
         self._asked = asked_about(release.domain, question.over, question.cells)
         self._system: System = compile_release(release)
         try:
-            self._problem: Problem | None = raw_problem(self._system, release.domain.size)
+            self._problem: Problem | None = raw_problem(self._system, self._size)
         except TooMuchWork:
             self._problem = None
-        self._program: LinearProgram | None = None
 
     def members(self, index: tuple[int, ...]) -> IntArray:
         """The cells of the domain behind one that is asked about."""
         return self._asked.members(self._places.number(index))
 
-    def proof(self, index: tuple[int, ...], side: int, proven: Any, method: Any) -> dict[str, Any]:
+    def proof(self, members: IntArray, side: int, proven: Any) -> dict[str, Any] | None:
+        """Why the sum of some cells has a bound, or has none; None if that was not found."""
         if side == 0 and proven == 0:
             return {"kind": "nonnegative"}
+        if self._problem is None:
+            return None
         sign = 1 if side == 0 else -1
-        weights = np.zeros(self._release.domain.size, dtype=np.int64)
-        np.add.at(weights, self.members(index), sign)
+        weights = np.zeros(self._size, dtype=np.int64)
+        np.add.at(weights, members, sign)
         if isinstance(proven, Unbounded):
-            ray = self._ray(weights)
-            if ray is not None:
-                return {"kind": "unbounded", "ray": ray}
-        else:
-            multipliers = self._multipliers(weights, sign * int(proven))
-            if multipliers is not None:
-                return multipliers
-        method_name: str = method()
-        kind = "closed form" if method_name.startswith("closed form") else "method"
-        return {"kind": "solver" if method_name == "solver" else kind, "text": method_name}
+            ray = _ray(self._problem, weights)
+            return None if ray is None else {"kind": "unbounded", "ray": ray}
+        return self._multipliers(self._problem, weights, sign * int(proven))
 
-    @property
-    def _solver(self) -> LinearProgram:
+    @cached_property
+    def _program(self) -> LinearProgram:
         assert self._problem is not None
-        if self._program is None:
-            self._program = LinearProgram(self._problem)
-        return self._program
+        return LinearProgram(self._problem)
 
-    def _multipliers(self, weights: IntArray, proven: int) -> dict[str, Any] | None:
+    def _multipliers(
+        self, problem: Problem, weights: IntArray, proven: int
+    ) -> dict[str, Any] | None:
         """Multipliers that prove ``weights @ cells >= proven``."""
-        problem = self._problem
-        if problem is None or not len(problem.cells) or self._effort.spent:
+        if not len(problem.cells) or self._effort.spent:
             return None
         cells = np.flatnonzero(weights)
-        proposal = self._solver.minimize(cells, weights[cells])
+        proposal = self._program.minimize(cells, weights[cells])
         if proposal is None:
             return None
         for denominator in DENOMINATORS:
@@ -246,44 +250,36 @@ class _Provers:
             limits = np.where(whole > 0, problem.row_lower, problem.row_upper)
             total = sum(int(m) * int(b) for m, b in zip(whole, limits, strict=True) if m)
             if -(-total // denominator) >= proven:
-                return {
-                    "kind": "dual",
-                    "denominator": denominator,
-                    "multipliers": [
-                        self._named(row, int(whole[row])) for row in np.flatnonzero(whole).tolist()
-                    ],
-                }
+                named = [self._named(row, multiplier) for row, multiplier in _packed(whole)]
+                return {"kind": "dual", "denominator": denominator, "multipliers": named}
         return None
 
     def _named(self, row: int, multiplier: int) -> list[Any]:
         system = self._system
-        end = "lower" if multiplier > 0 else "upper"
-        if system.about_sum[row]:
-            end = "row" if multiplier > 0 else "empty"
+        ends = ("empty", "row") if system.about_sum[row] else ("upper", "lower")
+        end = ends[multiplier > 0]
         return [int(system.statement[row]), int(system.figure[row]), end, abs(multiplier)]
 
-    def _ray(self, weights: IntArray) -> list[list[int]] | None:
-        """A direction of whole numbers in which the sum grows and every inequality still holds."""
-        problem = self._problem
-        if problem is None:
-            return None
-        cone = replace(
-            problem,
-            upper=np.ones_like(problem.upper),
-            row_lower=np.where(problem.row_lower == NO_LOWER, NO_LOWER, 0),
-            row_upper=np.where(problem.row_upper == NO_UPPER, NO_UPPER, 0),
-        )
-        cells = np.flatnonzero(weights)
-        proposal = LinearProgram(cone, exact=True).minimize(cells, weights[cells])
-        for scale in (1, 2, 3, 4, 5, 6, 10, 12, 60, 100, 1000, 10**6):
-            if proposal is None:
-                return None
-            ray = np.rint(proposal.cells * scale).astype(np.int64)
-            sums = cone.sums(ray)
-            inside = (sums >= cone.row_lower) & (sums <= cone.row_upper)
-            if inside.all() and int(weights @ ray) < 0:
-                return [[int(k), int(ray[k])] for k in np.flatnonzero(ray)]
+
+def _ray(problem: Problem, weights: IntArray) -> list[list[int]] | None:
+    """A direction of whole numbers in which the sum grows and every inequality still holds."""
+    cone = replace(
+        problem,
+        upper=np.ones_like(problem.upper),
+        row_lower=np.where(problem.row_lower == NO_LOWER, NO_LOWER, 0),
+        row_upper=np.where(problem.row_upper == NO_UPPER, NO_UPPER, 0),
+    )
+    cells = np.flatnonzero(weights)
+    proposal = LinearProgram(cone, exact=True).minimize(cells, weights[cells])
+    if proposal is None:
         return None
+    for scale in (1, 2, 3, 4, 5, 6, 10, 12, 60, 100, 1000, 10**6):
+        ray = np.rint(proposal.cells * scale).astype(np.int64)
+        sums = cone.sums(ray)
+        inside = (sums >= cone.row_lower) & (sums <= cone.row_upper)
+        if inside.all() and int(weights @ ray) < 0:
+            return _packed(ray)
+    return None
 
 
 def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntArray | None:
@@ -307,13 +303,10 @@ def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntA
             return None
         inside = slice(problem.starts[row], problem.starts[row + 1])
         own = int(problem.coefficients[inside][problem.cells[inside] == cell][0])
+        # The row has an upper limit, so that its multiplier may become negative.
         more = -(int(rest[cell]) // own)
         multipliers[row] -= more
         rest[problem.cells[inside]] += more * problem.coefficients[inside]
-        if multipliers[row] > 0:
-            continue
-        if problem.row_upper[row] == NO_UPPER:
-            return None
     return multipliers if (rest >= 0).all() else None
 
 

@@ -15,6 +15,7 @@ from cellbounds.runtime.inputs import read_bytes
 
 if TYPE_CHECKING:
     from cellbounds.results import Attainable, Bounds
+    from cellbounds.runtime.budget import Budget
 
 __all__ = ["attack", "audit"]
 
@@ -75,7 +76,7 @@ def audit(given: Given) -> int:
         release = options.combine(table, given.release, given)
         knows = options.read_knowledge(given.knows, table.domain, allow_outside=given.allow_outside)
         progress.say("working out what is attainable", seconds=given.seconds)
-        with options.effort(given, progress, "work") as how:
+        with options.budgeted(given, progress, "work") as budget:
             found = audit_table(
                 table,
                 release,
@@ -83,7 +84,7 @@ def audit(given: Given) -> int:
                 over=over,
                 independent=given.independent,
                 knows=knows,
-                **how,
+                budget=budget,
             )
             if given.certificate is not None:
                 progress.say("certifying")
@@ -93,26 +94,27 @@ def audit(given: Given) -> int:
                     # It says what follows from the release alone, and tables that were found with
                     # the help of the owner's lean towards it: such a question was not asked yet.
                     start = table if leaning else None
-                    answer = bounds(release, over=over, start=start, **{**how, "state": None})
-                _write_certificate(answer, given, private=leaning)
-        if given.reports or given.style == "html":
-            from cellbounds.report.filing import build_report
+                    alone = budget.resumed(None)
+                    answer = bounds(release, over=over, start=start, budget=alone)
+                _write_certificate(answer, given, budget, private=leaning)
+            if given.reports or given.style == "html":
+                from cellbounds.report.filing import build_report
 
-            progress.say("writing the report")
-            report = build_report(
-                found,
-                public=given.public,
-                key=secret,
-                seed=given.seed,
-                source=Path(given.table).name,
-                seconds=given.seconds,
-            )
-            for path in given.reports:
-                report.write(path)
-        if given.style == "html":
-            text = report.to_html()
-        else:
-            text = render(found, given.style, everything=given.everything)
+                progress.say("writing the report")
+                report = build_report(
+                    found,
+                    public=given.public,
+                    key=secret,
+                    seed=given.seed,
+                    source=Path(given.table).name,
+                    budget=budget.resumed(None),
+                )
+                for path in given.reports:
+                    report.write(path)
+            if given.style == "html":
+                text = report.to_html()
+            else:
+                text = render(found, given.style, everything=given.everything)
     handed_on = given.public and given.style == "html"
     write_text(text, given.output, given.style, private=not handed_on)
     return options.STATUSES[found.verdict.verdict.value]
@@ -135,10 +137,12 @@ def _checked_secret(given: Given) -> bytes | None:
     return secret
 
 
-def _write_certificate(answer: Attainable | Bounds, given: Given, *, private: bool) -> None:
+def _write_certificate(
+    answer: Attainable | Bounds, given: Given, budget: Budget, *, private: bool
+) -> None:
     import json
 
-    text = json.dumps(answer.certificate(seconds=given.seconds), ensure_ascii=False) + "\n"
+    text = json.dumps(answer.certificate(budget=budget.resumed(None)), ensure_ascii=False) + "\n"
     write_text(text, given.certificate, "json", private=private)
 
 
@@ -163,19 +167,19 @@ def attack(given: Given) -> int:
     check_outputs([given.certificate, given.output, given.state], [given.release])
     with (
         Progress("working out what is attainable", seconds=given.seconds) as progress,
-        options.effort(given, progress, "work") as how,
+        options.budgeted(given, progress, "work") as budget,
     ):
         release = read_release(given.release, allow_outside=given.allow_outside)
         over, cells = options.cells_of(given.cells, names, release.domain)
-        answer = attainable(release, over=over, cells=cells, **how)
+        answer = attainable(release, over=over, cells=cells, budget=budget)
         if given.style == "html":
             from cellbounds.report.filing import build_report
 
-            text = build_report(answer, seconds=given.seconds).to_html()
+            text = build_report(answer, budget=budget.resumed(None)).to_html()
         else:
             text = render(answer, given.style, everything=given.everything)
         if given.certificate is not None:
             progress.say("certifying")
-            _write_certificate(answer, given, private=False)
+            _write_certificate(answer, given, budget, private=False)
     write_text(text, given.output, given.style)
     return options.SAFE

@@ -181,10 +181,10 @@ def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
     from cellbounds.runtime.progress import Progress
 
     book = opened(given, confirm_time=given.confirm_time)
-    with Progress("reading the table") as progress, options.effort(given, progress) as how:
+    with Progress("reading the table") as progress, options.budgeted(given, progress) as budget:
         tables = [options.read_owned(path, given) for path in given.tables]
         progress.say("judging")
-        yield book, {"table": tables or None, **how}
+        yield book, {"table": tables or None, "budget": budget}
 
 
 @contextmanager

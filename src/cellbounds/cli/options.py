@@ -18,6 +18,7 @@ from cellbounds.runtime.files import is_stream
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain, Label
     from cellbounds.data.table import Table
+    from cellbounds.runtime.budget import Budget
     from cellbounds.runtime.progress import Progress
     from cellbounds.statements import Prior, Release
 
@@ -443,22 +444,24 @@ state_option = click.option(
 
 
 @contextmanager
-def effort(given: Given, progress: Progress, work: str = "") -> Iterator[dict[str, Any]]:
-    """Budget, workers and progress as the library's functions take them.
+def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budget]:
+    """The budget of a command, running: time, workers, progress.
 
-    `work` is what can be resumed from the file ``--state``, which is then among them.
+    `work` is what can be resumed from the file ``--state``, which is then its checkpoint.
     """
+    from cellbounds.runtime.budget import Budget, running
+
     state: str | None = given.state if work else None
     if state is not None and is_stream(Path(state)):
         raise InvalidInput(f"{state} is no ordinary file, which a state must be; name another file")
     try:
-        with workers(given) as executor:
-            yield {
-                "seconds": given.seconds,
-                "executor": executor,
-                "progress": progress.step,
-                **({"state": state} if work else {}),
-            }
+        with (
+            workers(given) as executor,
+            running(
+                Budget(given.seconds, None, executor, state, progress.step), resumes=True
+            ) as budget,
+        ):
+            yield budget
     except KeyboardInterrupt:
         if not work:
             raise

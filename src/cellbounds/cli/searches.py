@@ -85,10 +85,10 @@ def explore(given: Given) -> int:
         table = options.read_owned(given.table, given)
         designs = _designs(given)
         progress.say("judging designs")
-        with options.effort(given, progress, "search") as how:
+        with options.budgeted(given, progress, "search") as budget:
             from cellbounds.disclosure.exploring import explore as search
 
-            frontier = search(table, **designs, **how)
+            frontier = search(table, **designs, budget=budget)
         progress.say("writing")
         _write_explored(frontier, given)
     if frontier.best is not None:
@@ -229,7 +229,7 @@ def margins(given: Given) -> int:
             outside = given.allow_outside
             out = combined_release(table, given.out, total=False, allow_outside=outside)
         progress.say("judging sets")
-        with options.effort(given, progress) as how:
+        with options.budgeted(given, progress) as budget:
             safe_sets = safe_margins(
                 table,
                 margins=listed or given.way,
@@ -238,7 +238,7 @@ def margins(given: Given) -> int:
                 policy=given.policy,
                 total=not given.no_total,
                 independent=given.independent,
-                **how,
+                budget=budget,
             )
     write_text(render(safe_sets, given.style), given.output, given.style, private=True)
     if any(one.statements for one in safe_sets.safe):
@@ -288,7 +288,7 @@ def suggest(given: Given) -> int:
         table = options.read_owned(given.table, given)
         release = options.combine(table, given.release, given)
         progress.say("judging releases")
-        with options.effort(given, progress) as how:
+        with options.budgeted(given, progress) as budget:
             suggestions = suggest_releases(
                 release,
                 table,
@@ -300,7 +300,7 @@ def suggest(given: Given) -> int:
                     given.knows, table.domain, allow_outside=given.allow_outside
                 ),
                 independent=given.independent,
-                **how,
+                budget=budget,
             )
     if given.save is not None:
         _save(suggestions, Path(given.save))

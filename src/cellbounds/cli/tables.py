@@ -82,10 +82,10 @@ def posterior(given: Given) -> int:
     if given.plot is not None:
         check_suffix(given.plot, (".svg", ".png", ".html"))
     check_outputs([given.plot, given.output], [given.source, *given.release])
-    with Progress("summing over tables") as progress, options.effort(given, progress) as how:
+    with Progress("summing over tables") as progress, options.budgeted(given, progress) as budget:
         belief, release = _belief(given.prior), _release(given)
         drawn = {"draws": given.draws, "rng": given.seed or 0}
-        found = posterior_of(release, belief, effort=given.effort, **drawn, **how)
+        found = posterior_of(release, belief, effort=given.effort, **drawn, budget=budget)
         text = render(found, given.style)
         if given.plot is not None:
             from cellbounds.results.charts import save_chart
@@ -130,7 +130,7 @@ def sample(given: Given) -> int:
 
     chain = {name: getattr(given, name) for name in CHAIN if getattr(given, name) is not None}
     check_outputs([given.output], [given.source, *given.release])
-    with Progress("drawing tables") as progress, options.effort(given, progress) as how:
+    with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
         found = sample_from(
             _release(given),
             given.size,
@@ -138,7 +138,7 @@ def sample(given: Given) -> int:
             method=given.method,
             rng=given.seed or 0,
             effort=given.effort,
-            **how,
+            budget=budget,
             **chain,
         )
         text = render(found, given.style)
@@ -200,22 +200,22 @@ def synthesize(given: Given) -> int:
         "rng": _unsaid_seed(given),
         "effort": given.effort,
     }
-    with Progress("drawing tables") as progress, options.effort(given, progress) as how:
+    with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
         table = options.read_owned(given.source, given) if given.release else None
         if given.digits is None:
             release = (
                 _release(given) if table is None else options.combine(table, given.release, given)
             )
-            synthetic = make(release, **drawn, **how)
+            synthetic = make(release, **drawn, budget=budget)
         elif table is None:
             raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
         else:
             rounded = {"digits": given.digits, "total": given.total}
-            synthetic = make(table, given.release, **rounded, **drawn, **how)
+            synthetic = make(table, given.release, **rounded, **drawn, budget=budget)
         text = f"{synthetic}\n"
         if given.compare and table is not None:
             progress.say("comparing with the true table")
-            text = f"{synthetic.compare(table, seconds=given.seconds, effort=given.effort)}\n"
+            text = f"{synthetic.compare(table, effort=given.effort, budget=budget)}\n"
         written = synthetic.write(given.output, overwrite=given.overwrite)
     write_text(text, None)
     say("\n".join(f"written: {path}" for path in written))

@@ -264,6 +264,11 @@ class Domain:
                 f"one; add a group for the other levels of {of!r}, or publish a margin"
             )
 
+    def shares_out(self, name: str) -> bool:
+        """Whether the levels of a variable hold everybody, each in one of them."""
+        behind = [place for members in self.level_sets(name) for place in members]
+        return sorted(behind) == list(range(len(self._levels[self.base(name)])))
+
     def levels(self, name: str) -> tuple[Label, ...]:
         """The levels of one variable, in order."""
         self._check_known(name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from cellbounds.disclosure.policies.policy import DEFAULT, Policy
 from cellbounds.disclosure.policies.scenarios import Case, case_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
 from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort, opened
 from cellbounds.results import Attainable, Unbounded, ValueSet
-from cellbounds.solvers.solve import attainable
+from cellbounds.runtime.budget import Budget, running
+from cellbounds.solvers.solve import attainable, resumable
 from cellbounds.statements import Prior, Release
 
 __all__ = ["NARROW", "Audit", "CellRisk", "audit"]
@@ -104,10 +103,8 @@ def audit(
     over: Iterable[str] | None = None,
     independent: bool = False,
     knows: Iterable[Prior] = (),
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    state: str | Path | None = None,
 ) -> Audit:
     """Compare a table with everything that could be worked out about it from a release.
 
@@ -120,10 +117,8 @@ def audit(
         The confidential table.
     release
         What would be published.
-    policy, over, independent, knows, seconds, executor, progress
+    policy, over, independent, knows, budget, seconds
         As for :func:`cellbounds.judge`.
-    state
-        A file that keeps what was proven and found, as for :func:`cellbounds.bounds`.
 
     Raises
     ------
@@ -144,30 +139,23 @@ def audit(
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
     start = None if independent else table
-    checkpoint = opened(state, case.known, "sharp", case.over, None, start=start is not None)
-    effort = Effort.of(seconds, executor, start, progress, state=checkpoint)
-    left = first_share(case.policy, effort).left
-    answer = attainable(
-        case.known,
-        over=case.over,
-        seconds=left or seconds,
-        executor=executor,
-        start=start,
-        progress=progress,
-        state=checkpoint,
-    )
-    if seconds is None:
+    with running(budget, seconds, resumes=True) as budget:
+        budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
+        first = first_share(case.policy, budget)
+        late = first.spent
+        answer = attainable(case.known, over=case.over, start=start, budget=first)
+        if budget.deadline is None:
+            answer.gather()
+        # A budget that is spent before anything was asked decides nothing.
+        verdict, _ = judged(case, budget, None if late else answer)
         answer.gather()
-    # A budget that is spent before anything was asked decides nothing.
-    verdict, _ = judged(case, effort, None if left == 0 else answer)
-    answer.gather()
-    margin = margin_of(release, table, case.over)
-    cells = tuple(_cells(margin, case, verdict, answer, effort))
+        margin = margin_of(release, table, case.over)
+        cells = tuple(_cells(margin, case, verdict, answer, budget))
     return Audit(release, answer, verdict, cells, table, start is not None)
 
 
 def _cells(
-    margin: Table, case: Case, verdict: Verdict, answer: Attainable, effort: Effort
+    margin: Table, case: Case, verdict: Verdict, answer: Attainable, effort: Budget
 ) -> Iterable[CellRisk]:
     flat = zip(
         answer.items(),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from cellbounds.inference.chooser import checked_effort, checked_generator, exac
 from cellbounds.inference.protocol import Fibre, Refusal
 from cellbounds.inference.unnamed_variables import split_tables, summed_over, summed_release
 from cellbounds.model.constraints import compile_release
-from cellbounds.model.priors import Belief, Kind, Weights, belief_of
+from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.model.problem import make_problem
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
@@ -51,26 +51,22 @@ class SummedSets:
     """The sets that the consistent tables fall into, one for each summed table.
 
     `summed` holds the summed tables (one in each row), `grid` the cells of the domain behind each
-    summed cell (one line a summed cell).
+    summed cell (one line a summed cell). `weights` are those of the cells, `merged` those of the
+    summed cells.
     """
 
     summed: IntArray
     grid: IntArray
     weights: Weights
-    _kinds: tuple[Kind, ...] = field(repr=False)
+    merged: Weights
 
     @property
     def masses(self) -> FloatArray:
         """The posterior probability of each set."""
-        most = int(self.summed.max(initial=0))
-        merged = Weights(self._kinds)
-        logs = np.zeros(len(self.summed))
-        for place, counts in enumerate(self.summed.T):
-            logs += merged.sequence(place, most).log2()[counts]
-        top = logs.max()
-        if top == -np.inf:
+        logs = self.merged.logs(self.summed)
+        if logs.max() == -np.inf:
             raise InvalidInput("the prior gives no weight to any of the sets; give another prior")
-        shares = np.exp2(logs - top)
+        shares = np.exp(logs - logs.max())
         return np.asarray(shares / shares.sum())
 
     @property
@@ -120,7 +116,12 @@ def summed_sets(
             )
     behind = cells_behind(release.domain, names)
     grid = behind.cells.reshape(behind.size, -1)
-    kinds = tuple(_merged(weights, members) for members in grid.tolist())
+    kinds = [weights.merged(members) for members in grid.tolist()]
+    if None in kinds:
+        raise UnsupportedRelease(
+            "the parts of one summed cell have different factors, or shapes and none; their split "
+            "has no closed form, so run a chain instead"
+        )
     tables = _listed(summed, behind.size)
     problem = make_problem(compile_release(release), release.domain.size)
     for number, table in enumerate(tables):
@@ -130,17 +131,7 @@ def summed_sets(
             raise InvalidInput(
                 f"summed table {number + 1} contradicts the release; list those that fit"
             )
-    return SummedSets(tables, grid, weights, kinds)
-
-
-def _merged(weights: Weights, members: list[int]) -> Kind:
-    kind = weights.merged(members)
-    if kind is None:
-        raise UnsupportedRelease(
-            "the parts of one summed cell have different factors, or shapes and none; their split "
-            "has no closed form, so run a chain instead"
-        )
-    return kind
+    return SummedSets(tables, grid, weights, Weights(tuple(kind for kind in kinds if kind)))
 
 
 def _listed(summed: IntArray | Fibre, width: int) -> IntArray:
@@ -226,15 +217,13 @@ def combine(sets: SummedSets, estimator: str, size: int, rng: np.random.Generato
         shares = sets.masses
         chosen = rng.choice(count, size=size, p=shares)
         return Combined(estimator, sets.split(sets.summed[chosen], rng), shares)
-    if estimator == "equal":
-        shares = np.full(count, 1 / count)
-    else:
-        if not sets.moves.any():
-            raise InvalidInput(
-                "no set has moves within it (nothing is summed over), so that the weights of "
-                "document 002 are 0/0; use 'equal' or 'posterior'"
-            )
-        shares = sets.moves / sets.moves.sum()
+    parts = sets.moves if estimator == "moves" else np.ones(count)
+    if not parts.any():
+        raise InvalidInput(
+            "no set has moves within it (nothing is summed over), so that the weights of "
+            "document 002 are 0/0; use 'equal' or 'posterior'"
+        )
+    shares = parts / parts.sum()
     values = np.zeros((size, sets.grid.size))
     for table, share in zip(sets.summed, shares.tolist(), strict=True):
         values += share * sets.split(np.tile(table, (size, 1)), rng)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +12,8 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.inference.protocol import Refusal
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Release
 
 if TYPE_CHECKING:
@@ -82,8 +80,8 @@ def count_tables(release: Release, *, effort: float | None = None) -> int:
 def _with_estimate(release: Release, problem: TooMuchWork) -> TooManyTables:
     from cellbounds.inference.importance.importance_sampling import estimate_count
 
-    deadline = time.monotonic() + ESTIMATE_SECONDS
-    estimate = estimate_count(release, rng=np.random.default_rng(0), deadline=deadline)
+    budget = Budget.of(ESTIMATE_SECONDS)
+    estimate = estimate_count(release, rng=np.random.default_rng(0), budget=budget)
     return TooManyTables(f"{problem}; an estimate instead: {estimate}", estimate)
 
 
@@ -92,8 +90,8 @@ def estimate_tables(
     *,
     draws: int = 1000,
     rng: int | np.random.Generator = 0,
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
 ) -> Estimate:
     """The number of tables that fit a release, by sequential importance sampling.
 
@@ -103,10 +101,9 @@ def estimate_tables(
         What was said. Every cell must have an upper limit.
     draws, rng
         How many tables are drawn, and a seed or generator.
-    seconds
-        A budget; what was drawn by then is kept.
-    executor
-        Workers to share the draws with; the answer is the same with any number of them.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone; what was drawn by then is
+        kept. The answer is the same with any number of workers.
 
     Examples
     --------
@@ -121,13 +118,8 @@ def estimate_tables(
 
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")
-    return estimate_count(
-        release,
-        draws=draws,
-        rng=checked_generator(rng),
-        deadline=Effort.of(seconds).deadline,
-        executor=executor,
-    )
+    with running(budget, seconds) as budget:
+        return estimate_count(release, draws=draws, rng=checked_generator(rng), budget=budget)
 
 
 def tables(release: Release, limit: int | None = None) -> Iterator[Table]:

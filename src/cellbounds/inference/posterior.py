@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +18,13 @@ from cellbounds.inference.chooser import (
     refused,
 )
 from cellbounds.inference.protocol import answer_head
-from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
 from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.posterior import Posterior
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Release
 
 if TYPE_CHECKING:
@@ -47,9 +45,8 @@ def posterior(
     effort: float | None = None,
     draws: int = MOST_DRAWS,
     rng: int | np.random.Generator = 0,
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Posterior:
     """How likely each count of each cell is, given a release and a prior over tables.
 
@@ -66,13 +63,11 @@ def posterior(
         probabilities), or :class:`Multinomial`, :class:`Poisson`, :class:`GammaPoisson`.
     effort
         Steps that exact work may take (2e9 by default).
-    draws, rng, seconds
-        For estimates: how many tables, a seed (0 by default, so that the answer does not depend
-        on the run) or generator, and a budget.
-    executor
-        Workers to share Markov chains with; the answer is the same with any number of them.
-    progress
-        Called with the steps done and the steps in all.
+    draws, rng
+        For estimates: how many tables, and a seed (0 by default, so that the answer does not
+        depend on the run) or generator.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone.
 
     Raises
     ------
@@ -98,15 +93,15 @@ def posterior(
     begun = time.perf_counter()
     belief = belief_of(prior)
     weights = _weights(release, belief)
-    sums = exact_sums(release, weights, checked_effort(effort))
-    if isinstance(sums, ExactSums):
-        about = answer_head(release, sums.name, Evidence.EXACT, begun)
-        weighted = sums.weighted
-        return Posterior(*about, belief, weighted.error, None, weighted.distribution, sums.mode)
-    if sums.steps is None:
-        raise refused(sums)
-    helpers: dict[str, Any] = {"seconds": seconds, "executor": executor, "progress": progress}
-    drawn = sample(release, draws, prior=belief, method="chain", rng=rng, **helpers)
+    with running(budget, seconds) as budget:
+        sums = exact_sums(release, weights, checked_effort(effort))
+        if isinstance(sums, ExactSums):
+            about = answer_head(release, sums.name, Evidence.EXACT, begun)
+            weighted = sums.weighted
+            return Posterior(*about, belief, weighted.error, None, weighted.distribution, sums.mode)
+        if sums.steps is None:
+            raise refused(sums)
+        drawn = sample(release, draws, prior=belief, method="chain", rng=rng, budget=budget)
     about = answer_head(release, drawn.method, Evidence.ESTIMATED, begun)
     best = partial(_best_drawn, drawn, weights)
     notes = (f"not exact: {sums.reason}", f"connected: {drawn.connected}", *drawn.notes)
@@ -143,10 +138,9 @@ def sample(
     method: str = "auto",
     rng: int | np.random.Generator = 0,
     effort: float | None = None,
-    seconds: float | None = None,
     start: Table | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
     chains: int | None = None,
     moves: str | Moves | None = None,
     proposal: str | None = None,
@@ -170,15 +164,11 @@ def sample(
         ``"importance"``: sequential importance sampling, draws with `weights`.
     rng
         A seed (0 by default, so that a call does not depend on the run) or a numpy generator.
-    seconds
-        A budget for chains and importance sampling; what was drawn by then is kept.
     start
         A consistent table to start chains from, such as the owner's.
-    executor
-        Workers to share chains and importance sampling with; what is drawn is the same with any
-        number of them.
-    progress
-        Called with the draws made and the draws in all.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone; what was drawn by then is
+        kept. What is drawn is the same with any number of workers.
     chains
         Markov chains: how many at once (4 unless given).
     moves
@@ -212,26 +202,23 @@ def sample(
     belief = belief_of(prior)
     weights = _weights(release, belief)
     begun = time.perf_counter()
-    limits = Effort.of(seconds, executor, None, progress)
-    if method in ("auto", "exact") and not chain:
-        sums = exact_sums(release, weights, checked_effort(effort))
-        if isinstance(sums, ExactSums):
-            return _exact(release, belief, sums, int(size), generator, begun)
-        if method == "exact" or sums.steps is None:
-            raise refused(sums)
-    helpers: dict[str, Any] = {
-        "rng": generator,
-        "progress": progress,
-        "deadline": limits.deadline,
-        "executor": limits.executor,
-    }
-    if method == "importance":
-        return _importance(release, belief, weights, int(size), begun, **helpers)
-    from cellbounds.inference.chains.chain_sampling import chain_draws
+    with running(budget, seconds) as budget:
+        if method in ("auto", "exact") and not chain:
+            sums = exact_sums(release, weights, checked_effort(effort))
+            if isinstance(sums, ExactSums):
+                return _exact(release, belief, sums, int(size), generator, begun)
+            if method == "exact" or sums.steps is None:
+                raise refused(sums)
+        common: dict[str, Any] = {"rng": generator, "budget": budget}
+        if method == "importance":
+            return _importance(release, belief, weights, int(size), begun, **common)
+        from cellbounds.inference.chains.chain_sampling import chain_draws
 
-    if latent and not isinstance(belief, GammaPoisson):
-        raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
-    return chain_draws(release, belief, weights, int(size), begun, start=start, **helpers, **chain)
+        if latent and not isinstance(belief, GammaPoisson):
+            raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
+        return chain_draws(
+            release, belief, weights, int(size), begun, start=start, **common, **chain
+        )
 
 
 def _exact(

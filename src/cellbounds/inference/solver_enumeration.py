@@ -23,8 +23,8 @@ from cellbounds.errors import (
 )
 from cellbounds.inference.decision_diagram.components import with_upper_limits
 from cellbounds.inference.enumeration import ListedFibre, odometer
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
-from cellbounds.model.problem import Problem, make_problem, presolve
+from cellbounds.model.constraints import NO_UPPER, compile_release
+from cellbounds.model.problem import Problem, make_problem, narrowed, presolve
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.statements import Release
@@ -105,7 +105,7 @@ def searched_tables(
         )
     if not len(numbers) and not full.holds(full.lower):
         return
-    for cells in odometer(len(numbers), _Search(small, seconds, solve).counts):
+    for cells in odometer(len(numbers), _possible_counts(small, seconds, solve)):
         table = full.lower.copy()
         table[numbers] = cells
         if not full.holds(table):
@@ -113,26 +113,30 @@ def searched_tables(
         yield table
 
 
-class _Search:
-    """Which counts of a cell, given those of the cells before it, are possible."""
+def _possible_counts(
+    problem: Problem, seconds: float | None, solve: Solve
+) -> Callable[[Sequence[int]], Iterator[int]]:
+    """Which counts of a cell, given those of the cells before it, can be completed, in order."""
+    # Tables found, from the one that is listed next on.
+    pool: list[IntArray] = []
 
-    def __init__(self, problem: Problem, seconds: float | None, solve: Solve) -> None:
-        self._problem, self._seconds, self._solve = problem, seconds, solve
-        # Tables found, from the one that is listed next on.
-        self._pool: list[IntArray] = []
-
-    def counts(self, chosen: Sequence[int]) -> Iterator[int]:
-        """The counts of the next cell that can be completed, in order."""
+    def counts(chosen: Sequence[int]) -> Iterator[int]:
         depth, before = len(chosen), list(chosen)
-        self._pool = [table for table in self._pool if table[:depth].tolist() >= before]
-        known = [int(table[depth]) for table in self._pool if table[:depth].tolist() == before]
-        low, high = self._range(before)
+        pool[:] = [table for table in pool if table[:depth].tolist() >= before]
+        known = [int(table[depth]) for table in pool if table[:depth].tolist() == before]
+        lower, upper = problem.lower.copy(), problem.upper.copy()
+        lower[:depth] = upper[:depth] = before
+        try:
+            left = narrowed(replace(problem, lower=lower, upper=upper))
+        except InconsistentRelease:
+            return
+        low, high = int(left.lower[depth]), int(left.upper[depth])
         while low <= high:
             first = min((count for count in known if count >= low), default=high + 1)
             if first > low:
-                table = self._completed(before, low, first - 1)
+                table = _completed(left, depth, (low, first - 1), seconds, solve)
                 if table is not None:
-                    self._pool.append(table)
+                    pool.append(table)
                     known.append(int(table[depth]))
                     continue
             if first > high:
@@ -140,46 +144,19 @@ class _Search:
             yield first
             low = first + 1
 
-    def _range(self, before: list[int]) -> tuple[int, int]:
-        """What a cell may be by each row alone, given the cells before it."""
-        problem, cell = self._problem, len(before)
-        lower, upper = self._bounds(before)
-        first = problem.coefficients * lower[problem.cells]
-        second = problem.coefficients * upper[problem.cells]
-        least, most = np.zeros((2, len(problem.row_lower)), dtype=np.int64)
-        np.add.at(least, problem.rows, np.minimum(first, second))
-        np.add.at(most, problem.rows, np.maximum(first, second))
-        low, high = int(lower[cell]), int(upper[cell])
-        for entry in np.flatnonzero(problem.cells == cell):
-            row, factor = problem.rows[entry], int(problem.coefficients[entry])
-            own = sorted((factor * low, factor * high))
-            bottom, top = int(problem.row_lower[row]), int(problem.row_upper[row])
-            rooms = []
-            if top != NO_UPPER:
-                rooms.append((top - (int(least[row]) - own[0]), factor > 0))
-            if bottom != NO_LOWER:
-                rooms.append((bottom - (int(most[row]) - own[1]), factor < 0))
-            for room, limits_above in rooms:
-                if limits_above:
-                    high = min(high, room // factor)
-                else:
-                    low = max(low, -(-room // factor))
-        return low, high
+    return counts
 
-    def _bounds(self, before: list[int]) -> tuple[IntArray, IntArray]:
-        """The bounds of all cells, those before being given."""
-        lower, upper = self._problem.lower.copy(), self._problem.upper.copy()
-        lower[: len(before)] = upper[: len(before)] = before
-        return lower, upper
 
-    def _completed(self, before: list[int], low: int, high: int) -> IntArray | None:
-        """A table that begins so, with the next cell in a range; None: there is none."""
-        lower, upper = self._bounds(before)
-        lower[len(before)], upper[len(before)] = low, high
-        found = self._solve(replace(self._problem, lower=lower, upper=upper), self._seconds)
-        if found.cells is None and not found.final:
-            raise Unsettled(
-                f"the solver did not decide within {self._seconds} seconds whether there are more "
-                "tables; give it more time"
-            )
-        return found.cells
+def _completed(
+    problem: Problem, cell: int, ends: tuple[int, int], seconds: float | None, solve: Solve
+) -> IntArray | None:
+    """A table with one cell in a range; None: there is none."""
+    lower, upper = problem.lower.copy(), problem.upper.copy()
+    lower[cell], upper[cell] = ends
+    answer = solve(replace(problem, lower=lower, upper=upper), seconds)
+    if answer.cells is None and not answer.final:
+        raise Unsettled(
+            f"the solver did not decide within {seconds} seconds whether there are more tables; "
+            "give it more time"
+        )
+    return answer.cells

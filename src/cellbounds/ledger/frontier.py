@@ -13,8 +13,9 @@ from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.disclosure.safe_sets import SafeSets, safe_margins
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.journal import LedgerState
-from cellbounds.ledger.judgement import PART, Budget, CumulativeJudge
+from cellbounds.ledger.judgement import PART, CumulativeJudge
 from cellbounds.ledger.versions import PublishedRelease, informing, joined, stacked, targets_of
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Conditional, Release, publish
 from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import aligned, html_table
@@ -199,9 +200,7 @@ def with_sets(
         policy=state.policy,
         total=total,
         independent=state.independent,
-        seconds=effort.seconds,
-        executor=effort.executor,
-        progress=effort.progress,
+        budget=effort,
     )
     return replace(frontier, sets=sets)
 

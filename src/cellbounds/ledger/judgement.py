@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge, worst
-from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.versions import (
@@ -21,6 +18,7 @@ from cellbounds.ledger.versions import (
     joined,
     targets_of,
 )
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.text import html_table
 
@@ -188,22 +186,6 @@ MOST_TRIALS = 100
 """Sets of past releases that are judged to find the fewest that do the harm."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How long judging may take, and who helps."""
-
-    seconds: float | None = None
-    executor: Executor | None = None
-    progress: Callable[[int, int], None] | None = None
-
-    def __post_init__(self) -> None:
-        if self.seconds is not None and not self.seconds > 0:
-            raise InvalidInput(
-                f"seconds={self.seconds!r}; a budget is a number of seconds above 0 (None: no "
-                "limit)"
-            )
-
-
 def answered(
     state: LedgerState,
     release: Release | None,
@@ -271,7 +253,6 @@ class CumulativeJudge:
     ) -> None:
         self._state, self._table, self._budget, self._part = state, table, budget, part
         self._domain, self._knows = informing(state, pieces)
-        self._deadline = None if budget.seconds is None else time.monotonic() + budget.seconds
 
     def verdicts(
         self, release: Release, targets: Sequence[ProtectedCells]
@@ -281,10 +262,7 @@ class CumulativeJudge:
             spoken = release.domain.with_groupings(self._domain.groupings)
             release = Release(spoken, release.statements)
         for place, target in enumerate(targets):
-            seconds = None
-            if self._deadline is not None:
-                left = self._part * (self._deadline - time.monotonic())
-                seconds = max(LEAST, left) / (len(targets) - place)
+            budget = self._budget.share(self._part / (len(targets) - place), least=LEAST)
             verdict = judge(
                 release,
                 self._table,
@@ -292,9 +270,7 @@ class CumulativeJudge:
                 over=target.over,
                 knows=self._knows,
                 independent=self._state.independent,
-                seconds=seconds,
-                executor=self._budget.executor,
-                progress=self._budget.progress,
+                budget=budget,
             )
             yield target, verdict
 

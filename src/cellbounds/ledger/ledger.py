@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -26,11 +25,12 @@ from cellbounds.ledger.journal import (
     state_of,
     user_name,
 )
-from cellbounds.ledger.judgement import Budget, LedgerAnswer
+from cellbounds.ledger.judgement import LedgerAnswer
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_policy
 from cellbounds.ledger.transactions import Between, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Prior, Release
 
 __all__ = ["Ledger"]
@@ -160,9 +160,8 @@ class Ledger:
         record: bool = False,
         who: str | None = None,
         why: str = "",
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Judge a release together with everything that is out; nothing is published.
 
@@ -181,14 +180,15 @@ class Ledger:
             ``Prior(["sex"], lower={"f": 3})``; he knows what was recorded with releases anyway.
         record, who, why
             Record the question and its verdict.
-        seconds, executor, progress
+        budget, seconds
             As for :func:`cellbounds.judge`.
         """
         request = ReleaseRequest(what, table, version, total, knows)
-        budget = Budget(seconds, executor, progress)
-        if record:
-            return transactions.record_judged(self.book, "asked", request, (who, why), budget)[0]
-        return transactions.judged(self.book, self.state(), request, budget)
+        with running(budget, seconds) as budget:
+            if record:
+                signed = who, why
+                return transactions.record_judged(self.book, "asked", request, signed, budget)[0]
+            return transactions.judged(self.book, self.state(), request, budget)
 
     def commit(
         self,
@@ -202,16 +202,15 @@ class Ledger:
         knows: Iterable[Prior] = (),
         already_out: bool = False,
         record: bool = False,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> Entry:
         """Judge a release, and record it as released if it is safe.
 
         Nobody has to wait meanwhile. If others released something before it was judged, it is
-        judged anew together with that, each time with the budget. The entry is there whole or not
-        at all. What is out already with the same figures is not recorded again: its entry is
-        returned, with ``repeated``.
+        judged anew together with that, with what is left of the budget. The entry is there whole
+        or not at all. What is out already with the same figures is not recorded again: its entry
+        is returned, with ``repeated``.
 
         Parameters
         ----------
@@ -224,7 +223,7 @@ class Ledger:
             Record it whatever the verdict is, because it was published before.
         record
             If it is not safe, record that it was refused.
-        what, table, version, total, seconds, executor, progress
+        what, table, version, total, budget, seconds
             As for :meth:`ask`.
 
         Raises
@@ -232,14 +231,15 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        return transactions.commit(
-            self.book,
-            ReleaseRequest(what, table, version, total, knows),
-            (who, _checked_reason(why)),
-            Budget(seconds, executor, progress),
-            already_out=already_out,
-            record=record,
-        )
+        with running(budget, seconds) as budget:
+            return transactions.commit(
+                self.book,
+                ReleaseRequest(what, table, version, total, knows),
+                (who, _checked_reason(why)),
+                budget,
+                already_out=already_out,
+                record=record,
+            )
 
     def refuse(
         self,
@@ -251,15 +251,14 @@ class Ledger:
         version: int | None = None,
         total: bool = True,
         knows: Iterable[Prior] = (),
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
         request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
-        budget = Budget(seconds, executor, progress)
-        return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
+        with running(budget, seconds) as budget:
+            return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
 
     def set_policy(
         self,
@@ -270,23 +269,23 @@ class Ledger:
         independent: bool | None = None,
         protect: Sequence[Sequence[str]] = (),
         table: Tables = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Judge by another policy from now on; says whether what is out is safe under it.
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        return transactions.change_policy(
-            self.book,
-            (who, _checked_reason(why)),
-            Budget(seconds, executor, progress),
-            policy=None if policy is None else policy_of(policy),
-            independent=independent,
-            protect=protect,
-            tables=table,
-        )
+        with running(budget, seconds) as budget:
+            return transactions.change_policy(
+                self.book,
+                (who, _checked_reason(why)),
+                budget,
+                policy=None if policy is None else policy_of(policy),
+                independent=independent,
+                protect=protect,
+                tables=table,
+            )
 
     def refine(
         self,
@@ -294,9 +293,8 @@ class Ledger:
         *,
         why: str,
         who: str | None = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Go on with a table that has additional variables and the ledger's table as its margin.
 
@@ -304,7 +302,8 @@ class Ledger:
         With several versions, give the finer table of each.
         """
         signed = who, _checked_reason(why)
-        return transactions.refine(self.book, table, signed, Budget(seconds, executor, progress))
+        with running(budget, seconds) as budget:
+            return transactions.refine(self.book, table, signed, budget)
 
     def grow(
         self,
@@ -313,17 +312,17 @@ class Ledger:
         why: str,
         who: str | None = None,
         earlier: Tables = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Go on with a later version of the table, to which records were added.
 
         Statements are about the newest version from now on, and what two versions give away by
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
-        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
-        return transactions.another_version(self.book, signed, budget, table, earlier)
+        signed = who, _checked_reason(why)
+        with running(budget, seconds) as budget:
+            return transactions.another_version(self.book, signed, budget, table, earlier)
 
     def revise(
         self,
@@ -334,9 +333,8 @@ class Ledger:
         earlier: Tables = None,
         removed: Between = None,
         added: Between = None,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerAnswer:
         """Go on with a later version, from which records were removed, or in which they moved.
 
@@ -354,12 +352,12 @@ class Ledger:
             moved to another cell twice: a number, two between which it is known to be, or nothing.
             He takes nothing for granted unless this says so; for all he knows, everybody may have
             been exchanged.
-        why, who, seconds, executor, progress
+        why, who, budget, seconds
             As for :meth:`commit`.
         """
-        signed, budget = (who, _checked_reason(why)), Budget(seconds, executor, progress)
-        known = {"removed": removed, "added": added}
-        return transactions.another_version(self.book, signed, budget, table, earlier, known)
+        signed, known = (who, _checked_reason(why)), {"removed": removed, "added": added}
+        with running(budget, seconds) as budget:
+            return transactions.another_version(self.book, signed, budget, table, earlier, known)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
@@ -396,9 +394,8 @@ class Ledger:
         digits: int = 2,
         total: bool = True,
         sets: bool = False,
+        budget: Budget | None = None,
         seconds: float | None = None,
-        executor: Executor | None = None,
-        progress: Steps | None = None,
     ) -> LedgerFrontier:
         """Which statements may still be released, each by itself, and which never again.
 
@@ -409,16 +406,16 @@ class Ledger:
             the rates of each variable within it, to so many `digits`.
         sets
             Also search the largest sets of them that may be released together.
-        table, total, seconds, executor, progress
+        table, total, budget, seconds
             As for :meth:`ask`.
         """
         state = self.state()
         tables = supplied(replace(state, independent=False), table, self.book.store.kept)
         assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
-        effort = Budget(seconds, executor, progress)
-        alone = frontier_of(state, tables, list(listed), total, effort)
-        return with_sets(alone, state, tables, total, effort) if sets else alone
+        with running(budget, seconds) as budget:
+            alone = frontier_of(state, tables, list(listed), total, budget)
+            return with_sets(alone, state, tables, total, budget) if sets else alone
 
     def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
         """Check every link of the chain, and the head against a copy that was kept elsewhere.

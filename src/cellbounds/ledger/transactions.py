@@ -20,7 +20,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.errors import NotSafe
 from cellbounds.ledger.journal import Draft, Journal, LedgerState, Signed, changed, plain_layout
-from cellbounds.ledger.judgement import Budget, LedgerAnswer, answered, blamed, notations_of
+from cellbounds.ledger.judgement import LedgerAnswer, answered, blamed, notations_of
 from cellbounds.ledger.serialization import plain_release
 from cellbounds.ledger.versions import (
     PublishedRelease,
@@ -34,6 +34,7 @@ from cellbounds.ledger.versions import (
     stacked,
     supplied,
 )
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Prior, Release
 from cellbounds.statements.publishing import combined_release
 from cellbounds.statements.release_files import read_release

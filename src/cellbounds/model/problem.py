@@ -10,7 +10,16 @@ from cellbounds.errors import InconsistentRelease, TooMuchWork
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = ["TOO_WIDE", "WIDEST", "Presolved", "Problem", "make_problem", "presolve", "raw_problem"]
+__all__ = [
+    "TOO_WIDE",
+    "WIDEST",
+    "Presolved",
+    "Problem",
+    "make_problem",
+    "narrowed",
+    "presolve",
+    "raw_problem",
+]
 
 PASSES = 60
 """Propagation ends after so many passes even if something still moves; all it found is valid."""
@@ -162,11 +171,7 @@ def make_problem(system: System, size: int, *, real: bool = False) -> Problem:
     TooMuchWork
         If counts times coefficients could leave 64-bit integers.
     """
-    problem = raw_problem(system, size)
-    if not len(problem.cells):
-        return problem
-    lower, upper = _propagate(problem, real)
-    return replace(problem, lower=lower, upper=upper)
+    return narrowed(raw_problem(system, size), real=real)
 
 
 WIDEST = SAFE // 4
@@ -178,8 +183,13 @@ TOO_WIDE = (
 )
 
 
-def _propagate(problem: Problem, real: bool = False) -> tuple[IntArray, IntArray]:
-    """The shuttle: what each row leaves for each of its cells, until nothing moves."""
+def narrowed(problem: Problem, *, real: bool = False) -> Problem:
+    """The shuttle: what each row leaves for each of its cells, until nothing moves.
+
+    `real` and errors as for :func:`make_problem`.
+    """
+    if not len(problem.cells):
+        return problem
     lower, upper = problem.lower, problem.upper
     order, begins, found = problem.by_cell()
     rows, factors, cells = problem.rows, problem.coefficients, problem.cells
@@ -208,7 +218,7 @@ def _propagate(problem: Problem, real: bool = False) -> tuple[IntArray, IntArray
         if (new_lower == lower).all() and (new_upper == upper).all():
             break
         lower, upper = new_lower, new_upper
-    return lower, upper
+    return replace(problem, lower=lower, upper=upper)
 
 
 def _activity(factors: IntArray, ends: IntArray, starts: IntArray) -> tuple[IntArray, IntArray]:

@@ -6,125 +6,74 @@ with eps = one unit of the last decimal, weak.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from functools import partial
+import numpy as np
 
 from cellbounds.data.domain import Domain
-from cellbounds.papers.printed_figures import Comparison, set_text
+from cellbounds.papers.printed_figures import Figures
 from cellbounds.papers.tables import example_table
-from cellbounds.results import Attainable, ValueSet
+from cellbounds.results import ValueSet
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Prior, Release, Total, publish
 
-__all__ = ["compare", "delinquent_rounded", "lower_by_row_sum"]
+__all__ = ["TITLE", "delinquent_rounded", "figures", "lower_by_row_sum"]
 
-DOCUMENT = "004"
-_fact = partial(Comparison, DOCUMENT)
-ROWS = ["1", "2", "3", "4"]
-DOMAIN = Domain({"row": ROWS, "column": ["1", "2"]})
+TITLE = "Wright, Smucker: counts from rounded conditionals"
 
-EXACT = [["4/7", "3/7"], ["5/8", "3/8"], ["3/5", "2/5"], ["5/9", "4/9"]]
-THREE_DIGITS = [["0.571", "0.429"], ["0.625", "0.375"], ["0.600", "0.400"], ["0.556", "0.444"]]
+DOMAIN = Domain({"row": ["1", "2", "3", "4"], "column": ["1", "2"]})
+
+EXACT = "4/7 3/7  5/8 3/8  3/5 2/5  5/9 4/9"
+THREE_DIGITS = "0.571 0.429  0.625 0.375  0.600 0.400  0.556 0.444"
 TWO_DIGITS = {
-    "3(c)": [["0.57", "0.43"], ["0.63", "0.37"], ["0.60", "0.40"], ["0.56", "0.44"]],
-    "3(d)": [["0.57", "0.43"], ["0.62", "0.38"], ["0.60", "0.40"], ["0.56", "0.44"]],
+    "3(c)": "0.57 0.43  0.63 0.37  0.60 0.40  0.56 0.44",
+    "3(d)": "0.57 0.43  0.62 0.38  0.60 0.40  0.56 0.44",
 }
 
-COMMON = {8, 16, 24, 27, 29, 32, 35, 36, 37, 40, 43, 44, 45, 47, 48}
-PHASE_1 = {
-    "1": {7, 14, 16, 19, 21, 23, 25, 26, 28, 30, 32, 33, 35, *range(37, 43), *range(44, 49)},
-    "3": {5, 10, 15, 20, 22, 23, 25, 27, 28, 30, 32, 33, 35, 37, 38, *range(40, 49)},
-    "4": {9, 16, 18, 20, 23, 25, 27, 29, 30, 32, 34, *range(36, 42), *range(43, 49)},
-}
-PHASE_1_ROW_2 = {
-    "3(c)": COMMON | {11, 19, 22, 25, 30, 33, 38, 41, 46},
-    "3(d)": COMMON | {13, 18, 21, 26, 31, 34, 39, 42},
-}
-PHASE_2 = {
-    "3(c)": {
-        "1": {7, 14, 16, 19, 21, 23, 26},
-        "2": {8, 11, 16, 22, 27},
-        "3": {5, 10, 15},
-        "4": {9, 16, 18, 20, 23, 25},
-    },
-    "3(d)": {
-        "1": {7, 14, 16, 19, 21, 26},
-        "2": {8, 13, 16, 27},
-        "3": {5, 10, 15},
-        "4": {9, 16, 18, 20, 23},
-    },
-}
-PHASE_2_EXACT = {"1": {7, 21}, "2": {8}, "3": {10, 15}, "4": {9, 18}}
-OMITTED = "the printed set omits 18: the row sums 7, 18, 5, 18 add to 48"
 
-
-def compare() -> Iterator[Comparison]:
-    """The two examples of section 3 beside ours."""
-    yield from _table_1()
+def figures() -> Figures:
+    """Our figures for the two examples of section 3."""
+    yield "Table 1(c), feasible row sums", _row_sums(EXACT, "0")
+    yield "Table 3(b), feasible row sums", _row_sums(THREE_DIGITS, "0.001")
+    for name, rates in TWO_DIGITS.items():
+        yield f"Table {name}, admissible row sums", _row_sums(rates, "0.01", total_known=False)
+        yield f"Table {name}, feasible row sums", _row_sums(rates, "0.01")
+    wide, narrow = (_row_sums(TWO_DIGITS["3(c)"], eps) for eps in ("0.01", "0.005"))
+    yield "Table 3(c)", ["results unchanged" if narrow == wide else "fewer row sums"]
     yield from _delinquent()
 
 
-def _table_1() -> Iterator[Comparison]:
-    exact = _row_sums(EXACT, "0")
-    three = _row_sums(THREE_DIGITS, "0.001")
-    for row, printed in PHASE_2_EXACT.items():
-        yield _sets("Table 1(c), feasible row sums", row, printed, exact[row])
-        yield _sets("Table 3(b), feasible row sums", row, printed, three[row])
-    for name, rates in TWO_DIGITS.items():
-        found = _row_sums(rates, "0.01")
-        alone = attainable(Release(DOMAIN, [_rates(rates, "0.01")]), over=["row"])
-        for row in ROWS:
-            printed = PHASE_1_ROW_2[name] if row == "2" else PHASE_1[row]
-            ours = {n for n in range(1, 49) if n in alone[row]}
-            yield _sets(f"Table {name}, admissible row sums", row, printed, ours)
-            error = OMITTED if (name, row) == ("3(d)", "2") else ""
-            place = f"Table {name}, feasible row sums"
-            yield _sets(place, row, PHASE_2[name][row], found[row], error)
-    narrow = _row_sums(TWO_DIGITS["3(c)"], "0.005")
-    wide = _row_sums(TWO_DIGITS["3(c)"], "0.01")
-    yield _fact(
-        "Table 3(c)",
-        "eps .005 instead of .01",
-        "results unchanged",
-        "results unchanged" if all(narrow[r] == wide[r] for r in ROWS) else "fewer row sums",
-        "with eps .005 some of the printed row sums are no longer feasible",
-    )
+def _row_sums(rates: str, eps: str, *, total_known: bool = True) -> list[str]:
+    """The feasible sums of each row up to N = 48, as a set."""
+    shaped = np.reshape(rates.split(), DOMAIN.shape).tolist()
+    total = [Total(48)] if total_known else []
+    release = Release(DOMAIN, [Conditional(["column"], ["row"], rates=shaped, eps=eps), *total])
+    sums = attainable(release, over=["row"])
+    feasible = [[n for n in range(1, 49) if n in sums[row]] for row in DOMAIN.levels("row")]
+    return ["{" + ",".join(map(str, values)) + "}" for values in feasible]
 
 
-def _delinquent() -> Iterator[Comparison]:
-    three = bounds(delinquent_rounded(3))
-    revealed = bool((three.lower == three.upper).all())
-    yield _fact("Table 7(a), three digits", "counts revealed", "all", "all" if revealed else "some")
-    children = example_table("delinquent")
-    values = attainable(delinquent_rounded(2))
+def _delinquent() -> Figures:
+    children, rounded = example_table("delinquent"), delinquent_rounded(2)
+    yield "Table 7(a), three digits", [_revealed(delinquent_rounded(3), "all", "some")]
     small: list[ValueSet] = []
     large: list[ValueSet] = []
-    for labels, held in values.items():
-        (small if children[labels] <= 3 else large).append(held)
-    whole = all(one.size == _span(one) for one in small)
-    yield _fact("Table 8", "cells with a count of 3 or less", "6", str(len(small)))
-    yield _fact("Table 8", "their intervals have gaps", "no", "no" if whole else "yes")
-    least = min(len(one) for one in large)
-    yield _fact("Table 8", "fewest counts of another cell", "12", str(least))
-    upper_left = len(values["Alpha", "Low"])
-    yield _fact("Table 8", "counts of the upper left cell", "31", str(upper_left))
-    by_sum = lower_by_row_sum()
-    falls = any(b < a for (_, a), (_, b) in itertools.pairwise(by_sum))
-    yield _fact(
-        "Fig. 1",
-        "lower bound of row 3, column 4",
-        "not monotone",
-        "not monotone" if falls else "monotone",
-    )
-    limits, cells = bounds(delinquent_rounded(2), over=["county"]), bounds(delinquent_rounded(2))
-    below = bool((limits.upper < cells.upper.sum(axis=1)).all())
-    yield _fact(
-        "Table 8", "row upper bounds below the cells' sum", "all", "all" if below else "some"
-    )
-    unique = bounds(publish(children, "[education|county]"))
-    one_table = bool((unique.lower == unique.upper).all())
-    yield _fact("Table 6, exact rates", "tables", "one", "one" if one_table else "several")
+    values = attainable(rounded)
+    for labels, counts in values.items():
+        (small if children[labels] <= 3 else large).append(counts)
+    gaps = any(np.ptp(list(counts)) >= len(counts) for counts in small)
+    yield "Table 8", [str(len(small)), "yes" if gaps else "no", str(min(map(len, large)))]
+    yield "Table 8", [str(len(values["Alpha", "Low"]))]
+    lowest = [low for _, low in lower_by_row_sum()]
+    yield "Fig. 1", ["monotone" if lowest == sorted(lowest) else "not monotone"]
+    below = bounds(rounded, over=["county"]).upper < bounds(rounded).upper.sum(axis=1)
+    yield "Table 8", ["all" if below.all() else "some"]
+    exact = publish(children, "[education|county]")
+    yield "Table 6, exact rates", [_revealed(exact, "one", "several")]
+
+
+def _revealed(release: Release, yes: str, no: str) -> str:
+    """One text if the bounds leave one table, another if not."""
+    answer = bounds(release)
+    return yes if (answer.lower == answer.upper).all() else no
 
 
 def delinquent_rounded(digits: int) -> Release:
@@ -145,30 +94,9 @@ def delinquent_rounded(digits: int) -> Release:
 def lower_by_row_sum() -> list[tuple[int, int]]:
     """Figure 1: the lower bound of row 3, column 4 for each feasible sum of row 3."""
     release = delinquent_rounded(2)
-    sums = attainable(release, over=["county"])["Gamma"]
-    found = []
-    for total in sums:
+    lows = []
+    for total in attainable(release, over=["county"])["Gamma"]:
         fixed = Prior(["county"], values={"Gamma": [total]})
         answer = bounds(Release(release.domain, [*release.statements, fixed]))
-        found.append((total, int(answer["Gamma", "Very High"][0])))
-    return found
-
-
-def _rates(rates: list[list[str]], eps: str) -> Conditional:
-    return Conditional(["column"], given=["row"], rates=rates, eps=eps)
-
-
-def _row_sums(rates: list[list[str]], eps: str) -> Attainable:
-    return attainable(Release(DOMAIN, [Total(48), _rates(rates, eps)]), over=["row"])
-
-
-def _sets(
-    place: str, row: str, printed: set[int], ours: ValueSet | set[int], error: str = ""
-) -> Comparison:
-    return _fact(place, f"row {row}", set_text(printed), set_text(ours), error)
-
-
-def _span(values: ValueSet) -> int:
-    largest = values.largest
-    assert isinstance(largest, int)
-    return largest - values.smallest + 1
+        lows.append((total, int(answer["Gamma", "Very High"][0])))
+    return lows

@@ -1,15 +1,27 @@
-"""One printed figure of a paper beside ours."""
+"""What the papers print, figure by figure, and how ours stand beside it.
+
+`data/printed.csv` holds every printed figure in the order of the papers: where it stands, what it
+is about, why it differs from ours if it is known to be wrong and, for a figure from a Markov chain,
+by how much the simulation may be off.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import csv
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from importlib import resources
 
 from cellbounds.results import Bounds
 
-__all__ = ["Comparison", "compared_cells", "interval_text", "labels_text", "set_text"]
+__all__ = ["Comparison", "Figures", "beside", "interval_texts", "joined", "printed_figures"]
+
+Figures = Iterable[tuple[str, Iterable[str]]]
+"""Our figures: places of a paper, each with texts in the order of what is printed there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +34,15 @@ class Comparison:
     printed: str
     ours: str
     error: str = ""
+    tolerance: float = 0.0
 
     @property
     def agrees(self) -> bool:
-        """Whether both say the same."""
-        return self.printed == self.ours
+        """Whether both say the same, or numbers no further apart than a simulation may be."""
+        if not self.tolerance:
+            return self.printed == self.ours
+        pairs = zip(_numbers(self.printed), _numbers(self.ours), strict=True)
+        return max(abs(printed - ours) for printed, ours in pairs) <= self.tolerance
 
     @property
     def as_expected(self) -> bool:
@@ -34,37 +50,47 @@ class Comparison:
         return self.agrees != bool(self.error)
 
 
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"[-\d.]+", text)]
+
+
+def printed_figures(document: str) -> list[Comparison]:
+    """The figures that a document prints, with nothing beside them yet."""
+    text = (resources.files("cellbounds.papers") / "data" / "printed.csv").read_text("utf-8")
+    return [
+        Comparison(name, place, item, printed, "", error, float(tolerance or 0))
+        for name, place, item, printed, error, tolerance in csv.reader(text.splitlines())
+        if name == document
+    ]
+
+
+def beside(document: str, ours: Figures) -> list[Comparison]:
+    """What a document prints with our figures beside it."""
+    left: defaultdict[str, list[str]] = defaultdict(list)
+    for place, texts in ours:
+        left[place] += texts
+    compared = [
+        replace(figure, ours=left[figure.place].pop(0)) for figure in printed_figures(document)
+    ]
+    assert not any(left.values()), f"more figures than document {document} prints"
+    return compared
+
+
 def decimal_text(value: Fraction | int) -> str:
     """A number whose decimals end, written out; a fraction otherwise."""
     exact = Fraction(value)
-    places = 0
-    while places < 12 and (exact * 10**places).denominator != 1:
-        places += 1
-    if places == 12:
-        return str(exact)
-    whole = int(exact * 10**places)
-    return f"{whole // 10**places}.{whole % 10**places:0{places}d}" if places else str(whole)
+    places = next((k for k in range(12) if (exact * 10**k).denominator == 1), None)
+    return str(exact) if places is None else f"{Decimal(int(exact * 10**places)).scaleb(-places):f}"
 
 
-def interval_text(low: Any, high: Any) -> str:
-    """An interval as the papers print it."""
-    return f"[{decimal_text(low)},{decimal_text(high)}]"
-
-
-def set_text(values: Any) -> str:
-    """A set of numbers in increasing order."""
-    return "{" + ",".join(map(str, sorted(values))) + "}"
-
-
-def labels_text(labels: Sequence[object]) -> str:
-    """A cell by its labels."""
-    return ", ".join(map(str, labels))
-
-
-def compared_cells(
-    document: str, place: str, printed: Sequence[str], answer: Bounds
-) -> Iterator[Comparison]:
-    """Printed intervals beside the bounds of the cells, in their order."""
+def interval_texts(
+    answer: Bounds, written: Callable[[Fraction | int], str] = decimal_text
+) -> list[str]:
+    """The bounds of the cells as the papers print them, in their order."""
     ends = zip(answer.lower.flat, answer.upper.flat, strict=True)
-    for text, labels, (low, high) in zip(printed, answer.domain.cells(), ends, strict=True):
-        yield Comparison(document, place, labels_text(labels), text, interval_text(low, high))
+    return [f"[{written(low)},{written(high)}]" for low, high in ends]
+
+
+def joined(parts: Iterable[object]) -> str:
+    """Several figures as one text."""
+    return " ".join(map(str, parts))

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from cellbounds.reductions.named_tables import (
     glued,
     lookup_of,
 )
-from cellbounds.results.cell_index import Position
+from cellbounds.results.cell_index import ChosenCells, Position, WholeMargin
 from cellbounds.results.evidence import checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
@@ -119,29 +118,27 @@ class Decomposed:
                 assert release is not None
                 names = self._ordered(tree.variables & asked)
                 cells = None if lookup is None else lookup.cells(names)
-                effort = self.query.effort.for_part(release.domain.names)
-                self.parts.append((release, Query("sharp", names, effort, cells)))
+                self.parts.append((release, self.query.about(release.domain, names, cells)))
             return
         for side, names_asked, matters in _sides(tree, asked):
             self._collect(side, names_asked, lookup if matters else None)
 
     def _glued(self, tree: Tree, asked: frozenset[str], solutions: Iterator[Solution]) -> _Part:
+        variables = self._ordered(tree.variables)
         if isinstance(tree, Leaf):
             names = self._ordered(tree.variables & asked)
-            if tree.known is None:
-                return _Solved(next(solutions), names, self._ordered(tree.variables))
-            counts = self._published(tree)
-            return _Published(counts, counts.summed(names))
+            solution = next(solutions) if tree.known is None else self._published(tree, names)
+            return _Solved(solution, names, variables)
         sides = _sides(tree, asked)
-        left, right = (self._glued(side, names, solutions) for side, names, _ in sides)
-        variables = self._ordered(tree.variables)
-        if all(matters for _, _, matters in sides):
-            names = self._ordered(frozenset((*left.names, *right.names)))
-            return _Glued((left, right), self._counts(tree.border), names, variables)
-        parts = (left, right) if sides[0][2] else (right, left)
-        return _Completed(*parts, variables)
+        parts = [self._glued(side, names, solutions) for side, names, _ in sides]
+        matter = [part for part, (_, _, matters) in zip(parts, sides, strict=True) if matters]
+        if len(matter) == 1:
+            (other,) = (part for part in parts if part is not matter[0])
+            return _Completed(matter[0], other, variables)
+        names = self._ordered(frozenset(name for part in parts for name in part.names))
+        return _Glued(parts, self._counts(tree.border), names, variables)
 
-    def _published(self, leaf: Leaf) -> NamedArray:
+    def _published(self, leaf: Leaf, names: tuple[str, ...]) -> _Published:
         """The counts of a leaf that are published, checked against what else is said of them."""
         assert leaf.known is not None
         counts, release = self._counts(leaf.known), self._release_of(leaf)
@@ -152,7 +149,7 @@ class Decomposed:
                 raise InconsistentRelease(
                     f"{known.notation} contradicts {', '.join(dict.fromkeys(broken))}"
                 )
-        return counts
+        return _Published(counts, names)
 
     def _release_of(self, leaf: Leaf) -> Release | None:
         """The leaf's statements and separators as a release of their own."""
@@ -262,8 +259,29 @@ class DecomposedSolution(Solution):
 
     def proof(self, index: Position, side: int) -> str:
         """A closed form if every part is published, else what the parts rest on."""
-        rest = sorted(set(self._part.proofs(self._at(index), side)))
+        rest = sorted(set(filter(None, self._part.proofs(self._at(index), side))))
         return f"closed form over {', '.join(rest)}" if rest else "closed form"
+
+
+class _Published(Solution):
+    """Variables whose counts are published: nothing is left open, and nothing is to be proved."""
+
+    _proof = ""
+
+    def __init__(self, counts: NamedArray, names: tuple[str, ...]) -> None:
+        self._counts, self._margin = counts, counts.summed(names).array
+        self.places = WholeMargin(self._margin.shape)
+
+    def bounds(self) -> Arrays:
+        return self._margin, self._margin
+
+    def values(self, index: Position) -> ValueSet:
+        return ValueSet.from_values([int(self._margin[index])])
+
+    def cells(self, index: Position, value: int) -> CellList:
+        """The published table; no other count can be aimed at than its own."""
+        assert value == self._margin[index]
+        return self._counts.cells()
 
 
 # Parts, from the leaves up. `names` are the variables that values are over; tables are over
@@ -272,71 +290,23 @@ class DecomposedSolution(Solution):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Published:
-    """Variables whose counts are published: nothing is left open."""
-
-    counts: NamedArray
-    margin: NamedArray
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.margin.names
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return self.counts.names
-
-    def bounds(self, lookup: Lookup, attained: bool = False) -> Arrays:
-        del attained  # proven and attained are the counts themselves
-        counts = lookup.laid_out(self.margin)
-        return counts, counts
-
-    def bound(self, at: dict[str, int], side: int, attained: bool) -> int:
-        del side, attained
-        return _count_at(self.margin, at)
-
-    def values(self, at: dict[str, int]) -> ValueSet:
-        return ValueSet.from_values([_count_at(self.margin, at)])
-
-    def table(self, target: CellTarget | None) -> CellList:
-        """The published table; no other count can be aimed at than its own."""
-        assert target is None or target.value == _count_at(self.margin, target.at)
-        return self.counts.cells()
-
-    def possible(self) -> bool:
-        return True
-
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
-        """None: there is nothing but the published counts."""
-        del at, side
-        return iter(())
-
-
-def _count_at(counts: NamedArray, at: dict[str, int]) -> int:
-    return int(counts.array[tuple(at[name] for name in counts.names)])
-
-
-@dataclass(frozen=True, eq=False)
 class _Solved:
-    """Variables that a solver answered for: all cells of their margin, or some."""
+    """Variables that a solver answered for, all cells of their margin or some; or published."""
 
     solution: Solution
     names: tuple[str, ...]
     variables: tuple[str, ...]
 
-    @cached_property
-    def _proven(self) -> Arrays:
-        return self.solution.bounds()
-
     def _ends(self, attained: bool) -> Arrays:
-        return (self.solution.attained() if attained else None) or self._proven
+        return (self.solution.attained() if attained else None) or self.solution.bounds()
 
     def _index(self, at: dict[str, int]) -> Position:
         return tuple(at[name] for name in self.names)
 
     def bounds(self, lookup: Lookup, attained: bool = False) -> Arrays:
-        low, high = self._ends(attained)
-        return lookup.back(low, self.names), lookup.back(high, self.names)
+        chosen = isinstance(self.solution.places, ChosenCells)
+        low, high = (lookup.back(e, self.names, chosen=chosen) for e in self._ends(attained))
+        return low, high
 
     def bound(self, at: dict[str, int], side: int, attained: bool) -> Any:
         index = self._index(at)
@@ -356,15 +326,17 @@ class _Solved:
             if value is None:
                 raise CellboundsError("a part of the release has no table yet; give more seconds")
             target = CellTarget(at, int(value))
-        table = self.solution.witness(self._index(target.at), target.value)
-        positions, counts = table.cells()
+        index = self._index(target.at)
+        if isinstance(self.solution, _Published):
+            return self.solution.cells(index, target.value)
+        positions, counts = self.solution.witness(index, target.value).cells()
         return CellList(self.variables, tuple(positions.T), counts)
 
     def possible(self) -> bool | None:
         return self.solution.possible()
 
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
-        yield self.solution.proof(self._index(at), side)
+    def proofs(self, at: dict[str, int], side: int) -> list[str]:
+        return [self.solution.proof(self._index(at), side)]
 
 
 class _Completed:
@@ -388,9 +360,8 @@ class _Completed:
         return nothing, nothing.copy()
 
     def bound(self, at: dict[str, int], side: int, attained: bool) -> Any:
-        if attained and not self._completes:
-            return None
-        return self._asked.bound(at, side, attained)
+        hidden = attained and not self._completes
+        return None if hidden else self._asked.bound(at, side, attained)
 
     def values(self, at: dict[str, int]) -> ValueSet:
         """The asked part's values; none is known while the other part has no table."""
@@ -402,10 +373,11 @@ class _Completed:
     def table(self, target: CellTarget | None) -> CellList:
         return glued(self._asked.table(target), self._other.table(None), self.variables)
 
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
+    def proofs(self, at: dict[str, int], side: int) -> list[str]:
         return self._asked.proofs(at, side)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Glued:
     """Two parts that are both asked about, sharing variables whose counts are known.
 
@@ -413,22 +385,16 @@ class _Glued:
     the two parts are y1 and y2 and n people share its separator; every count between is attained.
     """
 
-    def __init__(
-        self,
-        parts: tuple[_Part, _Part],
-        separator: NamedArray,
-        names: tuple[str, ...],
-        variables: tuple[str, ...],
-    ) -> None:
-        self._parts, self._separator = parts, separator
-        self.names, self.variables = names, variables
-        self._settled: dict[Position, ValueSet] = {}
+    parts: Sequence[_Part]
+    separator: NamedArray
+    names: tuple[str, ...]
+    variables: tuple[str, ...]
+    _settled: dict[Position, ValueSet] = field(default_factory=dict)
 
     def bounds(self, lookup: Lookup, attained: bool = False) -> Arrays:
         """Both parts' bounds combined; what both attain is attained, as tables can be glued."""
-        ends = [part.bounds(lookup, attained) for part in self._parts]
-        lows, highs = zip(*ends, strict=True)
-        count = lookup.laid_out(self._separator)
+        lows, highs = zip(*(part.bounds(lookup, attained) for part in self.parts), strict=True)
+        count = lookup.laid_out(self.separator)
         if all(array.dtype != object for array in (*lows, *highs)):
             return np.maximum(lows[0] + lows[1] - count, 0), np.minimum(*highs)
         return (
@@ -436,26 +402,28 @@ class _Glued:
             np.asarray(np.frompyfunc(_smaller, 2, 1)(*highs)),
         )
 
+    def _count(self, at: dict[str, int]) -> int:
+        """How many share the separator of a cell."""
+        return int(self.separator.array[tuple(at[name] for name in self.separator.names)])
+
     def bound(self, at: dict[str, int], side: int, attained: bool) -> Any:
-        left, right = (part.bound(at, side, attained) for part in self._parts)
-        if side == 1:
-            return _smaller(left, right)
-        return _overlap(left, right, _count_at(self._separator, at))
+        left, right = (part.bound(at, side, attained) for part in self.parts)
+        return _smaller(left, right) if side else _overlap(left, right, self._count(at))
 
     def values(self, at: dict[str, int]) -> ValueSet:
         """The union over the two parts' values; from run to run it has no gaps inside."""
         # Many cells of the whole share one of a part.
         place = tuple(at[name] for name in self.names)
-        if place not in self._settled:
-            values = self._united(at)
-            if not values.settled:
-                return values
+        if place in self._settled:
+            return self._settled[place]
+        values = self._united(at)
+        if values.settled:
             self._settled[place] = values
-        return self._settled[place]
+        return values
 
     def _united(self, at: dict[str, int]) -> ValueSet:
-        ours, theirs = (part.values(at) for part in self._parts)
-        count = _count_at(self._separator, at)
+        ours, theirs = (part.values(at) for part in self.parts)
+        count = self._count(at)
 
         def united(left: ValueSet, right: ValueSet) -> ValueSet:
             pairs = itertools.product(_runs(left), _runs(right))
@@ -472,13 +440,13 @@ class _Glued:
     def table(self, target: CellTarget | None) -> CellList:
         """Tables of both parts, glued so that the target is met."""
         aims = (None, None) if target is None else self._split(target)
-        left, right = (part.table(aim) for part, aim in zip(self._parts, aims, strict=True))
+        left, right = (part.table(aim) for part, aim in zip(self.parts, aims, strict=True))
         return glued(left, right, self.variables, target)
 
     def _split(self, target: CellTarget) -> tuple[CellTarget, CellTarget]:
         """Counts of the two parts between which the target lies."""
-        count, value = _count_at(self._separator, target.at), target.value
-        ours, theirs = (part.values(target.at).known for part in self._parts)
+        count, value = self._count(target.at), target.value
+        ours, theirs = (part.values(target.at).known for part in self.parts)
         for (a, b), (c, d) in itertools.product(_runs(ours), _runs(theirs)):
             if _overlap(a, c, count) <= value <= min(b, d):
                 left, right = max(a, value), max(c, value)
@@ -486,15 +454,14 @@ class _Glued:
         raise CellboundsError("a count that was found attainable has no parts; please report this")
 
     def possible(self) -> bool | None:
-        ours, theirs = (part.possible() for part in self._parts)
+        ours, theirs = (part.possible() for part in self.parts)
         return ours and theirs
 
-    def proofs(self, at: dict[str, int], side: int) -> Iterator[str]:
-        for part in self._parts:
-            yield from part.proofs(at, side)
+    def proofs(self, at: dict[str, int], side: int) -> list[str]:
+        return [proof for part in self.parts for proof in part.proofs(at, side)]
 
 
-_Part = _Published | _Solved | _Completed | _Glued
+_Part = _Solved | _Completed | _Glued
 
 
 def _overlap(left: Any, right: Any, count: Any) -> Any:
@@ -523,15 +490,11 @@ def _hull(values: ValueSet) -> ValueSet:
 
 def _without(possible: ValueSet, known: ValueSet) -> list[tuple[int, int | None, int]]:
     """Runs of the first set outside the second."""
-    left: list[tuple[int, int | None, int]] = []
+    outside: list[tuple[int, int | None, int]] = []
     for first, last in _runs(possible):
-        start = first
-        for a, b in _runs(known):
-            if b < start or a > last:
-                continue
-            if a > start:
-                left.append((start, a - 1, 1))
-            start = b + 1
-        if start <= last:
-            left.append((start, last, 1))
-    return left
+        # From where one known run ends to where the next begins, within this run.
+        inner = [(a, b) for a, b in _runs(known) if b >= first and a <= last]
+        begins = [first, *(b + 1 for _, b in inner)]
+        ends = [*(a - 1 for a, _ in inner), last]
+        outside += [(a, b, 1) for a, b in zip(begins, ends, strict=True) if a <= b]
+    return outside

@@ -89,9 +89,9 @@ class Lookup:
             return None
         return tuple(map(tuple, self._needed(names)[0].tolist()))
 
-    def back(self, values: IntArray, names: tuple[str, ...]) -> IntArray:
-        """The answer to a question about those cells, at all cells."""
-        if self.chosen and names:
+    def back(self, values: IntArray, names: tuple[str, ...], *, chosen: bool) -> IntArray:
+        """Values over some names, of all their cells or of those `chosen` as needed, laid out."""
+        if chosen:
             return values[self._needed(names)[1]]
         return self.laid_out(NamedArray(names, values))
 

@@ -7,7 +7,7 @@ that is only asked about holds anything from nobody to all those of the cell wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,7 @@ class UnnamedVariables:
         if cells is not None:
             shorter = dict.fromkeys(tuple(cell[k] for k in axes) for cell in cells)
             cells = tuple(shorter) if axes else None
-        fewer = replace(
-            query,
-            over=tuple(query.over[k] for k in axes),
-            effort=query.effort.for_part(smaller.domain.names),
-            cells=cells,
-        )
+        fewer = query.about(smaller.domain, tuple(query.over[k] for k in axes), cells)
         return Eliminated(release, query, smaller, fewer, axes)
 
 

@@ -18,7 +18,6 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import Audit
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort
 from cellbounds.report.pages.content import (
     USUAL_LIMITS,
     ReportLimits,
@@ -30,6 +29,7 @@ from cellbounds.report.pages.content import (
 from cellbounds.report.pages.page import page
 from cellbounds.report.pages.wording import labels_text, read_values
 from cellbounds.results import Attainable
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import write_whole
 from cellbounds.statements import Release
 from cellbounds.text import label_keys
@@ -303,6 +303,7 @@ def build_report(
     key: bytes | None = None,
     seed: int | None = None,
     source: str | None = None,
+    budget: Budget | None = None,
     seconds: float | None = None,
     clock: bool = False,
     limits: ReportLimits = USUAL_LIMITS,
@@ -327,9 +328,9 @@ def build_report(
         and estimates are made with one that is read off the release's digest.
     source
         The table's file, for the internal part; only its name is kept.
-    seconds
-        A budget for what the report works out beyond the audit. What it cuts short may differ
-        from run to run.
+    budget, seconds
+        What the work beyond the audit may cost: a :class:`Budget`, or seconds alone. What it cuts
+        short may differ from run to run.
     clock
         Say in the internal part when the report was made (``SOURCE_DATE_EPOCH`` if it is set) and
         how long the audit took. Without it the same audit gives the same bytes.
@@ -354,31 +355,31 @@ def build_report(
     True
     """
     _check(audit, public, key, seed)
-    effort = Effort.of(seconds)
-    release, over = audit.release, (audit.answer if isinstance(audit, Audit) else audit).over
-    verdict = audit.verdict if isinstance(audit, Audit) else None
-    table = audit.table if isinstance(audit, Audit) else None
-    known = informed(release, table, ())
-    cells = public_cells(audit, known, effort, limits)
-    shown = open_seed(release, seed)
-    chances = chances_of(known, over, seed=shown, seconds=effort.left, limits=limits)
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "version": __version__,
-        "view": "public" if public or table is None else "owner",
-        "public": public_part(release, over, cells, chances, verdict, limits)
-        | {"provenance": provenance(table, key=key, seed=shown)},
-    }
-    if isinstance(audit, Audit) and not public:
-        content["internal"] = internal_part(
-            audit,
-            chances,
-            seed=seed,
-            source=None if source is None else PurePath(source).name,
-            made=made_at() if clock else None,
-            effort=effort,
-            limits=limits,
-        )
+    with running(budget, seconds) as budget:
+        release, over = audit.release, (audit.answer if isinstance(audit, Audit) else audit).over
+        verdict = audit.verdict if isinstance(audit, Audit) else None
+        table = audit.table if isinstance(audit, Audit) else None
+        known = informed(release, table, ())
+        cells = public_cells(audit, known, budget, limits)
+        shown = open_seed(release, seed)
+        chances = chances_of(known, over, seed=shown, budget=budget, limits=limits)
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "version": __version__,
+            "view": "public" if public or table is None else "owner",
+            "public": public_part(release, over, cells, chances, verdict, limits)
+            | {"provenance": provenance(table, key=key, seed=shown)},
+        }
+        if isinstance(audit, Audit) and not public:
+            content["internal"] = internal_part(
+                audit,
+                chances,
+                seed=seed,
+                source=None if source is None else PurePath(source).name,
+                made=made_at() if clock else None,
+                effort=budget,
+                limits=limits,
+            )
     return Report(content, limits)
 
 

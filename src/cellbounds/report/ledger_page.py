@@ -29,7 +29,6 @@ from cellbounds.ledger.versions import (
     supplied,
     targets_of,
 )
-from cellbounds.model.effort import Effort
 from cellbounds.report.filing import provenance
 from cellbounds.report.pages.content import plain_cell
 from cellbounds.report.pages.page import (
@@ -42,6 +41,7 @@ from cellbounds.report.pages.page import (
 )
 from cellbounds.report.pages.wording import label_text, labels_text
 from cellbounds.results import Attainable, Unbounded, ValueSet
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.version import __version__
@@ -76,7 +76,7 @@ def _views(
     targets: Sequence[ProtectedCells],
     numbers: Sequence[tuple[int, Entry]],
     whole: Table | None,
-    effort: Effort,
+    effort: Budget,
     solve: Callable[..., Attainable],
 ) -> list[dict[str, Any]]:
     """For each kind of cells, what was attainable after each release."""
@@ -88,9 +88,8 @@ def _views(
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
             pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
-            left = effort.left
-            budget = None if left is None else max(left / next(shares), LEAST)
-            ask = partial(solve, over=target.over, seconds=budget)
+            part = effort.share(1 / next(shares), least=LEAST)
+            ask = partial(solve, over=target.over, budget=part)
             release = joined(state, pieces)
             stages.append(Stage(number, entry, *_attainable(release, target, state, whole, ask)))
         views.append({"key": f"v{place}", "said": target.said, **_view(state, target, stages)})
@@ -278,7 +277,8 @@ def ledger_page(
     *,
     table: Tables = None,
     public: bool = False,
-    seconds: float | None = SECONDS,
+    budget: Budget | None = None,
+    seconds: float | None = None,
     solve: Callable[..., Attainable] = attainable,
 ) -> str:
     """The history of a ledger as one HTML page that needs no network.
@@ -297,9 +297,10 @@ def ledger_page(
     public
         Only what outsiders may see: what :meth:`~cellbounds.ledger.Ledger.export` has for them,
         and what follows from the released figures.
-    seconds
-        A budget for working out what is attainable; None for no limit. What it cuts short is
-        said, and may differ from run to run; otherwise the same ledger gives the same page.
+    budget, seconds
+        What working out what is attainable may cost: a :class:`Budget`, or seconds alone; 60
+        seconds unless given. What it cuts short is said, and may differ from run to run; otherwise
+        the same ledger gives the same page.
     solve
         How attainable counts are worked out.
 
@@ -322,14 +323,16 @@ def ledger_page(
     >>> folder.cleanup()
     """
     _check(ledger, table, public)
-    effort = Effort.of(seconds)
     entries = ledger.history()
     state = state_of(entries)
     shown = _public_entries(entries) if public else _owner_entries(entries)
     numbers = _numbers(entries, public)
     whole = None if public else _whole(ledger, state, table)
     targets = _open_targets(state) if public else targets_of(state)
-    views = _views(state, targets, numbers, whole, effort, solve)
+    if budget is None and seconds is None:
+        seconds = SECONDS
+    with running(budget, seconds) as budget:
+        views = _views(state, targets, numbers, whole, budget, solve)
     content = {
         "version": __version__,
         "public": public,

@@ -19,6 +19,7 @@ from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, Whol
 from cellbounds.results.evidence import Evidence, Explanation
 from cellbounds.results.solution import Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Release
 from cellbounds.text import aligned, html_table, label_keys
 
@@ -281,7 +282,7 @@ class Bounds(CellAnswer):
     kind: str
     _explain: Callable[[tuple[Label, ...]], Explanation] | None
     _attained: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
-    _certify: Callable[[bool | None, float | None], dict[str, Any]] | None = None
+    _certify: Callable[[bool | None, Budget], dict[str, Any]] | None = None
 
     @property
     def attained_lower(self) -> npt.NDArray[Any]:
@@ -353,7 +354,11 @@ class Bounds(CellAnswer):
         return self._explain(labels)
 
     def certificate(
-        self, *, public: bool | None = None, seconds: float | None = None
+        self,
+        *,
+        public: bool | None = None,
+        budget: Budget | None = None,
+        seconds: float | None = None,
     ) -> dict[str, Any]:
         """The bounds with witnesses and proofs, as plain values for a JSON file.
 
@@ -364,15 +369,16 @@ class Bounds(CellAnswer):
         public
             Whether it may be handed on: witnesses then may not lean on the owner's table, so the
             answer must have been made without ``start=``. By default marked as what it is.
-        seconds
-            A budget for finding proofs that can be checked by multiplication; bounds without one
+        budget, seconds
+            What finding proofs that can be checked by multiplication may cost; bounds without one
             name the method that proved them, and have to be proven again.
         """
         if self._certify is None:
             raise InvalidInput(
                 f"bounds of kind {self.kind!r} have no certificate; ask for kind='sharp'"
             )
-        return self._certify(public, seconds)
+        with running(budget, seconds) as budget:
+            return self._certify(public, budget)
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, lower, upper."""
@@ -426,7 +432,7 @@ Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 class Attainable(CellAnswer):
     """Every attainable count of each cell; look cells up by their labels."""
 
-    _certify: Callable[[bool | None, float | None], dict[str, Any]]
+    _certify: Callable[[bool | None, Budget], dict[str, Any]]
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
         """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
@@ -463,13 +469,18 @@ class Attainable(CellAnswer):
             self._source.gather(self._places)
 
     def certificate(
-        self, *, public: bool | None = None, seconds: float | None = None
+        self,
+        *,
+        public: bool | None = None,
+        budget: Budget | None = None,
+        seconds: float | None = None,
     ) -> dict[str, Any]:
         """The bounds behind these counts with witnesses and proofs, as :meth:`Bounds.certificate`.
 
         Nothing is solved again.
         """
-        return self._certify(public, seconds)
+        with running(budget, seconds) as budget:
+            return self._certify(public, budget)
 
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
 
 import numpy.typing as npt
@@ -11,11 +11,11 @@ import numpy.typing as npt
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort
 from cellbounds.model.structure import Facts
 from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, WholeMargin
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import ValueSet
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 
 __all__ = [
@@ -33,13 +33,24 @@ __all__ = [
 class Query:
     """What is asked about a release: which kind of bounds, over which variables.
 
-    `cells` are the positions of some cells of that margin; None if all are asked about.
+    `cells` are the positions of some cells of that margin; None if all are asked about. `start` is
+    a consistent table that is known already, such as the owner's. Bounds should be ready by the
+    time `early`, so that something of the budget is left for what follows.
     """
 
     kind: str
     over: tuple[str, ...]
-    effort: Effort = field(default_factory=Effort)
+    budget: Budget = field(default_factory=Budget)
     cells: tuple[Position, ...] | None = None
+    start: Table | None = None
+    early: float | None = None
+
+    def about(
+        self, domain: Domain, over: tuple[str, ...], cells: tuple[Position, ...] | None
+    ) -> Query:
+        """The query for a part of the table, over the variables of a smaller domain."""
+        start = None if self.start is None else self.start.margin(*domain.names)
+        return replace(self, over=over, cells=cells, start=start)
 
     def places(self, domain: Domain) -> CellIndex:
         """The cells asked about."""

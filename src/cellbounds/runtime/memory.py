@@ -15,7 +15,15 @@ from typing import Any
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.interrupts import end_now
 
-__all__ = ["allowed", "free_share", "limited", "parse_size", "size_of", "size_text"]
+__all__ = [
+    "allowed",
+    "checked_size",
+    "free_share",
+    "limited",
+    "parse_size",
+    "size_of",
+    "size_text",
+]
 
 UNITS = {
     "": 1,
@@ -156,7 +164,7 @@ def limited(memory: str | int | None) -> Iterator[None]:
     if memory is None:
         yield
         return
-    most = _checked(memory)
+    most = checked_size(memory)
     if threading.current_thread() is not threading.main_thread():
         raise InvalidInput("a limit of memory can be set in the main thread only")
     watch = _Watch(most)
@@ -168,7 +176,14 @@ def limited(memory: str | int | None) -> Iterator[None]:
         _ALLOWED.pop()
 
 
-def _checked(memory: str | int) -> int:
+def checked_size(memory: str | int) -> int:
+    """A limit of memory in bytes.
+
+    Raises
+    ------
+    InvalidInput
+        If that is no size.
+    """
     if isinstance(memory, str):
         return parse_size(memory)
     if isinstance(memory, bool) or not isinstance(memory, int):

@@ -10,6 +10,7 @@ import numpy as np
 
 from cellbounds.data.domain import Label
 from cellbounds.errors import CellboundsError, InconsistentRelease, Unsettled, UnsupportedRelease
+from cellbounds.reductions.named_tables import NamedArray
 from cellbounds.results import Blame, Evidence, Explanation, Unbounded
 from cellbounds.results.solution import Solution
 from cellbounds.statements import Release, Statement, Tabulated
@@ -103,7 +104,8 @@ def _disagreeing_pair(release: Release) -> str | None:
     ]
     for (left, ours), (right, theirs) in itertools.combinations(margins, 2):
         shared = tuple(name for name in left.variables if name in right.variables)
-        if not np.array_equal(_summed(left, ours, shared), _summed(right, theirs, shared)):
+        mine, yours = NamedArray(left.variables, ours), NamedArray(right.variables, theirs)
+        if not np.array_equal(mine.summed(shared).array, yours.summed(shared).array):
             what = f"counts for [{names_text(shared)}]" if shared else "totals"
             return f"{left.notation} and {right.notation} give different {what}"
     total = release.total
@@ -111,13 +113,6 @@ def _disagreeing_pair(release: Release) -> str | None:
         if not total.allows(int(counts.sum(dtype=object))):
             return f"{margin.notation} and {total.notation} give different totals"
     return None
-
-
-def _summed(margin: Statement, counts: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-    gone = tuple(axis for axis, name in enumerate(margin.variables) if name not in names)
-    counts = counts.sum(axis=gone) if gone else counts
-    left = [name for name in margin.variables if name in names]
-    return np.transpose(counts, [left.index(name) for name in names])
 
 
 MOST_STATEMENTS = 12

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease
+from cellbounds.model.constraints import violations
 from cellbounds.model.structure import Facts
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import ValueSet
@@ -56,8 +57,7 @@ class CubeSolution(Solution):
     method = TwoCubed.name
 
     def __init__(self, release: Release, query: Query) -> None:
-        self._release = release
-        domain = release.domain
+        self._domain = domain = release.domain
         self.places = query.places(domain)
         faces = {}
         for statement in release.statements:
@@ -65,11 +65,9 @@ class CubeSolution(Solution):
                 turned = sorted(statement.variables, key=domain.names.index)
                 order = [statement.variables.index(name) for name in turned]
                 faces[tuple(turned)] = np.transpose(statement.counts, order).astype(object)
-        self._check(faces)
-        a, b, c = domain.names
+        ab, ac, bc = (faces[pair] for pair in itertools.combinations(domain.names, 2))
         # The table with 0 in its first cell; entries may be negative.
         base = np.zeros((2, 2, 2), dtype=object)
-        ab, ac, bc = faces[a, b], faces[a, c], faces[b, c]
         base[0, 0, 1], base[0, 1, 0], base[1, 0, 0] = ab[0, 0], ac[0, 0], bc[0, 0]
         base[0, 1, 1] = ab[0, 1] - base[0, 1, 0]
         base[1, 0, 1] = ab[1, 0] - base[1, 0, 0]
@@ -78,27 +76,18 @@ class CubeSolution(Solution):
         signs = [(-1) ** sum(i) for i in np.ndindex(2, 2, 2)]
         self._sign = np.array(signs, dtype=object).reshape(2, 2, 2)
         self._base = base
-        low = max(-int(n) for n in base[self._sign > 0])
+        low = max(0, *(-int(n) for n in base[self._sign > 0]))
         high = min(int(n) for n in base[self._sign < 0])
-        low = max(low, 0)
         if low > high:
             raise InconsistentRelease("no table of counts has these three two-way margins")
+        # Margins that disagree where they overlap, or with N: no table fits all of them.
+        broken = violations(release, Table(domain, self._cells(low)))
+        if broken:
+            raise InconsistentRelease(
+                f"the three two-way margins do not agree on {', '.join(broken)}"
+            )
         self._range = low, high
         self._axes = [domain.names.index(name) for name in query.over]
-
-    def _check(self, faces: dict[tuple[str, ...], npt.NDArray[Any]]) -> None:
-        """Margins must agree where they overlap, and with N."""
-        names = self._release.domain.names
-        for name in names:
-            sums = [
-                face.sum(axis=1 - pair.index(name)) for pair, face in faces.items() if name in pair
-            ]
-            if any((margin != sums[0]).any() for margin in sums):
-                raise InconsistentRelease(f"two of the margins give different counts for [{name}]")
-        count = int(next(iter(faces.values())).sum())
-        total = self._release.total
-        if count < total.lower or (total.upper is not None and count > total.upper):
-            raise InconsistentRelease(f"the margins add to another total than {total.notation}")
 
     def _cells(self, value: int) -> npt.NDArray[Any]:
         return np.asarray(self._base + self._sign * value)
@@ -122,4 +111,4 @@ class CubeSolution(Solution):
         """The one table in which the cell holds `value`."""
         place = tuple(index[self._axes.index(axis)] for axis in range(3))
         free = self._sign[place] * (value - self._base[place])
-        return Table(self._release.domain, self._cells(int(free)))
+        return Table(self._domain, self._cells(int(free)))

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from cellbounds.certificates.making import certify
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
 from cellbounds.model.constraints import violations
-from cellbounds.model.effort import Effort, opened
 from cellbounds.model.structure import gather
 from cellbounds.reductions.decomposition import Decomposition
 from cellbounds.reductions.unnamed_variables import UnnamedVariables
 from cellbounds.results import Attainable, Bounds, Explanation
 from cellbounds.results.cell_index import Position, asked_positions, check_listable
 from cellbounds.results.solution import Query, Reduction, Solution, Solver
-from cellbounds.runtime.checkpoints import Checkpoint
+from cellbounds.runtime.budget import Budget, running
+from cellbounds.runtime.checkpoints import Checkpoint, header_of
 from cellbounds.solvers.blame import contradiction, explain_bounds
 from cellbounds.solvers.closed_forms import TwoCubed
 from cellbounds.solvers.conditional.relaxed import ImprovedConditional, LinearConditional
@@ -30,7 +27,7 @@ from cellbounds.solvers.conditional.sharp import SharpConditional
 from cellbounds.solvers.general.solutions import GeneralLinear, GeneralSharp
 from cellbounds.statements import Release
 
-__all__ = ["KINDS", "REDUCTIONS", "SOLVERS", "attainable", "bounds", "solve"]
+__all__ = ["KINDS", "REDUCTIONS", "SOLVERS", "attainable", "bounds", "resumable", "solve"]
 
 SHARE = 0.75
 """The part of a budget for bounds when every attainable value is asked for."""
@@ -44,11 +41,9 @@ def bounds(
     kind: str = "sharp",
     over: Iterable[str] | None = None,
     cells: Iterable[Sequence[Label]] | None = None,
-    seconds: float | None = None,
-    executor: Executor | None = None,
     start: Table | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    state: str | Path | Checkpoint | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> Bounds:
     """The smallest and largest count that each cell can have, given a release.
 
@@ -67,20 +62,13 @@ def bounds(
         Ask about these cells only, each a tuple of labels, one for each variable of `over` (of
         the domain if that is not given). The answer's arrays then have one axis, in the order
         asked, and nothing is worked out for the other cells.
-    seconds
-        A budget. What is not settled by then comes back proven (`lower`, `upper`) and attained
-        (`attained_lower`, `attained_upper`), with evidence OUTER. Of linear bounds, `settled` says
-        which are the optimum; the others are proven.
-    executor
-        Workers to share long work with, such as a ``ProcessPoolExecutor``.
     start
         A consistent table that is known already, such as the owner's: the first witness.
-    progress
-        Called with the steps done and the steps in all.
-    state
-        A file that keeps what was proven and found, made if it is not there: the same question
-        goes on from it after it was stopped, by whatever means. As confidential as the table if
-        there is a `start`; keep it from others in any case, since what it says is believed.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone. What is not settled by then
+        comes back proven (`lower`, `upper`) and attained (`attained_lower`, `attained_upper`), with
+        evidence OUTER. Of linear bounds, `settled` says which are the optimum; the others are
+        proven.
 
     Raises
     ------
@@ -114,11 +102,9 @@ def bounds(
     if kind not in KINDS:
         raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
     begun = time.perf_counter()
-    effort = Effort.of(seconds, executor, start, progress)
-    query = _query(release, kind, over, cells, effort, state)
-    with _contradictions_named(release, query):
-        solution = solve(release, query)
-        solution.settle()
+    with running(budget, seconds, resumes=True) as budget:
+        query = _query(release, kind, over, cells, start, budget)
+        solution = _settled(release, query)
     lower, upper = solution.bounds()
     lower.flags.writeable = upper.flags.writeable = False
     sharp = kind == "sharp"
@@ -146,11 +132,9 @@ def attainable(
     *,
     over: Iterable[str] | None = None,
     cells: Iterable[Sequence[Label]] | None = None,
-    seconds: float | None = None,
-    executor: Executor | None = None,
     start: Table | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    state: str | Path | Checkpoint | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> Attainable:
     """Every count that each cell can have, gaps included; arguments as for :func:`bounds`.
 
@@ -166,11 +150,9 @@ def attainable(
     9
     """
     begun = time.perf_counter()
-    effort = Effort.of(seconds, executor, start, progress, SHARE)
-    query = _query(release, "sharp", over, cells, effort, state)
-    with _contradictions_named(release, query):
-        solution = solve(release, query)
-        solution.settle()
+    with running(budget, seconds, resumes=True) as budget:
+        query = _query(release, "sharp", over, cells, start, budget)
+        solution = _settled(release, replace(query, early=budget.share(SHARE).deadline))
     return Attainable(
         release=release,
         over=query.over,
@@ -188,8 +170,8 @@ def _query(
     kind: str,
     over: Iterable[str] | None,
     cells: Iterable[Sequence[Label]] | None,
-    effort: Effort,
-    state: str | Path | Checkpoint | None,
+    start: Table | None,
+    budget: Budget,
 ) -> Query:
     """Check what is asked."""
     names = release.domain.names if over is None else release.domain.distinct(over)
@@ -200,28 +182,52 @@ def _query(
         chosen = asked_positions(release.domain.project(names), cells)
     else:
         check_listable(release, names, some="about some of them: cells=[(label, ...), ...]")
-    start, progress = effort.start, effort.progress
     if start is not None and not isinstance(start, Table):
         raise InvalidInput(f"start={start!r}; give a Table that the release was made from")
-    if progress is not None and not callable(progress):
-        raise InvalidInput(
-            f"progress={progress!r}; give a function of the steps done and the steps in all"
-        )
     broken = [] if start is None else violations(release, start)
     if broken:
         raise InvalidInput(
             f"the table to start from contradicts {', '.join(broken)}; give one that the "
             "release was made from"
         )
-    checkpoint = opened(state, release, kind, names, chosen, start=start is not None)
-    return Query(kind, names, replace(effort, state=checkpoint), chosen)
+    budget = resumable(budget, release, kind, names, chosen, start=start is not None)
+    return Query(kind, names, budget, chosen, start)
 
 
-@contextmanager
-def _contradictions_named(release: Release, query: Query) -> Iterator[None]:
-    """A contradiction is named by the statements that make it."""
+def resumable(
+    budget: Budget,
+    release: Release,
+    kind: str,
+    over: Sequence[str],
+    cells: Sequence[Position] | None,
+    *,
+    start: bool,
+) -> Budget:
+    """The budget with its checkpoint opened for a question.
+
+    One that is open already is for parts of its question: they are not compared with it, but what
+    was found with the help of the owner's table is for those only who have it.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none of that name and none can be made, or it belongs to another question.
+    """
+    checkpoint = budget.checkpoint
+    if checkpoint is None:
+        return budget
+    if not isinstance(checkpoint, Checkpoint):
+        header = header_of(release.digest, kind, over, cells, start=start)
+        return budget.resumed(Checkpoint(checkpoint, header))
+    return budget if checkpoint.start == start else budget.resumed(None)
+
+
+def _settled(release: Release, query: Query) -> Solution:
+    """The solution as far as the budget goes; a contradiction is named by its statements."""
     try:
-        yield
+        solution = solve(release, query)
+        solution.settle()
+        return solution
     except InconsistentRelease as problem:
         facts = gather(release)
         if UNNAMED.refusal(facts, query) is None:

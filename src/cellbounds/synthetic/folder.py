@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 
 from cellbounds.data.domain import Domain
@@ -21,6 +22,11 @@ from cellbounds.version import __version__
 __all__ = ["write_folder"]
 
 README, REPLACED = "README.md", "replaced"
+
+ESCAPED = """
+Some labels begin like a formula, or with an apostrophe before one. They are written
+with one more apostrophe, so that no spreadsheet runs them; cellbounds takes it off.
+"""
 
 _COPY = re.compile(r"synthetic-[0-9]+\.csv")
 
@@ -69,50 +75,23 @@ def _csv_text(table: Table) -> str:
 
 
 def _readme(domain: Domain, names: Sequence[str], kept: Sequence[str], made: Sequence[str]) -> str:
-    column = figure_column("count", domain)
-    levels = [f"{_inline(name)} ({len(domain.levels(name))} levels)" for name in domain.names]
+    levels = (f"{_inline(name)} ({len(domain.levels(name))} levels)" for name in domain.names)
     one = len(names) == 1
-    files = names[0] if one else f"{names[0]} to {names[-1]} ({len(names)} tables)"
-    lines = [
-        "# Synthetic tables of counts",
-        "",
-        f"Files: {files}. Each line is a cell: its labels, and how many synthetic people it holds",
-        f"(column {_inline(column)}). Variables: {', '.join(levels)}.",
-        "",
-        "## What they keep",
-        "",
-        f"{'The table agrees' if one else 'Every table agrees'} exactly with:",
-        "",
-        *(f"- {_inline(text)}" for text in kept),
-        "",
-        "Everything else in them was drawn at random.",
-        "",
-        "## How they were made",
-        "",
-        *(f"- {_line(text)}" for text in made),
-        f"- cellbounds {__version__}, {len(names)} {'copy' if one else 'copies'}",
-        "",
-        "They were drawn from what they keep and from nothing else about the confidential table.",
-        "",
-        "## What must not be inferred",
-        "",
-        "- Do not take a count for that of the confidential table: where the two are the same, it",
-        "  is by chance, or because what is kept above leaves no other. A count of 1 is no person.",
-        "- Relations between variables that are not kept are those of the drawing: that they are",
-        "  weak, strong or absent here says nothing about people.",
-        "- How the copies differ shows what is left open by what they keep. It is no sampling",
-        "  error, and the average of many copies does not come nearer to the confidential table.",
-        "- Tests and intervals computed from a copy as if it were data are valid only as far as",
-        "  they rest on what is kept.",
-    ]
+    template = resources.files("cellbounds.synthetic") / "README.template.md"
+    text = template.read_text(encoding="utf-8").format(
+        files=names[0] if one else f"{names[0]} to {names[-1]} ({len(names)} tables)",
+        column=_inline(figure_column("count", domain)),
+        variables=", ".join(levels),
+        agreement="The table agrees" if one else "Every table agrees",
+        kept="\n".join(f"- {_inline(text)}" for text in kept),
+        made="\n".join(f"- {_line(text)}" for text in made),
+        version=__version__,
+        copies=f"{len(names)} {'copy' if one else 'copies'}",
+    )
     texts = [str(text) for name in domain.names for text in (name, *domain.levels(name))]
     if any(safe_cell(text) != text for text in texts):
-        lines += [
-            "",
-            "Some labels begin like a formula, or with an apostrophe before one. They are written",
-            "with one more apostrophe, so that no spreadsheet runs them; cellbounds takes it off.",
-        ]
-    return "\n".join(lines) + "\n"
+        text += ESCAPED
+    return text
 
 
 def _line(text: str) -> str:

@@ -19,6 +19,7 @@ from cellbounds.inference.chooser import checked_effort, exact_fibre
 from cellbounds.inference.protocol import Refusal
 from cellbounds.results import Unbounded
 from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release, Total, publish
 from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
@@ -30,6 +31,10 @@ __all__ = ["SyntheticReport", "report_on"]
 
 
 FORMAT = "cellbounds-synthetic-report/1"
+
+LEARNT = ("tables", "disclosed", "narrow", "unsafe", "undecided", "values")
+MATCHED = ("cells", "equal", "small", "small_equal")
+"""Measures of what is learnt, and of the counts that are the true ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +112,14 @@ class SyntheticReport(Shown):
 
         `utility.to_frame()` has the measures of utility.
         """
-        lines: list[tuple[str, str, float | None]] = []
-        for one in self.disclosures:
-            for name in ("tables", "disclosed", "narrow", "unsafe", "undecided", "values"):
-                value = getattr(one, name)
-                lines.append((one.published, name, None if value is None else _as_float(value)))
-        lines += [
-            (f"copy {match.copy}", name, float(getattr(match, name)))
-            for match in self.matches
-            for name in ("cells", "equal", "small", "small_equal")
+        measured: list[tuple[str, Disclosure | CopyMatch, tuple[str, ...]]] = [
+            *((one.published, one, LEARNT) for one in self.disclosures),
+            *((f"copy {one.copy}", one, MATCHED) for one in self.matches),
+        ]
+        lines = [
+            (published, name, _as_float(getattr(one, name)))
+            for published, one, names in measured
+            for name in names
         ]
         return frame_of(columns_of(("published", "measure", "value"), lines), backend)
 
@@ -133,34 +137,22 @@ class SyntheticReport(Shown):
         }
 
     def _sections(self) -> list[Section]:
-        learnt = [
-            [
-                one.published,
-                "not counted" if one.tables is None else _large(one.tables),
-                "?" if one.values is None else f"{one.values:g}",
-                *map(str, (one.disclosed, one.narrow, one.unsafe, one.undecided)),
-                one.verdict,
-            ]
-            for one in self.disclosures
-        ]
+        learnt = []
+        for one in self.disclosures:
+            tables = "not counted" if one.tables is None else _large(one.tables)
+            values = "?" if one.values is None else f"{one.values:g}"
+            cells = map(str, (one.disclosed, one.narrow, one.unsafe, one.undecided))
+            learnt.append([one.published, tables, values, *cells, one.verdict])
         titles = ["published", "tables", "values", "disclosed", "narrow", "unsafe", "undecided"]
-        equal = [
-            [str(one.copy), *map(str, (one.equal, one.cells, one.small_equal, one.small))]
-            for one in self.matches
-        ]
+        words = frozenset({"published", "verdict"})
+        title = "disclosure: what is learnt by somebody who knows how the tables were made"
+        columns = ("copy", "equal", "cells", "small_equal", "small")
+        equal = [[str(getattr(one, name)) for name in columns] for one in self.matches]
         small = f"{read_policy(DEFAULT).small} or less and equal"
+        header = ["copy", "equal", "of cells", small, "of such"]
         return [
-            Section(
-                "disclosure: what is learnt by somebody who knows how the tables were made",
-                [*titles, "verdict"],
-                learnt,
-                frozenset({"published", "verdict"}),
-            ),
-            Section(
-                "counts that are the true ones",
-                ["copy", "equal", "of cells", small, "of such"],
-                equal,
-            ),
+            Section(title, [*titles, "verdict"], learnt, words),
+            Section("counts that are the true ones", header, equal),
         ]
 
     def __str__(self) -> str:
@@ -174,9 +166,9 @@ class SyntheticReport(Shown):
         return Shown._repr_html_(self) + self.utility._repr_html_()
 
 
-def _as_float(number: float) -> float:
+def _as_float(number: float | None) -> float | None:
     """A number as a double; numbers of tables may be beyond it."""
-    return float(number) if number < 10**308 else math.inf
+    return None if number is None else float(number) if number < 10**308 else math.inf
 
 
 def _large(number: int) -> str:
@@ -195,7 +187,7 @@ def report_on(
     pairs: Iterable[tuple[str, str]] | None,
     margins: Any,
     level: object,
-    seconds: float | None,
+    budget: Budget,
     effort: float | None,
 ) -> SyntheticReport:
     """Compare synthetic tables with the true one."""
@@ -206,11 +198,12 @@ def report_on(
     audits: dict[str, Audit] = {}
     disclosures = []
     for published, one in behind.items():
-        found = audits[published] = _audited(audits, table, one, seconds)
-        disclosures.append(_disclosure(published, found, limit))
+        if one.digest not in audits:  # the same statements are not audited twice
+            audits[one.digest] = audit(table, one, budget=budget)
+        disclosures.append(_disclosure(published, audits[one.digest], limit))
     return SyntheticReport(
         tuple(disclosures),
-        tuple(_matches(tables, table, audits[SYNTHETIC])),
+        tuple(_matches(tables, table, audits[behind[SYNTHETIC].digest])),
         compare_utility(table, tables, pairs=pairs, margins=margins, level=level),
         tuple(_notes(rounded)),
     )
@@ -238,16 +231,6 @@ def _true_totals(release: Release) -> Total:
     below, above = nearest_totals(release, chosen)
     lower = 0 if below is None else (below + chosen) // 2 + 1
     return Total(lower=lower, upper=None if above is None else (chosen + above) // 2)
-
-
-def _audited(
-    before: dict[str, Audit], table: Table, release: Release, seconds: float | None
-) -> Audit:
-    """An audit; one of the same statements is not made twice."""
-    for found in before.values():
-        if found.release.digest == release.digest:
-            return found
-    return audit(table, release, seconds=seconds)
 
 
 def _disclosure(published: str, found: Audit, effort: float) -> Disclosure:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from collections.abc import Iterable
 from typing import overload
 
 import numpy as np
@@ -16,6 +15,7 @@ from cellbounds.model.constraints import compile_release, violations
 from cellbounds.model.priors import Belief, Multinomial, Poisson, Uniform
 from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Margin, Release
 from cellbounds.synthetic.rounded import TOTALS, Rounded, rounded_rates
@@ -27,7 +27,7 @@ SPARE = 4
 """Tables that are drawn at least: if all are the same, perhaps there is no other."""
 
 SECONDS = 10.0
-"""How long to find out whether there is another, unless a budget is given."""
+"""How long to find out whether there is another at most."""
 
 
 @overload
@@ -37,10 +37,9 @@ def synthesize(
     copies: int = 1,
     prior: Belief | str | None = None,
     rng: int | np.random.Generator = 0,
-    seconds: float | None = None,
     effort: float | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> Synthetic: ...
 
 
@@ -54,10 +53,9 @@ def synthesize(
     total: str = "same",
     prior: Belief | str | None = None,
     rng: int | np.random.Generator = 0,
-    seconds: float | None = None,
     effort: float | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> Synthetic: ...
 
 
@@ -70,10 +68,9 @@ def synthesize(
     total: str = "same",
     prior: Belief | str | None = None,
     rng: int | np.random.Generator = 0,
-    seconds: float | None = None,
     effort: float | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> Synthetic:
     """Draw tables to release instead of the true one.
 
@@ -101,7 +98,7 @@ def synthesize(
         is of counts, and uniform over tables if it has rates; see the notes.
     rng
         A seed, or a numpy generator (which the result cannot name).
-    seconds, effort, executor, progress
+    effort, budget, seconds
         As for :func:`sample`.
 
     Raises
@@ -147,42 +144,30 @@ def synthesize(
         release, rounded = rounded_rates(source, statement or (), digits, total)
     else:
         release = source
-    try:
-        draws = sample(
-            release,
-            max(int(copies), SPARE),
-            prior=usual_prior(release) if prior is None else prior,
-            rng=rng,
-            effort=effort,
-            seconds=seconds,
-            executor=executor,
-            progress=progress,
-        )
-    except InconsistentRelease as problem:
-        if rounded is None:
-            raise
-        raise InconsistentRelease(
-            f"{problem}; the rates of {', '.join(rounded.statements)} were taken as exact: leave "
-            "the other statements out, or give another number of digits"
-        ) from None
-    _check_draws(draws)
-    counts = _first(draws, int(copies))
-    only = _only_table(draws, seconds)
+    with running(budget, seconds) as budget:
+        try:
+            draws = sample(
+                release,
+                max(int(copies), SPARE),
+                prior=usual_prior(release) if prior is None else prior,
+                rng=rng,
+                effort=effort,
+                budget=budget,
+            )
+        except InconsistentRelease as problem:
+            if rounded is None:
+                raise
+            raise InconsistentRelease(
+                f"{problem}; the rates of {', '.join(rounded.statements)} were taken as exact: "
+                "leave the other statements out, or give another number of digits"
+            ) from None
+        _check_draws(draws)
+        counts = _first(draws, int(copies))
+        only = _only_table(draws, budget)
     original = only and not (isinstance(source, Table) and bool((counts[0] != source.counts).any()))
-    return Synthetic(
-        release,
-        draws.over,
-        draws.method,
-        draws.evidence,
-        draws.seconds,
-        None,
-        counts,
-        draws,
-        seed,
-        rounded,
-        original,
-        _notes(draws, counts, int(copies), rounded, only, original),
-    )
+    notes = _notes(draws, counts, int(copies), rounded, only, original)
+    about = release, draws.over, draws.method, draws.evidence, draws.seconds, None
+    return Synthetic(*about, counts, draws, seed, rounded, original, notes)
 
 
 def _first(draws: Draws, copies: int) -> IntArray:
@@ -196,12 +181,11 @@ def _first(draws: Draws, copies: int) -> IntArray:
     return np.asarray(draws.counts[places[:copies]])
 
 
-def _only_table(draws: Draws, seconds: float | None) -> bool:
+def _only_table(draws: Draws, budget: Budget) -> bool:
     """Whether it is certain that no other table fits."""
     if not _all_same(draws):
         return False
-    budget = SECONDS if seconds is None else seconds
-    answer = bounds(draws.release, seconds=budget, start=draws[0])
+    answer = bounds(draws.release, start=draws[0], budget=budget.share(most=SECONDS).quiet())
     return bool((answer.lower == answer.upper).all())
 
 

@@ -16,6 +16,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns
 from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Conditional
 from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.folder import write_folder
@@ -106,8 +107,9 @@ class Synthetic(Answer):
         pairs: Iterable[tuple[str, str]] | None = None,
         margins: Any = None,
         level: object = "0.95",
-        seconds: float | None = None,
         effort: float | None = None,
+        budget: Budget | None = None,
+        seconds: float | None = None,
     ) -> SyntheticReport:
         """What the tables give away and what they are good for, beside the true table.
 
@@ -119,27 +121,28 @@ class Synthetic(Answer):
             The true table.
         pairs, margins, level
             Odds ratios, log-linear model and level of confidence, as for ``compare_utility``.
-        seconds
-            A budget for finding out what is attainable.
         effort
             Steps that counting the consistent tables may take.
+        budget, seconds
+            What the work may cost: a :class:`Budget`, or seconds alone.
 
         Raises
         ------
         InvalidInput
             If the synthetic tables do not come from this table.
         """
-        return report_on(
-            self.release,
-            self.rounded,
-            self.tables,
-            table,
-            pairs=pairs,
-            margins=margins,
-            level=level,
-            seconds=seconds,
-            effort=effort,
-        )
+        with running(budget, seconds) as budget:
+            return report_on(
+                self.release,
+                self.rounded,
+                self.tables,
+                table,
+                pairs=pairs,
+                margins=margins,
+                level=level,
+                effort=effort,
+                budget=budget,
+            )
 
     def write(self, folder: str | Path, *, overwrite: bool = False) -> list[Path]:
         """Write ``synthetic-1.csv``, ``synthetic-2.csv``, ... and ``README.md`` into a folder.

@@ -130,23 +130,16 @@ class OddsRatios(Shown):
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""
+        keys = ("ratio", "lower", "upper")
         ratios = [
-            {
-                "given": list(labels[:-2]),
-                "row": labels[-2],
-                "column": labels[-1],
-                "ratio": json_float(ratio),
-                "lower": json_float(low),
-                "upper": json_float(high),
-            }
-            for labels, (ratio, low, high) in zip(self.cells(), self.numbers(), strict=True)
+            {"given": given, "row": row, "column": column}
+            | dict(zip(keys, map(json_float, numbers), strict=True))
+            for (*given, row, column), numbers in zip(self.cells(), self.numbers(), strict=True)
         ]
+        row, column = (self.domain.levels(name)[0] for name in (self.rows, self.columns))
         return {
             **picked(self, "rows", "columns", "given"),
-            "reference": {
-                "row": self.domain.levels(self.rows)[0],
-                "column": self.domain.levels(self.columns)[0],
-            },
+            "reference": {"row": row, "column": column},
             "level": self.level,
             "add": str(self.add),
             "odds_ratios": ratios,
@@ -268,18 +261,19 @@ def _ratios(
         ratios[full] = (a / b) * (d / c)
         logs = np.log(a) - np.log(b) + np.log(d) - np.log(c)
         lower[full], upper[full] = np.exp(logs - reach), np.exp(logs + reach)
-    notes = []
-    blocked, zeros = int((~possible).sum()), int((possible & ~full).sum())
-    if blocked:
-        notes.append(
-            f"{blocked} of {full.size} odds ratios involve a cell that cannot hold anybody: "
-            "undefined"
-        )
-    if zeros:
-        notes.append(
-            f"{zeros} of {full.size} odds ratios involve a count of zero: 0, inf or undefined, "
-            "with the interval (0, inf); add='0.5' to every count avoids this"
-        )
+    said = (
+        (~possible, "a cell that cannot hold anybody: undefined"),
+        (
+            possible & ~full,
+            "a count of zero: 0, inf or undefined, with the interval (0, inf); add='0.5' to every "
+            "count avoids this",
+        ),
+    )
+    notes = (
+        f"{int(odd.sum())} of {full.size} odds ratios involve {what}"
+        for odd, what in said
+        if odd.any()
+    )
     return ratios, (lower, upper), tuple(notes)
 
 

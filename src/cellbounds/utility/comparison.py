@@ -79,40 +79,31 @@ class PairComparison:
         what = f"{self.rows}, {self.columns}"
         true, other = self.true_test, self.tests[place]
         lines = []
-        for (name, ours, p), (_, theirs, its_p) in zip(
-            true.statistics, other.statistics, strict=True
-        ):
-            lines += [(name, what, "", ours, theirs), (f"{name} p", what, "", p, its_p)]
+        for (name, mine, p), (_, its, its_p) in zip(true.statistics, other.statistics, strict=True):
+            lines += [(name, what, "", mine, its), (f"{name} p", what, "", p, its_p)]
         lines.append(("degrees", what, "", float(true.degrees), float(other.degrees)))
-        cells = zip(
-            self.true_odds.cells(),
-            self.true_odds.numbers(),
-            self.odds[place].numbers(),
-            self.overlaps[place].tolist(),
-            strict=True,
-        )
-        measures = ("odds ratio", "lower end", "upper end")
-        for labels, true_ends, ends, overlap in cells:
+        numbers = zip(self.true_odds.numbers(), self.odds[place].numbers(), strict=True)
+        overlaps = self.overlaps[place].tolist()
+        measures = ("odds ratio", "lower end", "upper end", "interval overlap")
+        for labels, (ours, theirs), overlap in zip(
+            self.true_odds.cells(), numbers, overlaps, strict=True
+        ):
             levels = ", ".join(map(str, labels))
-            lines += [
-                (name, what, levels, first, second)
-                for name, first, second in zip(measures, true_ends, ends, strict=True)
-            ]
-            lines.append(("interval overlap", what, levels, math.nan, overlap))
+            pairs = zip(measures, (*ours, math.nan), (*theirs, overlap), strict=True)
+            lines += [(name, what, levels, first, second) for name, first, second in pairs]
         return lines
 
     def entries(self, copies: Sequence[str]) -> dict[str, Any]:
         """Plain values."""
+        found = zip(copies, self.odds, self.tests, self.overlaps.tolist(), strict=True)
         others = [
             {
                 "copy": copy,
                 "odds": odds.entries(),
                 "test": test.entries(),
-                "overlap": [json_float(value) for value in overlaps],
+                "overlap": [*map(json_float, overlaps)],
             }
-            for copy, odds, test, overlaps in zip(
-                copies, self.odds, self.tests, self.overlaps.tolist(), strict=True
-            )
+            for copy, odds, test, overlaps in found
         ]
         true = {"odds": self.true_odds.entries(), "test": self.true_test.entries()}
         return {"rows": self.rows, "columns": self.columns, "true": true, "copies": others}
@@ -197,16 +188,9 @@ def _odds(copies: Sequence[str], level: float, pairs: Sequence[PairComparison]) 
                 mean, spread = mean_and_spread(logs[:, place].tolist())
                 shown = [number_text(math.exp(mean)), number_text(spread)]
             overlap, _ = mean_and_spread(overlaps[:, place].tolist())
-            lines.append(
-                [
-                    f"{pair.rows}, {pair.columns}",
-                    ", ".join(map(str, labels)),
-                    number_text(ratio),
-                    interval_text(*ends),
-                    *shown,
-                    number_text(overlap),
-                ]
-            )
+            where = [f"{pair.rows}, {pair.columns}", ", ".join(map(str, labels))]
+            true = [number_text(ratio), interval_text(*ends)]
+            lines.append([*where, *true, *shown, number_text(overlap)])
     header = ["variables", "levels", "true", interval, *others, "overlap"]
     title = "odds ratios, relative to the first levels"
     return Section(title, header, lines, VARIABLES)
@@ -230,17 +214,10 @@ def _tests(copies: Sequence[str], pairs: Sequence[PairComparison]) -> Section:
 def _models(copies: Sequence[str], loglinear: Sequence[LoglinearComparison]) -> Section:
     true = loglinear[0].true
     lines = [["true", number_text(true.g), str(true.degrees), number_text(true.g_p), "", ""]]
-    lines += [
-        [
-            copy,
-            number_text(one.other.g),
-            str(one.other.degrees),
-            number_text(one.other.g_p),
-            number_text(one.largest_log_ratio),
-            number_text(one.largest_term_difference),
-        ]
-        for copy, one in zip(copies, loglinear, strict=True)
-    ]
+    for copy, one in zip(copies, loglinear, strict=True):
+        fit, apart = one.other, (one.largest_log_ratio, one.largest_term_difference)
+        tested = [number_text(fit.g), str(fit.degrees), number_text(fit.g_p)]
+        lines.append([copy, *tested, *map(number_text, apart)])
     header = ["copy", "G", "degrees", "p", "largest log ratio", "largest parameter difference"]
     return Section(f"log-linear model {model_text(true.margins)}", header, lines, VARIABLES)
 
@@ -283,9 +260,7 @@ class UtilityComparison(Shown):
 
         1 if every interval is the same, 0 if none touches; NaN if there is no interval.
         """
-        blocks = [pair.overlaps for pair in self.pairs]
-        empty = np.zeros((len(self.copies), 0))
-        lines = np.concatenate([empty, *blocks], axis=1)
+        lines = np.hstack([np.zeros((len(self.copies), 0)), *(one.overlaps for one in self.pairs)])
         return tuple(mean_and_spread(line.tolist())[0] for line in lines)
 
     @property
@@ -311,19 +286,13 @@ class UtilityComparison(Shown):
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: copy, measure, variables, levels, true, other, level."""
         header = ("copy", "measure", "variables", "levels", "true", "other", "level")
-        lines = [(*line, self.level) for line in self._lines()]
-        return frame_of(columns_of(header, lines), backend)
-
-    def _lines(self) -> list[tuple[str, str, str, str, float, float]]:
-        lines: list[tuple[str, str, str, str, float, float]] = []
+        lines = []
+        measures = self.measures.items()
         for place, copy in enumerate(self.copies):
-            lines += [
-                (copy, name, "", "", math.nan, values[place])
-                for name, values in self.measures.items()
-            ]
-            for pair in self.pairs:
-                lines += [(copy, *line) for line in pair.lines(place)]
-        return lines
+            about = [(name, "", "", math.nan, values[place]) for name, values in measures]
+            about += [line for pair in self.pairs for line in pair.lines(place)]
+            lines += [(copy, *line, self.level) for line in about]
+        return frame_of(columns_of(header, lines), backend)
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined numbers as None, infinite ones and fractions as text."""
@@ -349,15 +318,10 @@ class UtilityComparison(Shown):
         }
 
     def _sections(self) -> list[Section]:
-        sections = [_measures(self.copies, self.measures)]
-        if self.pairs:
-            sections += [
-                _odds(self.copies, self.level, self.pairs),
-                _tests(self.copies, self.pairs),
-            ]
-        if self.loglinear:
-            sections.append(_models(self.copies, self.loglinear))
-        return sections
+        copies, pairs = self.copies, self.pairs
+        sections = [_measures(copies, self.measures)]
+        sections += [_odds(copies, self.level, pairs), _tests(copies, pairs)] if pairs else []
+        return [*sections, *([_models(copies, self.loglinear)] if self.loglinear else [])]
 
     def __repr__(self) -> str:
         # Statistics of a confidential table are not printed by accident.
@@ -432,15 +396,9 @@ def compare_utility(
     models = tuple(compared(fits[0], fit) for fit in fits[1:])
     notes += _said_of_pairs(found)
     notes += dict.fromkeys(note for one in models for note in one.notes)
-    return UtilityComparison(
-        names,
-        checked_level(level),
-        tuple(hellinger(true, table) for table in same),
-        tuple(total_variation(true, table) for table in same),
-        found,
-        models,
-        tuple(notes),
-    )
+    distances = [(hellinger(true, table), total_variation(true, table)) for table in same]
+    apart, moved = zip(*distances, strict=True)
+    return UtilityComparison(names, checked_level(level), apart, moved, found, models, tuple(notes))
 
 
 def _named(
@@ -484,9 +442,8 @@ def _pairs(
 
 
 def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
-    endless = sum(
-        int(np.isinf(one.upper).sum()) for pair in pairs for one in (pair.true_odds, *pair.odds)
-    )
+    odds = (one for pair in pairs for one in (pair.true_odds, *pair.odds))
+    endless = sum(int(np.isinf(one.upper).sum()) for one in odds)
     notes = []
     if endless:
         notes.append(

@@ -19,6 +19,7 @@ __all__ = [
     "columns_of",
     "interval_text",
     "json_float",
+    "more_lines",
     "number_text",
     "picked",
 ]
@@ -61,6 +62,11 @@ def columns_of(header: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str
     return {name: [row[place] for row in rows] for place, name in enumerate(header)}
 
 
+def more_lines(left: int, what: str = "more") -> str:
+    """What is said of lines that are not printed."""
+    return f"... {left} {what}: to_frame() has them all" if left > 0 else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A titled block of lines in columns; columns not named in `words` hold numbers."""
@@ -72,20 +78,16 @@ class Section:
 
     def text(self) -> str:
         """The block for a terminal."""
-        numbers = set(self.header) - self.words
-        lines = [self.title, aligned(self.header, self.rows[:LINES], numbers), self._more(LINES)]
-        return "\n".join(filter(None, lines))
+        header, rows, numbers, more = self._cut(LINES)
+        return "\n".join(filter(None, [self.title, aligned(header, rows, numbers), more]))
 
     def html(self) -> str:
         """The block for a notebook."""
-        numbers = set(self.header) - self.words
-        return html_table(
-            self.title, self.header, self.rows[:HTML_LINES], numbers, self._more(HTML_LINES)
-        )
+        return html_table(self.title, *self._cut(HTML_LINES))
 
-    def _more(self, shown: int) -> str:
-        left = len(self.rows) - shown
-        return f"... {left} more lines: to_frame() has them all" if left > 0 else ""
+    def _cut(self, most: int) -> tuple[Sequence[str], Sequence[Sequence[str]], set[str], str]:
+        more = more_lines(len(self.rows) - most, "more lines")
+        return self.header, self.rows[:most], set(self.header) - self.words, more
 
 
 class Shown:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -44,11 +46,14 @@ PRIME = 2**61 - 1
 BLOCK = 4096
 """Cells whose part of the design is held at once."""
 
+_PIECES = re.compile(r'\s*((?:"[^"]*(?:"|$)|[^"\]])*\]?)')
+"""The bracketed parts of a model; brackets in quotes belong to a name."""
+
 
 def generators(domain: Domain, margins: Margins) -> tuple[tuple[str, ...], ...]:
     """The largest margins of a model, in the order given."""
     wanted: list[tuple[str, ...]] = []
-    for one in _pieces(margins) if isinstance(margins, str) else margins:
+    for one in filter(None, _PIECES.findall(margins)) if isinstance(margins, str) else margins:
         names = _margin(one) if isinstance(one, str) else tuple(one)
         if not names:
             raise InvalidInput(f"the model {margins!r} has a margin of no variables; name them")
@@ -61,19 +66,6 @@ def generators(domain: Domain, margins: Margins) -> tuple[tuple[str, ...], ...]:
         for place, names in enumerate(wanted)
         if not any(sets[place] < other for other in sets) and sets[place] not in sets[:place]
     )
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """The bracketed parts of a text; brackets in quotes belong to a name."""
-    piece, quoted = "", False
-    for character in text:
-        piece += character
-        quoted ^= character == '"'
-        if character == "]" and not quoted:
-            yield piece.strip()
-            piece = ""
-    if piece.strip():
-        yield piece.strip()
 
 
 def _margin(text: str) -> tuple[str, ...]:
@@ -225,7 +217,6 @@ class LoglinearFit(Shown):
         }
 
     def _sections(self) -> list[Section]:
-        header = ["statistic", "value", "degrees", "p"]
         tests = (("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p))
         lines = [
             [name, number_text(value), str(self.degrees), number_text(p)]
@@ -233,6 +224,7 @@ class LoglinearFit(Shown):
         ]
         lines += [["AIC", number_text(self.aic), "", ""], ["BIC", number_text(self.bic), "", ""]]
         title = f"log-linear model {model_text(self.margins)}"
+        header = ["statistic", "value", "degrees", "p"]
         return [Section(title, header, lines, frozenset({"statistic"}))]
 
     def __repr__(self) -> str:
@@ -291,7 +283,9 @@ def fit_loglinear(
     part = summed(table, [*own, *derived])
     counts = as_floats(part)
     axes = [part.domain.axes(names) for names in model]
-    kept = ~part.structural & _behind_people(counts, axes)
+    # Cells of which no margin in the model is zero.
+    occupied_cells = reduce(np.logical_and, [_sums(counts, own) > 0 for own in axes])
+    kept = np.asarray(~part.structural & occupied_cells, dtype=bool)
     fitted, done, error = _proportional(counts, axes, kept, tolerance, passes)
     parameters, notes = _parameters(part, model, kept)
     degrees = int(kept.sum()) - parameters
@@ -301,21 +295,10 @@ def fit_loglinear(
             "estimate may lie on the boundary, where cells tend to zero, and the degrees of "
             "freedom would be fewer"
         )
-    found = goodness(counts, fitted, degrees)
-    return LoglinearFit(
-        model,
-        part.domain,
-        fitted,
-        *found,
-        degrees,
-        parameters,
-        found[2] - 2 * degrees,
-        found[2] - math.log(part.total) * degrees,
-        done,
-        error,
-        error <= tolerance,
-        tuple(notes),
-    )
+    tests = goodness(counts, fitted, degrees)
+    aic, bic = (tests[2] - factor * degrees for factor in (2, math.log(part.total)))
+    size, how = (degrees, parameters, aic, bic), (done, error, error <= tolerance)
+    return LoglinearFit(model, part.domain, fitted, *tests, *size, *how, tuple(notes))
 
 
 def goodness(
@@ -332,14 +315,6 @@ def goodness(
     if not degrees:
         return chi_squared, 1.0, g, 1.0
     return chi_squared, float(chdtrc(degrees, chi_squared)), g, float(chdtrc(degrees, g))
-
-
-def _behind_people(counts: FloatArray, axes: list[tuple[int, ...]]) -> BoolArray:
-    """Cells of which no margin in the model is zero."""
-    kept = np.ones(counts.shape, dtype=bool)
-    for own in axes:
-        kept &= _sums(counts, own) > 0
-    return kept
 
 
 def _sums(values: FloatArray, own: tuple[int, ...]) -> FloatArray:
@@ -383,17 +358,15 @@ def _parameters(
     notes = []
     if empty:
         notes.append(f"{empty} cells are empty in the fit, since a margin in the model is zero")
-    if bool(kept.all()):
-        return count_parameters(part.domain, model), notes
-    rank = rank_on(part.domain, model, kept)
-    if rank is not None:
-        return rank, notes
     whole = count_parameters(part.domain, model)
-    notes.append(
-        "too many parameters to tell which of them the cells left out take with them: the degrees "
-        "of freedom count all of them, and are at most the true ones"
-    )
-    return min(whole, int(kept.sum())), notes
+    rank = whole if bool(kept.all()) else rank_on(part.domain, model, kept)
+    if rank is None:
+        notes.append(
+            "too many parameters to tell which of them the cells left out take with them: the "
+            "degrees of freedom count all of them, and are at most the true ones"
+        )
+        rank = min(whole, int(kept.sum()))
+    return rank, notes
 
 
 HEADER = ("measure", "true", "other", "difference")
@@ -514,30 +487,19 @@ def compare_loglinear(
 
 def compared(true: LoglinearFit, other: LoglinearFit) -> LoglinearComparison:
     """Two fits of one model over the same cells."""
-    difference, term = _largest_term(true, other)
-    notes = [
-        f"{which} table: {note}"
-        for which, fit in (("true", true), ("other", other))
-        for note in fit.notes
-    ]
-    return LoglinearComparison(
-        true,
-        other,
-        _largest_log_ratio(true.fitted, other.fitted),
-        difference,
-        term,
-        distance_of(true.fitted, other.fitted),
-        tuple(notes),
-    )
+    both = true.fitted, other.fitted
+    notes = [f"true table: {note}" for note in true.notes]
+    notes += [f"other table: {note}" for note in other.notes]
+    largest = _largest_log_ratio(*both), *_largest_term(true, other)
+    return LoglinearComparison(true, other, *largest, distance_of(*both), tuple(notes))
 
 
 def _largest_log_ratio(true: FloatArray, other: FloatArray) -> float:
     if bool(((true > 0) != (other > 0)).any()):
         return math.inf
     both = true > 0
-    return float(
-        np.max(np.abs(np.log(true[both] / true.sum()) - np.log(other[both] / other.sum())))
-    )
+    logs = [np.log(fitted[both] / fitted.sum()) for fitted in (true, other)]
+    return float(np.max(np.abs(logs[0] - logs[1])))
 
 
 def _largest_term(true: LoglinearFit, other: LoglinearFit) -> tuple[float | None, dict[str, Label]]:
@@ -548,9 +510,5 @@ def _largest_term(true: LoglinearFit, other: LoglinearFit) -> tuple[float | None
         return None, {}
     place = np.unravel_index(int(np.nanargmax(gaps)), gaps.shape)
     domain = true.domain
-    levels = {
-        name: domain.levels(name)[level]
-        for name, level in zip(domain.names, place, strict=True)
-        if level
-    }
-    return float(gaps[place]), levels
+    named = zip(domain.names, place, strict=True)
+    return float(gaps[place]), {name: domain.levels(name)[at] for name, at in named if at}

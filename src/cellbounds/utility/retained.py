@@ -16,9 +16,10 @@ from cellbounds.statements import Conditional, Margin, Release
 from cellbounds.statements.conditional import check_rate_variables
 from cellbounds.statements.notation import Request, parse
 from cellbounds.text import aligned
+from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats
 
-__all__ = ["Kept", "KeptUse", "kept", "levels_behind", "shares_out"]
+__all__ = ["Kept", "KeptUse", "kept"]
 
 EVEN = "an even guess"
 
@@ -66,12 +67,7 @@ class Kept:
         return {
             "share": self.share,
             "uses": [
-                {
-                    "use": one.notation,
-                    "distance": one.distance,
-                    "even": one.even,
-                    "source": one.source,
-                }
+                {"use": one.notation, **picked(one, "distance", "even", "source")}
                 for one in self.parts
             ],
         }
@@ -224,7 +220,7 @@ def _known_total(release: Release) -> int | None:
         return release.total.exact
     margins = (one for one in release.statements if isinstance(one, Margin) and one.exact)
     for one in margins:
-        if all(shares_out(release.domain, name) for name in one.variables):
+        if all(release.domain.shares_out(name) for name in one.variables):
             return int(one.counts.sum())
     return None
 
@@ -266,13 +262,11 @@ def _guess(
     speaks of the same levels.
     """
     names, first_response = wanted.names, len(wanted.given or ())
-    figures = told.figures
-    axes: list[int] = []
-    for number, name in enumerate(told.request.names):
-        conditioned = number < len(told.request.given or ())
-        summable = not conditioned and shares_out(domain, name)
-        place = _place(domain, name, names)
-        axis = len(axes)
+    figures, axes = told.figures, list[int]()
+    for name in told.request.names:
+        conditioned = name in (told.request.given or ())
+        summable = not conditioned and domain.shares_out(name)
+        place, axis = _place(domain, name, names), len(axes)
         if place is None or place in axes:
             if not summable:
                 return None
@@ -295,8 +289,7 @@ def _place(domain: Domain, told: str, wanted: Sequence[str]) -> int | None:
     """Which of the variables wanted speaks of the same levels: itself, or one of the same base."""
     if told in wanted:
         return wanted.index(told)
-    bases = [levels_behind(domain, name)[0] for name in wanted]
-    base = levels_behind(domain, told)[0]
+    bases, base = [*map(domain.base, wanted)], domain.base(told)
     return bases.index(base) if base in bases else None
 
 
@@ -304,10 +297,10 @@ def _turned(
     domain: Domain, wanted: str, told: str, summable: bool, response: bool
 ) -> FloatArray | None:
     """Weights (levels wanted by levels told) that turn one axis into the other, if any do."""
-    ours, theirs = levels_behind(domain, wanted)[1], levels_behind(domain, told)[1]
+    ours, theirs = domain.level_sets(wanted), domain.level_sets(told)
     if wanted == told:
         return np.eye(len(ours))
-    if not shares_out(domain, told):
+    if not domain.shares_out(told):
         return None
     inside = np.array([[a <= b for b in theirs] for a in ours], dtype=np.float64)
     if (inside.sum(axis=1) == 1).all():
@@ -317,17 +310,3 @@ def _turned(
         return None
     around = np.array([[b <= a for b in theirs] for a in ours], dtype=np.float64)
     return around if (around.sum(axis=0) == 1).all() else None
-
-
-def levels_behind(domain: Domain, name: str) -> tuple[str, list[frozenset[int]]]:
-    """The variable behind a name, and the places of its levels behind each level of the name."""
-    return domain.base(name), domain.level_sets(name)
-
-
-def shares_out(domain: Domain, name: str) -> bool:
-    """Whether the levels of a variable hold everybody, each in one of them."""
-    found = domain.grouping(name)
-    if found is None:
-        return True
-    members = [place for group in found[1] for place in group]
-    return sorted(members) == list(range(len(domain.levels(found[0]))))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Statement, read_statement
 from cellbounds.errors import InvalidInput
 
-__all__ = ["FORMATS", "Bound", "Cell", "Certificate", "ClaimedProof", "Sparse", "read_certificate"]
+__all__ = ["FORMATS", "Bound", "Certificate", "ClaimedProof", "Sparse", "read_certificate"]
 
 FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
 """What is read; the first has no proofs by rows."""
@@ -32,10 +33,17 @@ Sparse = tuple[tuple[int, int], ...]
 """Cells and numbers; every other cell has 0."""
 
 _ENDS = ("lower", "upper", "row", "empty")
-_TOLD = ("closed form", "method", "solver")
-"""Proofs that the certificate only tells of; they are re-proved, not checked."""
 
-_PROOFS = ("nonnegative", "dual", "rows", *_TOLD, "unbounded")
+_CONTENT = {
+    "nonnegative": [],
+    "dual": ["denominator", "multipliers"],
+    "rows": ["statement", "row", "sums"],
+    "closed form": ["text"],
+    "method": ["text"],
+    "solver": ["text"],
+    "unbounded": ["ray"],
+}
+"""What a proof of each kind consists of; one with a text is only told of, and re-proved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +57,20 @@ class ClaimedProof:
     row: int = 0
     sums: tuple[Progression, ...] = ()
     ray: Sparse = ()
-
-    @property
-    def told(self) -> bool:
-        """Whether there is nothing to check but the claim itself."""
-        return self.kind in _TOLD
+    text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """One side of a cell: what is proven (None: no bound) and what some table attains."""
+    """One side of a cell: what is proven (None: no bound) and what some table attains.
 
+    `figure` is the place of the cell in the margin asked about, `behind` the cells of the domain
+    that it is the sum of.
+    """
+
+    cell: str
+    figure: int
+    behind: IntArray
     side: str
     proven: int | None
     attained: int | None
@@ -71,15 +82,10 @@ class Bound:
         """The bound speaks of ``sign * q`` from below."""
         return 1 if self.side == "lower" else -1
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cell:
-    """A cell of the margin asked about, the cells of the domain behind it, and its bounds."""
-
-    words: str
-    figure: int
-    behind: IntArray
-    bounds: tuple[Bound, Bound]
+    @property
+    def words(self) -> str:
+        """The bound for people."""
+        return f"the {self.side} bound of {self.cell}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +98,8 @@ class Certificate:
     exact: bool
     digest: str
     witnesses: tuple[Sparse, ...]
-    cells: tuple[Cell, ...]
+    cells: int
+    bounds: list[Bound]
     rows: dict[int, list[tuple[Progression, ...]]]
     """For statements of rates: the sums that each row may have."""
 
@@ -121,18 +128,22 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
     space = Space(release["domain"], release.get("groupings", {}))
     statements = entries(release["statements"], "release.statements")
     over = space.checked_names(content["over"], "over")
+    cells = entries(content["cells"], "cells")
     witnesses = tuple(
         _sparse(witness, f"witness {place}", space, None)
         for place, witness in enumerate(entries(content["witnesses"], "witnesses"))
     )
     return Certificate(
         space=space,
-        statements=tuple(read_statement(one, place, space) for place, one in enumerate(statements)),
+        statements=tuple(
+            read_statement(given, place, space) for place, given in enumerate(statements)
+        ),
         over=over,
         exact=evidence == "exact",
         digest=digest,
         witnesses=witnesses,
-        cells=_cells(content["cells"], over, space, len(witnesses)),
+        cells=len(cells),
+        bounds=_bounds(cells, over, space, len(witnesses)),
         rows=_rows(content.get("rows", [])),
     )
 
@@ -177,11 +188,12 @@ def _progressions(given: object, where: str) -> tuple[Progression, ...]:
     return tuple(ascending)
 
 
-def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -> tuple[Cell, ...]:
+def _bounds(cells: list[Any], over: tuple[str, ...], space: Space, witnesses: int) -> list[Bound]:
+    """The bounds of all cells, the lower one of each first."""
     behind = space.behind(over)
-    cells: list[Cell] = []
+    bounds: list[Bound] = []
     seen: set[int] = set()
-    for place, value in enumerate(entries(given, "cells")):
+    for place, value in enumerate(cells):
         where = f"cells[{place}]"
         content = object_with(value, where, ["labels", "lower", "upper"], only=[])
         figure = space.figure(over, content["labels"], where)
@@ -189,13 +201,16 @@ def _cells(given: object, over: tuple[str, ...], space: Space, witnesses: int) -
         if figure in seen:
             raise InvalidInput(f"{where}: {words} stands there twice; list it once")
         seen.add(figure)
-        lower = _bound(content["lower"], "lower", f"{where}.lower", space, witnesses)
-        upper = _bound(content["upper"], "upper", f"{where}.upper", space, witnesses)
-        cells.append(Cell(words, figure, behind.of(figure), (lower, upper)))
-    return tuple(cells)
+        for side in ("lower", "upper"):
+            claims = _claims(content[side], side, f"{where}.{side}", space, witnesses)
+            bounds.append(Bound(words, figure, behind.of(figure), side, *claims))
+    return bounds
 
 
-def _bound(given: object, side: str, where: str, space: Space, witnesses: int) -> Bound:
+def _claims(
+    given: object, side: str, where: str, space: Space, witnesses: int
+) -> tuple[int | None, int | None, int | None, ClaimedProof]:
+    """What is claimed of one bound: proven, attained, the witness, the proof."""
     content = object_with(given, where, ["proven", "attained", "witness", "proof"], only=[])
     proven, attained, witness = (content[key] for key in ("proven", "attained", "witness"))
     if proven is not None or side == "lower":
@@ -207,44 +222,33 @@ def _bound(given: object, side: str, where: str, space: Space, witnesses: int) -
             raise InvalidInput(f"{where} has a witness, but says not what it attains")
         if whole(witness, f"{where}.witness") >= witnesses:
             raise InvalidInput(f"{where}.witness is {witness}; there are {witnesses} witnesses")
-    return Bound(side, proven, attained, witness, _proof(content["proof"], where, space))
+    return proven, attained, witness, _proof(content["proof"], f"{where}.proof", space)
 
 
 def _proof(given: object, where: str, space: Space) -> ClaimedProof:
-    where = f"{where}.proof"
     content = object_with(given, where, ["kind"])
-    kind = choice(content["kind"], f"{where}.kind", _PROOFS)
-    if kind == "dual":
-        object_with(content, where, ["kind", "denominator", "multipliers"], only=[])
-        multipliers = []
-        for multiplier in entries(content["multipliers"], f"{where}.multipliers"):
-            statement, figure, end, factor = entries(
-                multiplier, f"an entry of {where}.multipliers", 4
-            )
-            multipliers.append(
-                (
-                    whole(statement, f"{where}: a statement"),
-                    whole(figure, f"{where}: a figure"),
-                    choice(end, f"{where}: an end", _ENDS),
-                    whole(factor, f"{where}: a multiplier"),
-                )
-            )
-        denominator = whole(content["denominator"], f"{where}.denominator", 1)
-        return ClaimedProof(kind, denominator, tuple(multipliers))
-    if kind == "rows":
-        object_with(content, where, ["kind", "statement", "row", "sums"], only=[])
-        return ClaimedProof(
-            kind,
-            statement=whole(content["statement"], f"{where}.statement"),
-            row=whole(content["row"], f"{where}.row"),
-            sums=_progressions(content["sums"], f"{where}.sums"),
-        )
-    if kind == "unbounded":
-        object_with(content, where, ["kind", "ray"], only=[])
-        return ClaimedProof(kind, ray=_sparse(content["ray"], f"{where}.ray", space, 0))
-    if kind in _TOLD:
-        object_with(content, where, ["kind", "text"], only=[])
-        text(content["text"], f"{where}.text")
-    else:
-        object_with(content, where, ["kind"], only=[])
-    return ClaimedProof(kind)
+    kind = choice(content["kind"], f"{where}.kind", _CONTENT)
+    object_with(content, where, ["kind", *_CONTENT[kind]], only=[])
+    read: dict[str, Callable[[object, str], Any]] = {
+        "denominator": partial(whole, least=1),
+        "multipliers": _multipliers,
+        "statement": whole,
+        "row": whole,
+        "sums": _progressions,
+        "ray": partial(_sparse, space=space, least=0),
+        "text": text,
+    }
+    return ClaimedProof(kind, **{k: read[k](content[k], f"{where}.{k}") for k in _CONTENT[kind]})
+
+
+def _multipliers(given: object, where: str) -> tuple[tuple[int, int, str, int], ...]:
+    proof = where.removesuffix(".multipliers")
+    multipliers = []
+    for multiplier in entries(given, where):
+        statement, figure, end, factor = entries(multiplier, f"an entry of {where}", 4)
+        whole(statement, f"{proof}: a statement")
+        whole(figure, f"{proof}: a figure")
+        choice(end, f"{proof}: an end", _ENDS)
+        whole(factor, f"{proof}: a multiplier")
+        multipliers.append((statement, figure, end, factor))
+    return tuple(multipliers)

@@ -13,11 +13,12 @@ when checked here in exact integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from cellbounds.certificates.verifying.certificate import Bound, Cell, ClaimedProof, Sparse
+from cellbounds.certificates.verifying.certificate import Bound, Sparse
 from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
 from cellbounds.certificates.verifying.row_proofs import (
     BLOCK,
@@ -29,7 +30,7 @@ from cellbounds.certificates.verifying.row_proofs import (
     proofs_by_rows,
 )
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Inequality, Statement
+from cellbounds.certificates.verifying.statements import Inequality, Statement, SumStatement
 from cellbounds.runtime.isolation import Ended, Isolated
 
 __all__ = ["Proofs", "Reprover", "laid_out", "sum_at_least", "sum_at_most", "table_fault"]
@@ -60,8 +61,9 @@ class Proofs:
 
     def __init__(self, space: Space, statements: Sequence[Statement]) -> None:
         self._space, self._statements = space, statements
-        self._known: dict[tuple[int, int, str], Inequality | None] = {}
-        self._rays: dict[Sparse, str | None] = {}
+        # Many bounds use the same inequalities, and the same ray.
+        self._inequality = cache(self._inequality_named)
+        self._ray_leaves = cache(self._statement_left)
         self._rows: dict[int, RowProofs] = proofs_by_rows(space, statements)
 
     def sums_fault(self, place: int, shown: Sequence[Sequence[Progression]]) -> str | None:
@@ -76,14 +78,14 @@ class Proofs:
                 return f"row {row} of statement {place} may have a sum that is not listed"
         return None
 
-    def row_fault(self, cell: Cell, bound: Bound) -> str | None:
+    def row_fault(self, bound: Bound) -> str | None:
         """Why a proof by rows does not prove its bound; None if it does."""
         proof, rows = bound.proof, self._rows.get(bound.proof.statement)
         if bound.proven is None:
             return "a proof by rows of no bound"
-        if rows is None or proof.row != rows.row_of(cell.behind):
+        if rows is None or proof.row != rows.row_of(bound.behind):
             return f"it does not lie in row {proof.row} of statement {proof.statement}"
-        breaking = rows.breaking(cell.behind, bound.side, bound.proven)
+        breaking = rows.breaking(bound.behind, bound.side, bound.proven)
         if breaking is None:
             return "too many sums of the row could break it"
         if not inside(breaking, proof.sums).all():
@@ -97,74 +99,68 @@ class Proofs:
             return "the other rows can make up the rest of N at a sum that breaks it"
         return None
 
-    def holds_by_rows(self, cell: Cell, bound: Bound) -> bool:
+    def holds_by_rows(self, bound: Bound) -> bool:
         """Whether rows prove a bound that comes without a proof."""
-        assert bound.proven is not None
-        return any(
-            found.proves(cell.behind, bound.side, bound.proven) for found in self._rows.values()
-        )
+        proven = bound.proven
+        assert proven is not None
+        return any(rows.proves(bound.behind, bound.side, proven) for rows in self._rows.values())
 
-    def inequality(self, place: int, figure: int, end: str) -> Inequality | None:
+    def _inequality_named(self, place: int, figure: int, end: str) -> Inequality | None:
         """The inequality that a multiplier names, if the statements make it."""
-        key = (place, figure, end)
-        if key not in self._known:
-            there = place < len(self._statements)
-            self._known[key] = self._statements[place].inequality(figure, end) if there else None
-        return self._known[key]
+        if place >= len(self._statements):
+            return None
+        return self._statements[place].inequality(figure, end)
 
-    def dual_fault(self, cell: Cell, bound: Bound) -> str | None:
+    def dual_fault(self, bound: Bound) -> str | None:
         """Why a dual proof does not prove its bound; None if it does."""
-        proof = bound.proof
         if bound.proven is None:
             return "a dual proof of no bound"
         used: list[tuple[Inequality, int]] = []
-        for place, figure, end, factor in proof.multipliers:
-            inequality = self.inequality(place, figure, end)
+        for place, figure, end, factor in bound.proof.multipliers:
+            inequality = self._inequality(place, figure, end)
             if inequality is None:
                 return (
                     f"it names figure {figure}, {end}, of statement {place}, which says no such "
                     "thing"
                 )
             used.append((inequality, factor))
-        rest = self._rest(cell, bound.sign, proof, used)
-        negative = np.flatnonzero((rest < 0).astype(bool))
+        negative = np.flatnonzero((self._rest(bound, used) < 0).astype(bool))
         if len(negative):
             left = self._space.words(self._space.names, int(negative[0]))
             return f"the dual proof leaves a negative coefficient at {left}"
         total = sum(inequality.bound * factor for inequality, factor in used)
-        proves = -(-total // proof.denominator)
+        proves = -(-total // bound.proof.denominator)
         return None if proves >= bound.sign * bound.proven else "the dual proof proves less"
 
-    def _rest(
-        self, cell: Cell, sign: int, proof: ClaimedProof, used: Sequence[tuple[Inequality, int]]
-    ) -> IntArray:
+    def _rest(self, bound: Bound, used: Sequence[tuple[Inequality, int]]) -> IntArray:
         """The coefficients of ``sign * D q - sum m a``."""
-        size = proof.denominator + sum(
-            factor * max((abs(int(one)) for one in (a.max(), a.min())), default=0)
-            for found, factor in used
-            if len(a := found.coefficients)
+        denominator = bound.proof.denominator
+        size = denominator + sum(
+            factor * max(abs(int(a.max(initial=0))), abs(int(a.min(initial=0))))
+            for a, factor in ((inequality.coefficients, factor) for inequality, factor in used)
         )
         rest = np.zeros(self._space.size, dtype=np.int64 if size < SAFE else object)
-        rest[cell.behind] += sign * proof.denominator
-        for found, factor in used:
+        rest[bound.behind] += bound.sign * denominator
+        for inequality, factor in used:
             # A figure's cells are distinct, so each is subtracted once.
-            rest[found.cells] -= factor * found.coefficients.astype(rest.dtype)
+            rest[inequality.cells] -= factor * inequality.coefficients.astype(rest.dtype)
         return rest
 
-    def ray_fault(self, cell: Cell, proof: ClaimedProof) -> str | None:
+    def ray_fault(self, bound: Bound) -> str | None:
         """Why a ray does not show that a cell has no upper bound; None if it does."""
-        if proof.ray not in self._rays:
-            self._rays[proof.ray] = self._leaves(laid_out(proof.ray, self._space.size))
-        fault = self._rays[proof.ray]
+        ray = bound.proof.ray
+        fault = self._ray_leaves(ray)
         if fault is None:
-            inside = set(cell.behind.tolist())
-            if not any(amount for flat, amount in proof.ray if flat in inside):
+            behind = set(bound.behind.tolist())
+            if not any(amount for flat, amount in ray if flat in behind):
                 fault = "the ray does not increase the cell"
         return fault
 
-    def _leaves(self, ray: IntArray) -> str | None:
+    def _statement_left(self, ray: Sparse) -> str | None:
+        """What a ray contradicts in the long run."""
+        amounts = laid_out(ray, self._space.size)
         for statement in self._statements:
-            figure = statement.broken(ray, ray=True)
+            figure = statement.broken(amounts, ray=True)
             if figure is not None:
                 return f"the ray contradicts {statement.words(figure)}"
         return None
@@ -186,33 +182,28 @@ def sum_at_most(cells: IntArray, value: int) -> Inequality:
     return Inequality(cells, -np.ones(len(cells), dtype=np.int64), -value)
 
 
-class _Terms(NamedTuple):
-    """An inequality in Python integers: cells with their factors, and the least of their sum."""
+Terms = tuple[list[tuple[int, int]], int]
+"""An inequality in Python integers: cells with their factors, and the least of their sum."""
 
-    terms: list[tuple[int, int]]
-    bound: int
 
-    @classmethod
-    def of(cls, given: Inequality) -> _Terms:
-        pairs = zip(given.cells.tolist(), given.coefficients.tolist(), strict=True)
-        return cls(list(pairs), given.bound)
+def _terms(given: Inequality) -> Terms:
+    return (
+        list(zip(given.cells.tolist(), given.coefficients.tolist(), strict=True)),
+        given.bound,
+    )
 
 
 class Reprover:
     """Asks whether a table with some property is consistent with the statements."""
 
-    def __init__(
-        self,
-        size: int,
-        statements: Sequence[Statement],
-        known: IntArray | None,
-    ) -> None:
+    def __init__(self, size: int, statements: Sequence[Statement], known: IntArray | None) -> None:
         self._size, self._statements, self._known = size, statements, known
         made = (statement.inequality(*end) for statement in statements for end in statement.ends())
-        self._rows = [_Terms.of(one) for one in made if one is not None]
+        self._rows = [_terms(inequality) for inequality in made if inequality is not None]
         self._lists = [
-            (cells.tolist(), values)
+            (cells.tolist(), sorted(values))
             for statement in statements
+            if isinstance(statement, SumStatement)
             for cells, values in statement.lists()
         ]
         self._limits: list[int | None] = [None] * size
@@ -222,29 +213,31 @@ class Reprover:
         """Whether a table is consistent and as asked; None, and why, if that is not settled."""
         if not self._possible:
             return False, ""
-        extra = [_Terms.of(one) for one in asked]
+        extra = [_terms(inequality) for inequality in asked]
         limits = list(self._limits)
-        rows = self._rows if None in limits else []
-        if not _limit([*extra, *rows], limits):
+        if not _limit([*extra, *(self._rows if None in limits else [])], limits):
             return False, ""
-        rows = [*self._rows, *extra]
         # A cell that nothing limits is left out with all that is said of it: what is left is
         # weaker, so that a no is still a proof.
-        limited = [row for row in rows if all(limits[cell] is not None for cell, _ in row.terms)]
-        tops = [0 if limit is None else limit for limit in limits]
-        if any(_width(row, tops) >= SAFE for row in limited):
+        rows = [
+            (terms, bound)
+            for terms, bound in (*self._rows, *extra)
+            if all(limits[cell] is not None for cell, _ in terms)
+        ]
+        tops = [limit or 0 for limit in limits]
+        if any(_width(row, tops) >= SAFE for row in rows):
             return None, "its numbers are too large for CP-SAT"
         lists = []
         for listed, values in self._lists:
             if any(limits[cell] is None for cell in listed) or not listed:
                 continue
             most = sum(tops[cell] for cell in listed)
-            within = [value for value in sorted(values) if value <= most]
+            within = [value for value in values if value <= most]
             if not within:
                 return False, ""
             lists.append((listed, within))
         # CP-SAT may end the process that it works in.
-        model = Isolated(_CpModel, [tuple(row) for row in limited], lists, tops)
+        model = Isolated(_CpModel, rows, lists, tops)
         try:
             status, counts = model.ask("solve", seconds, not self._lists, seconds=seconds)
         except ImportError:
@@ -261,11 +254,11 @@ class Reprover:
             return None, "CP-SAT refused the model"
         return None, f"CP-SAT did not settle it in {seconds:.3g} s"
 
-    def _believed(self, counts: dict[int, int], extra: Sequence[_Terms]) -> tuple[bool | None, str]:
-        table = np.zeros(self._size, dtype=object) if self._known is None else self._known.copy()
-        table = table.astype(object)
+    def _believed(self, counts: dict[int, int], extra: Sequence[Terms]) -> tuple[bool | None, str]:
+        known = np.zeros(self._size, dtype=np.int64) if self._known is None else self._known
+        table = known.astype(object)
         table[list(counts)] = list(counts.values())
-        asked = all(sum(f * table[c] for c, f in row.terms) >= row.bound for row in extra)
+        asked = all(sum(f * table[c] for c, f in terms) >= bound for terms, bound in extra)
         if asked and table_fault(table, self._statements) is None:
             return True, ""
         return None, "it has cells that nothing limits"
@@ -276,7 +269,7 @@ class _CpModel:
 
     def __init__(
         self,
-        rows: Sequence[tuple[list[tuple[int, int]], int]],
+        rows: Sequence[Terms],
         lists: Sequence[tuple[list[int], list[int]]],
         tops: Sequence[int],
     ) -> None:
@@ -315,12 +308,13 @@ class _CpModel:
         return status, {at: solver.value(one) for at, one in self._cells.items()}
 
 
-def _width(row: _Terms, tops: Sequence[int]) -> int:
+def _width(row: Terms, tops: Sequence[int]) -> int:
     """How large a row may get on the way."""
-    return abs(row.bound) + sum(abs(factor) * max(1, tops[cell]) for cell, factor in row.terms)
+    terms, bound = row
+    return abs(bound) + sum(abs(factor) * max(1, tops[cell]) for cell, factor in terms)
 
 
-def _limit(rows: Sequence[_Terms], limits: list[int | None]) -> bool:
+def _limit(rows: Sequence[Terms], limits: list[int | None]) -> bool:
     """Work out upper limits of cells, in place; False if that shows that no table exists.
 
     In ``a x >= b`` the cells with negative coefficients are limited as soon as those with
@@ -328,21 +322,18 @@ def _limit(rows: Sequence[_Terms], limits: list[int | None]) -> bool:
     """
     for _ in range(MOST_ROUNDS):
         grown = False
-        for row in rows:
-            reach = -row.bound
-            for cell, factor in row.terms:
-                limit = limits[cell] if factor > 0 else 0
-                if limit is None:
-                    break
-                reach += max(0, factor) * limit
-            else:
-                if reach < 0:
-                    return False
-                for cell, factor in row.terms:
-                    if factor < 0:
-                        limit, most = limits[cell], reach // -factor
-                        grown |= limit is None
-                        limits[cell] = most if limit is None else min(limit, most)
+        for terms, bound in rows:
+            most = [(factor, limits[cell]) for cell, factor in terms if factor > 0]
+            if any(limit is None for _, limit in most):
+                continue
+            reach = sum(factor * (limit or 0) for factor, limit in most) - bound
+            if reach < 0:
+                return False
+            for cell, factor in terms:
+                if factor < 0:
+                    limit = limits[cell]
+                    grown |= limit is None
+                    limits[cell] = min(reach // -factor, reach if limit is None else limit)
         if not grown:
             return True
     return True

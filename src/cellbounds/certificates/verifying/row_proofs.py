@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 
@@ -44,21 +45,20 @@ WORK = 1 << 24
 Progression = tuple[int, int | None, int]
 """First, last (None: no end) and step of some whole numbers."""
 
+Limits = tuple[int, int | None]
+"""The least and the most (None: no limit) of a sum."""
+
 
 def progressions(
     flags: IntArray, first: int, step: int, *, endless: bool
 ) -> tuple[Progression, ...]:
     """The numbers ``first + k * step`` with a flag at k, and all later ones if `endless`."""
     padded = np.concatenate([[False], flags, [endless]]).astype(np.int8)
-    edges = np.flatnonzero(np.diff(padded))
-    starts, ends = edges[::2].tolist(), edges[1::2].tolist()
-    runs: list[Progression] = []
-    for place, start in enumerate(starts):
-        last = None
-        if place < len(ends):
-            last = first + (ends[place] - 1) * step
-        runs.append((first + start * step, last, step))
-    return tuple(runs)
+    edges = np.flatnonzero(np.diff(padded)).tolist()
+    return tuple(
+        (first + start * step, None if end is None else first + (end - 1) * step, step)
+        for start, end in zip_longest(edges[::2], edges[1::2])
+    )
 
 
 def inside(numbers: IntArray, parts: Sequence[Progression]) -> IntArray:
@@ -88,18 +88,21 @@ def covers(parts: Sequence[Progression], part: Progression) -> bool:
 
 def numbers_of(parts: Sequence[Progression]) -> IntArray | None:
     """All numbers of some progressions; None if they have no end or are too many."""
-    lists = []
+    spans = []
     for first, last, step in parts:
-        if last is None or (last - first) // step >= WORK:
+        if last is None:
             return None
-        lists.append(range(first, last + 1, step))
-    if sum(map(len, lists)) > WORK:
+        spans.append(range(first, last + 1, step))
+    if sum((span.stop - 1 - span.start) // span.step + 1 for span in spans) > WORK:
         return None
-    if lists and lists[-1][-1] < SAFE:
-        return np.concatenate(
-            [np.arange(listed.start, listed.stop, listed.step) for listed in lists]
-        )
-    return packed([number for listed in lists for number in listed])
+    return np.concatenate([np.zeros(0, dtype=np.int64), *map(_listed, spans)])
+
+
+def _listed(numbers: range) -> IntArray:
+    """Ascending numbers as an array; of Python integers if one needs it."""
+    if numbers.stop < SAFE:
+        return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+    return np.array(list(numbers), dtype=object)
 
 
 def leaving_one_out(sets: Sequence[Sequence[Progression]], window: int) -> list[int]:
@@ -172,8 +175,8 @@ class SumLimits:
             figure_of[behind.cells] = behind.figures
             self._said.append((statement, figure_of, np.diff(behind.starts)))
 
-    def of(self, cells: IntArray) -> tuple[int, int | None]:
-        """The least and the most (None: no limit) that some cells add up to."""
+    def of(self, cells: IntArray) -> Limits:
+        """What some cells add up to."""
         least, most = 0, None if len(cells) else 0
         for statement, figure_of, sizes in self._said:
             figures, counts = np.unique(figure_of[cells], return_counts=True)
@@ -198,7 +201,7 @@ class _ColumnLimits:
     most: IntArray
 
     @classmethod
-    def of(cls, limits: Sequence[tuple[int, int | None]]) -> _ColumnLimits:
+    def of(cls, limits: Sequence[Limits]) -> _ColumnLimits:
         tops = [-1 if most is None else most for _, most in limits]
         return cls(packed([least for least, _ in limits])[:, None], packed(tops)[:, None])
 
@@ -274,17 +277,14 @@ class RateRow:
 
     def split(self, cells: IntArray) -> tuple[_ColumnLimits, _ColumnLimits]:
         """The limits of each column's cells that are asked about, and of the rest."""
-        pairs: list[tuple[tuple[int, int | None], tuple[int, int | None]]] = []
-        chosen = np.isin(self.cells, cells)
-        ends = np.cumsum([len(column) for column in self.columns])
-        for column, end, known in zip(self.columns, ends, self._known, strict=True):
-            here = chosen[end - len(column) : end]
-            if here.all():
-                pairs.append((known, (0, 0)) if here.any() else ((0, 0), known))
-            elif not here.any():
-                pairs.append(((0, 0), known))
-            else:
+        pairs: list[tuple[Limits, Limits]] = []
+        nobody: Limits = (0, 0)
+        chosen = np.split(np.isin(self.cells, cells), np.cumsum(list(map(len, self.columns)))[:-1])
+        for column, here, known in zip(self.columns, chosen, self._known, strict=True):
+            if here.any() and not here.all():
                 pairs.append((self._limits.of(column[here]), self._limits.of(column[~here])))
+            else:
+                pairs.append((known, nobody) if here.any() else (nobody, known))
         asked, rest = zip(*pairs, strict=True)
         return _ColumnLimits.of(asked), _ColumnLimits.of(rest)
 
@@ -389,7 +389,7 @@ class RowProofs:
         return rows
 
     @cached_property
-    def _total(self) -> tuple[int, int | None]:
+    def _total(self) -> Limits:
         """The least and the most that the rows add up to; rows that share cells add to nothing."""
         if self._row_of is None:
             return 0, None
@@ -567,9 +567,7 @@ class RowProofs:
 
 def _multiples(start: int, stop: int, step: int) -> IntArray:
     """``step`` times every number from `start` to before `stop`."""
-    if stop * step < SAFE:
-        return np.arange(start, stop, dtype=np.int64) * step
-    return np.array([number * step for number in range(start, stop)], dtype=object)
+    return _listed(range(start * step, stop * step, step))
 
 
 def _first_from(holds: Callable[[int], bool], start: int, stop: int | None) -> int | None:

@@ -137,18 +137,8 @@ class SumStatement:
         )
 
 
-class _WithoutLists:
-    """A statement that lists no values."""
-
-    __slots__ = ()
-
-    def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
-        """Cells whose sum is one of some values: none."""
-        return iter(())
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearStatement(_WithoutLists):
+class LinearStatement:
     """Linear statements: whole coefficients of the cells, and limits of their sum."""
 
     title: str
@@ -201,7 +191,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RateStatement(_WithoutLists):
+class RateStatement:
     """Conditionals: cell of a row over the sum of the row, between two fractions.
 
     `intervals` are those of the rates, row after row. A row that is `empty` holds nobody; every

@@ -6,15 +6,14 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cellbounds.certificates.verifying.certificate import Bound, Cell, Certificate, read_certificate
+from cellbounds.certificates.verifying.certificate import Bound, Certificate, read_certificate
 from cellbounds.certificates.verifying.plain import IntArray, packed
 from cellbounds.certificates.verifying.proofs import (
     Proofs,
@@ -25,7 +24,7 @@ from cellbounds.certificates.verifying.proofs import (
     table_fault,
 )
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Statement
+from cellbounds.certificates.verifying.statements import Inequality, Statement
 from cellbounds.errors import InvalidInput
 from cellbounds.text import aligned
 from cellbounds.version import __version__
@@ -200,20 +199,6 @@ def digest(space: Space, statements: Sequence[Statement]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Claim:
-    """Something that comes without a proof: a bound, or that a count is attained."""
-
-    cell: Cell
-    bound: Bound
-    attained: bool
-
-    @property
-    def words(self) -> str:
-        what = f"the {self.bound.side} bound of {self.cell.words}"
-        return f"{what}: that it is attained (no witness)" if self.attained else what
-
-
 class _Verifier:
     """The checks of one certificate, and what they found so far."""
 
@@ -222,9 +207,11 @@ class _Verifier:
         self._proofs = Proofs(certificate.space, certificate.statements)
         self._problems: list[str] = []
         self._unsettled: list[str] = []
-        self._counts = {name: 0 for name, _ in _COUNTS} | {"cells": len(certificate.cells)}
+        self._counts = {name: 0 for name, _ in _COUNTS} | {"cells": certificate.cells}
+        # The first consistent witness, and what comes without a proof: a bound, or (True) that
+        # its count is attained.
         self._known: IntArray | None = None
-        self._told: list[_Claim] = []
+        self._told: list[tuple[Bound, bool]] = []
         self._digest = digest(certificate.space, certificate.statements)
 
     def release(self) -> None:
@@ -243,11 +230,14 @@ class _Verifier:
         """Check each witness against every statement, and what is said to be attained in it."""
         read = self._certificate
         behind = read.space.behind(read.over)
-        claims: dict[int, list[tuple[Cell, Bound]]] = {}
-        for cell in read.cells:
-            for bound in cell.bounds:
-                if bound.witness is not None:
-                    claims.setdefault(bound.witness, []).append((cell, bound))
+        claims: dict[int | None, list[Bound]] = {}
+        for bound in read.bounds:
+            claims.setdefault(bound.witness, []).append(bound)
+        limited = [bound for bound in read.bounds if bound.proven is not None]
+        limited.sort(key=lambda bound: bound.side)
+        figures = [bound.figure for bound in limited]
+        proven = packed([bound.proven or 0 for bound in limited])
+        signs = np.array([bound.sign for bound in limited])
         for place, sparse in enumerate(read.witnesses):
             table = laid_out(sparse, read.space.size)
             fault = table_fault(table, read.statements)
@@ -258,94 +248,74 @@ class _Verifier:
             if self._known is None:
                 self._known = table
             sums = behind.sums(table)
-            for cell, bound in claims.get(place, ()):
-                if int(sums[cell.figure]) == bound.attained:
-                    self._counts["attained"] += 1
-                else:
-                    self._wrong(cell, bound, f"witness {place} has another count there")
-            for cell, bound in self._outside(sums):
-                self._wrong(cell, bound, f"REFUTED by witness {place}")
+            for bound in claims.get(place, ()):
+                right = int(sums[bound.figure]) == bound.attained
+                fault = None if right else f"witness {place} has another count there"
+                self._count("attained", bound, fault)
+            # A consistent table may be outside bounds that nobody named it for.
+            outside = signs * (sums[figures] - proven) < 0
+            for number in np.flatnonzero(outside.astype(bool)):
+                self._wrong(limited[number], f"REFUTED by witness {place}")
 
-    def _outside(self, sums: IntArray) -> Iterator[tuple[Cell, Bound]]:
-        """The bounds that a consistent table is outside of, though nobody named it for them."""
-        for pairs, figures, proven, sign in self._claimed:
-            wrong = sign * (sums[figures] - proven) < 0
-            yield from (pairs[place] for place in np.flatnonzero(wrong.astype(bool)))
+    def _wrong(self, bound: Bound, why: str) -> None:
+        self._problems.append(f"{bound.words}: {why}")
 
-    @cached_property
-    def _claimed(self) -> list[tuple[list[tuple[Cell, Bound]], list[int], IntArray, int]]:
-        """The bounds of each side: whose they are, where, and what is proven."""
-        sides = []
-        for side, sign in ((0, 1), (1, -1)):
-            pairs = [(cell, cell.bounds[side]) for cell in self._certificate.cells]
-            pairs = [(cell, bound) for cell, bound in pairs if bound.proven is not None]
-            proven = packed([bound.proven or 0 for _, bound in pairs])
-            sides.append((pairs, [cell.figure for cell, _ in pairs], proven, sign))
-        return sides
-
-    def _wrong(self, cell: Cell, bound: Bound, why: str) -> None:
-        self._problems.append(f"the {bound.side} bound of {cell.words}: {why}")
-
-    def bounds(self) -> None:
-        """Check each bound's proof, or keep it for re-proof."""
-        for cell in self._certificate.cells:
-            for bound in cell.bounds:
-                self._evidence(cell, bound)
-                if bound.attained is not None and bound.witness is None:
-                    self._told.append(_Claim(cell, bound, attained=True))
-                self._proof(cell, bound)
-
-    def _evidence(self, cell: Cell, bound: Bound) -> None:
-        if bound.proven is None:
-            return  # what is attained says nothing about there being no bound
-        if self._certificate.exact and bound.attained != bound.proven:
-            self._wrong(cell, bound, "the evidence is 'exact', but what is proven is not attained")
-        elif bound.attained is not None and bound.sign * (bound.attained - bound.proven) < 0:
-            self._wrong(cell, bound, "what is attained lies outside what is proven")
-
-    def _proof(self, cell: Cell, bound: Bound) -> None:
-        proof = bound.proof
-        if proof.kind == "nonnegative":
-            true = bound.side == "lower" and bound.proven is not None and bound.proven <= 0
-            self._count(
-                "trivial", cell, bound, None if true else "more than counts being 0 or more"
-            )
-        elif proof.kind == "dual":
-            self._count("duals", cell, bound, self._proofs.dual_fault(cell, bound))
-        elif proof.kind == "rows":
-            self._count("rows", cell, bound, self._proofs.row_fault(cell, bound))
-        elif proof.kind == "unbounded":
-            fault = self._proofs.ray_fault(cell, proof)
-            if bound.proven is not None:
-                fault = "a ray shows that there is no bound, but one is claimed"
-            elif self._known is None:
-                fault = fault or "a ray proves nothing without a consistent witness to start from"
-            self._count("rays", cell, bound, fault)
-        elif bound.proven is None and self._certificate.exact:
-            self._leave(cell, bound, "that there is no bound needs a ray")
-        elif bound.proven is None or (bound.side == "lower" and bound.proven <= 0):
-            self._counts["trivial"] += 1
-        else:
-            self._told.append(_Claim(cell, bound, attained=False))
-
-    def _count(self, name: str, cell: Cell, bound: Bound, fault: str | None) -> None:
+    def _count(self, name: str, bound: Bound, fault: str | None) -> None:
         if fault is None:
             self._counts[name] += 1
         else:
-            self._wrong(cell, bound, fault)
+            self._wrong(bound, fault)
 
-    def _leave(self, cell: Cell, bound: Bound, why: str) -> None:
+    def bounds(self) -> None:
+        """Check each bound's proof, or keep it for re-proof."""
+        for bound in self._certificate.bounds:
+            self._evidence(bound)
+            if bound.attained is not None and bound.witness is None:
+                self._told.append((bound, True))
+            self._proof(bound)
+
+    def _evidence(self, bound: Bound) -> None:
+        if bound.proven is None:
+            return  # what is attained says nothing about there being no bound
+        if self._certificate.exact and bound.attained != bound.proven:
+            self._wrong(bound, "the evidence is 'exact', but what is proven is not attained")
+        elif bound.attained is not None and bound.sign * (bound.attained - bound.proven) < 0:
+            self._wrong(bound, "what is attained lies outside what is proven")
+
+    def _proof(self, bound: Bound) -> None:
+        kind, proven = bound.proof.kind, bound.proven
+        trivial = bound.side == "lower" and proven is not None and proven <= 0
+        if kind == "nonnegative":
+            fault = None if trivial else "more than counts being 0 or more"
+            self._count("trivial", bound, fault)
+        elif kind == "dual":
+            self._count("duals", bound, self._proofs.dual_fault(bound))
+        elif kind == "rows":
+            self._count("rows", bound, self._proofs.row_fault(bound))
+        elif kind == "unbounded":
+            fault = self._proofs.ray_fault(bound)
+            if proven is not None:
+                fault = "a ray shows that there is no bound, but one is claimed"
+            elif self._known is None:
+                fault = fault or "a ray proves nothing without a consistent witness to start from"
+            self._count("rays", bound, fault)
+        elif proven is None and self._certificate.exact:
+            self._leave(bound.words, "that there is no bound needs a ray")
+        elif proven is None or trivial:
+            self._counts["trivial"] += 1
+        else:
+            self._told.append((bound, False))
+
+    def _leave(self, words: str, why: str) -> None:
         self._counts["not_reproved"] += 1
-        self._unsettled.append(f"the {bound.side} bound of {cell.words}: {why}")
+        self._unsettled.append(f"{words}: {why}")
 
     def reprove(self, deadline: float, progress: Progress | None) -> None:
         """Settle the claims that come without a proof: by rows, else by CP-SAT."""
         open_claims = [
-            claim
-            for claim in self._told
-            if claim.attained
-            or time.monotonic() >= deadline
-            or not self._proofs.holds_by_rows(claim.cell, claim.bound)
+            (bound, attained)
+            for bound, attained in self._told
+            if attained or time.monotonic() >= deadline or not self._proofs.holds_by_rows(bound)
         ]
         settled = len(self._told) - len(open_claims)
         self._counts["reproved"] += settled
@@ -353,38 +323,22 @@ class _Verifier:
             return
         read = self._certificate
         solver = Reprover(read.space.size, read.statements, self._known)
-        for done, claim in enumerate(open_claims, 1):
-            exists, why = self._asked(solver, claim, deadline, len(open_claims) - done + 1)
+        for done, (bound, attained) in enumerate(open_claims, 1):
+            words = bound.words + (": that it is attained (no witness)" if attained else "")
+            left = deadline - time.monotonic()
+            # Most claims need little of their share; what they leave goes to those after them.
+            share = min(left, max(1.0, 4 * left / (len(open_claims) - done + 1)))
+            exists, why = (None, "no time was left")
+            if left > 0:
+                exists, why = solver.settle(*_sought(bound, attained), seconds=share)
             if exists is None:
-                self._counts["not_reproved"] += 1
-                self._unsettled.append(f"{claim.words}: {why}")
-            elif exists is claim.attained:
+                self._leave(words, why)
+            elif exists is attained:
                 self._counts["reproved"] += 1
             else:
-                self._problems.append(f"{claim.words}: REFUTED by CP-SAT")
+                self._problems.append(f"{words}: REFUTED by CP-SAT")
             if progress is not None:
                 progress(settled + done, len(self._told))
-
-    @staticmethod
-    def _asked(
-        solver: Reprover, claim: _Claim, deadline: float, claims: int
-    ) -> tuple[bool | None, str]:
-        """Whether there is a table that attains the count, or that is outside the bound."""
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return None, "no time was left"
-        # Most claims need little of their share; what they leave goes to those after them.
-        seconds = min(left, max(1.0, 4 * left / claims))
-        cells, bound = claim.cell.behind, claim.bound
-        if claim.attained:
-            assert bound.attained is not None
-            value = bound.attained
-            asked = (sum_at_least(cells, value), sum_at_most(cells, value))
-            return solver.settle(*asked, seconds=seconds)
-        assert bound.proven is not None
-        if bound.side == "lower":
-            return solver.settle(sum_at_most(cells, bound.proven - 1), seconds=seconds)
-        return solver.settle(sum_at_least(cells, bound.proven + 1), seconds=seconds)
 
     def result(self) -> Verification:
         """Everything that was found."""
@@ -394,3 +348,17 @@ class _Verifier:
             problems=tuple(self._problems),
             unsettled=tuple(self._unsettled),
         )
+
+
+def _sought(bound: Bound, attained: bool) -> list[Inequality]:
+    """What a table has to fulfil that attains a count, or that is outside a bound."""
+    if attained:
+        assert bound.attained is not None
+        return [
+            sum_at_least(bound.behind, bound.attained),
+            sum_at_most(bound.behind, bound.attained),
+        ]
+    assert bound.proven is not None
+    if bound.side == "lower":
+        return [sum_at_most(bound.behind, bound.proven - 1)]
+    return [sum_at_least(bound.behind, bound.proven + 1)]

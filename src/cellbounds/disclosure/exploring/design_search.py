@@ -6,29 +6,42 @@ import hashlib
 import itertools
 import json
 import math
-import pickle
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack, closing
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.exploring.design_measures import Measures, Utility, measured
 from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_of, ways_of
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
-from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
-from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, judge, policy_of
+from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.scenarios import case_of, empty_rows
+from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.results import Attainable, Evidence, Unbounded
+from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
 from cellbounds.runtime.workers import Until, shared
+from cellbounds.solvers.solve import attainable
+from cellbounds.statements import Release
 from cellbounds.statements.notation import names_text
+from cellbounds.utility.retained import kept
 from cellbounds.version import __version__
 
-__all__ = ["SearchState", "explore"]
+__all__ = ["Measures", "SearchState", "explore", "guessing_risk", "measured"]
+
+Utility = Callable[[Table, Release], float]
+"""What a release about a table is good for."""
+
+LEAST_SECONDS = 1e-3
+"""A budget for what has been begun already."""
 
 SEARCH = Purpose(
     "a search",
@@ -44,7 +57,6 @@ DESIGN = "design"
 
 KEPT = "kept"
 
-Progress = Callable[[int, int], None]
 Chunk = list[tuple[int, Design]]
 
 
@@ -62,10 +74,8 @@ def explore(
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
     independent: bool = False,
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    state: str | Path | None = None,
 ) -> Frontier:
     """Judge every design of published rates, and find the best safe one.
 
@@ -101,16 +111,11 @@ def explore(
         ``"kept"``: the share of the finest rates (of the response given all givens that are tried)
         that a reader of the release recovers. Or a function of table and release; workers in other
         processes must be able to import it.
-    seconds
-        A budget for the whole search, shared out among the designs; what it does not settle is
-        undecided, and designs that it does not reach are left out.
-    executor
-        Workers to share the designs with; the answer is the same with any number of them.
-    progress
-        Called with the designs done and the designs in all.
-    state
-        A file that keeps what was found, so that a search that was stopped goes on where it was.
-        It is as confidential as the table.
+    budget, seconds
+        What the whole search may cost: a :class:`Budget`, or seconds alone, shared out among the
+        designs. What it does not settle is undecided, and designs that it does not reach are left
+        out. A search that was stopped goes on from its checkpoint, which is as confidential as the
+        table.
 
     Raises
     ------
@@ -137,17 +142,24 @@ def explore(
     ways = ways_of(digits, rounding, eps, strict)
     merged = merges_of(table.domain, merges)
     designs = designs_of(table.domain, responses, chosen, ways, merged, _checked(total, "total"))
+    if utility != KEPT and not callable(utility):
+        raise InvalidInput(
+            f"utility={utility!r}; give {KEPT!r}, or a function of the table and a release"
+        )
+    # The finest rates that a reader could want: given everything that is tried.
+    tried = {name for one in designs for name in one.given}
+    given = [name for name in table.domain.names if name in tried]
     measures = Measures(
         policy_of(policy),
         _checked(independent, "independent"),
-        _use(responses, table.domain, designs),
-        _function(utility),
+        f"[{names_text(responses)}|{names_text(given)}]",
+        utility if callable(utility) else None,
     )
     for rule in measures.policy.rules:
         table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
-    effort = Effort.of(seconds, executor, None, progress)
     begun = time.perf_counter()
-    found = _search(table, designs, measures, effort, state)
+    with running(budget, seconds, resumes=True) as budget:
+        found = _search(table, designs, measures, budget)
     judged = {k: one for k, one in found.items() if isinstance(one, JudgedDesign)}
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
@@ -198,40 +210,21 @@ def _checked(given: object, what: str) -> bool:
     return given
 
 
-def _function(utility: str | Utility) -> Utility | None:
-    if utility == KEPT:
-        return None
-    if not callable(utility):
-        raise InvalidInput(
-            f"utility={utility!r}; give {KEPT!r}, or a function of the table and a release"
-        )
-    return utility
-
-
-def _use(responses: tuple[str, ...], domain: Domain, designs: Sequence[Design]) -> str:
-    """The finest rates that a reader could want: given everything that is tried."""
-    tried = {name for one in designs for name in one.given}
-    given = [name for name in domain.names if name in tried]
-    return f"[{names_text(responses)}|{names_text(given)}]"
-
-
 def _search(
-    table: Table,
-    designs: Sequence[Design],
-    measures: Measures,
-    effort: Effort,
-    path: str | Path | None,
+    table: Table, designs: Sequence[Design], measures: Measures, effort: Budget
 ) -> dict[int, JudgedDesign | str]:
     """Everything that could be found within the budget, by the place of the design."""
     found: dict[int, JudgedDesign | str] = {}
     with ExitStack() as stack:
-        state = None
-        if path is not None:
-            state = stack.enter_context(
-                SearchState(path, header_of(table, designs, measures), designs)
-            )
+        state, path = None, effort.checkpoint
+        if path is not None and not isinstance(path, Checkpoint):
+            header = header_of(table, designs, measures)
+            state = stack.enter_context(SearchState(path, header, designs))
             found |= state.found
-        chunks = _chunks(designs, found)
+        # Designs that publish the same variables and levels share their work.
+        left = [(k, one) for k, one in enumerate(designs) if k not in found]
+        grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
+        chunks = [list(chunk) for _, chunk in grouped]
         work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
         effort.say(len(found), len(designs))
         for place, one in work:
@@ -242,63 +235,238 @@ def _search(
     return found
 
 
-def _chunks(designs: Sequence[Design], found: Mapping[int, object]) -> list[Chunk]:
-    """What is left to do; designs that publish the same variables and levels share their work."""
-    left = [(k, one) for k, one in enumerate(designs) if k not in found]
-    grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
-    return [list(chunk) for _, chunk in grouped]
-
-
 def _worked(
-    table: Table, chunks: list[Chunk], measures: Measures, effort: Effort
+    table: Table, chunks: list[Chunk], measures: Measures, effort: Budget
 ) -> Generator[tuple[int, JudgedDesign | str], None, None]:
     """The designs of all chunks; from workers, those of each chunk when it is done."""
     until = Until.of(effort.left)
     if effort.executor is not None and until.span is None:
         # What takes longest comes first, so that all workers end at about the same time. A budget
         # goes further if what is quick comes first.
-        chunks = sorted(chunks, key=lambda chunk: _size(table, chunk), reverse=True)
+        def size(chunk: Chunk) -> int:
+            """About how long it takes: the cells that its designs speak of."""
+            variables = chunk[0][1].variables
+            return len(chunk) * math.prod(len(table.domain.levels(name)) for name in variables)
+
+        chunks = sorted(chunks, key=size, reverse=True)
     sizes = [len(chunk) for chunk in chunks]
     # How many designs share the time that is left when a chunk is begun, itself included.
     lefts = list(itertools.accumulate(reversed(sizes)))[::-1]
     pieces = [(chunk, measures, left, until) for chunk, left in zip(chunks, lefts, strict=True)]
     if effort.executor is None:
         for piece in pieces:
-            yield from _work(table, *piece)
+            yield from measured(table, *piece)
         return
-    written = pickle.dumps(table)
-    sent = [(written, *piece) for piece in pieces]
-    for _, found in shared(effort.executor, _finished, sent, ordered=False):
-        yield from found
+    sent = [(table, *piece) for piece in pieces]
+    for _, designs in shared(effort.executor, _finished, sent, ordered=False):
+        yield from designs
 
 
-def _size(table: Table, chunk: Chunk) -> int:
-    """About how long a chunk takes: the cells that its designs speak of."""
-    design = chunk[0][1]
-    return len(chunk) * math.prod(len(table.domain.levels(name)) for name in design.variables)
-
-
-def _work(
-    table: Table, chunk: Chunk, measures: Measures, left: int, until: Until
-) -> Iterator[tuple[int, JudgedDesign | str]]:
-    if until.left is not None:
-        measures = replace(measures, end=time.time() + until.left)
-    for place, one in measured(table, [design for _, design in chunk], measures, left):
-        yield chunk[place][0], one
-
-
-def _finished(
-    written: bytes, chunk: Chunk, measures: Measures, left: int, until: Until
-) -> list[tuple[int, JudgedDesign | str]]:
+def _finished(*piece: Any) -> list[tuple[int, JudgedDesign | str]]:
     """Run by a worker."""
-    return list(_work(_read(written), chunk, measures, left, until))
+    return list(measured(*piece))
 
 
-@lru_cache(maxsize=1)
-def _read(written: bytes) -> Table:
-    """The table, which knows what was worked out about it for the last chunk."""
-    table: Table = pickle.loads(written)
-    return table
+# --- one design: whether it is safe, how well small counts can be guessed, what it is good for --
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """By what all designs are measured.
+
+    Attributes
+    ----------
+    use
+        The rates that a reader wants, in the notation.
+    utility
+        What a release is good for; None: how much of the wanted rates it keeps.
+    """
+
+    policy: Policy
+    independent: bool
+    use: str
+    utility: Utility | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuessingRisk:
+    """What the attainable counts of the cells leave to guess.
+
+    Attributes
+    ----------
+    small
+        How many cells are small: all of them without the true counts.
+    exact
+        Cells, small or not, with a single attainable count.
+    tightest
+        The fewest attainable counts of a small cell; None if none of them has a limit.
+    risk
+        The average of 1 / (number of attainable counts) over the small cells, 0 if there are none.
+    settled
+        Whether all attainable counts are known. Otherwise those that are known count, so that the
+        risk is not understated.
+    """
+
+    small: int
+    exact: int
+    tightest: int | None
+    risk: float
+    settled: bool
+
+
+def measured(
+    table: Table,
+    numbered: Sequence[tuple[int, Design]],
+    measures: Measures,
+    left: int,
+    until: Until,
+) -> Iterator[tuple[int, JudgedDesign | str]]:
+    """Measure designs that publish the same variables and levels.
+
+    `left` says how many designs share the time that is left, these included: a hard one may not
+    take the others' time. Yields the number of each design and what was found, or why it cannot be
+    published. Stops when the time is spent.
+    """
+    budget = Budget.until(until.deadline)
+    whole = numbered[0][1].prepared(table)
+    for place, (number, design) in enumerate(numbered):
+        if budget.spent:
+            return
+        try:
+            release = design.published(whole)
+        except InvalidInput as problem:
+            yield number, str(problem)
+            continue
+        share = budget.share(1 / (left - place))
+        yield number, _judged(design, release, whole, measures, share)
+
+
+def _judged(
+    design: Design, release: Release, table: Table, measures: Measures, budget: Budget
+) -> JudgedDesign:
+    begun = time.perf_counter()
+    verdict, answer = _verdict(design, release, table, measures, budget)
+    margin = table.margin(*design.names)
+    guessed = guessing_risk(
+        release,
+        margin,
+        measures.policy,
+        independent=measures.independent,
+        seconds=budget.share(least=LEAST_SECONDS).left,
+        answer=answer,
+    )
+    settled = guessed.settled and verdict.verdict is not Outcome.UNDECIDED
+    return JudgedDesign(
+        design=design,
+        outcome=verdict.verdict,
+        broken=len(verdict.broken),
+        open=len(verdict.open),
+        exact=guessed.exact,
+        tightest=guessed.tightest,
+        risk=guessed.risk,
+        utility=_utility(release, table, measures),
+        figures=margin.domain.size,
+        reason=_reason(verdict, guessed),
+        settled=settled or budget.deadline is None,
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def _verdict(
+    design: Design, release: Release, table: Table, measures: Measures, budget: Budget
+) -> tuple[Verdict, Attainable | None]:
+    """The worse verdict: of the published table, or of all cells of the table behind it.
+
+    With it come the attainable counts of the published table, if they were asked for.
+    """
+    policy, independent = measures.policy, measures.independent
+    narrowed = policy.within(dict(zip(design.variables, design.names, strict=True)))
+    verdict, answer = None, None
+    if narrowed is not None:
+        case = case_of(release, table, narrowed, over=design.names, independent=independent)
+        verdict, answer = judged(case, budget.share(least=LEAST_SECONDS))
+        if case.known is not release:
+            answer = None  # it knows more than the release says
+        complete = set(design.names) == set(table.domain.names)
+        implied = verdict.safe and policy.carries_over()
+        if complete or implied or verdict.verdict is Outcome.UNSAFE:
+            return verdict, answer
+    rest = budget.share(least=LEAST_SECONDS)
+    behind = judge(release, table, policy, independent=independent, budget=rest)
+    if verdict is None or verdict.safe or behind.verdict is Outcome.UNSAFE:
+        return behind, answer
+    return verdict, answer
+
+
+def _utility(release: Release, table: Table, measures: Measures) -> float:
+    if measures.utility is None:
+        return kept(table, release, use=[measures.use]).share
+    found = measures.utility(table, release)
+    if isinstance(found, bool) or not isinstance(found, Real) or not math.isfinite(found):
+        raise InvalidInput(f"the utility of {release!r} is {found!r}; it must be a finite number")
+    return float(found)
+
+
+def _reason(verdict: Verdict, guessed: GuessingRisk) -> str:
+    """Why the outcome is what it is, in one line."""
+    worst = verdict.broken or verdict.open
+    if worst:
+        first = worst[0]
+        more = f"; and {len(worst) - 1} more" if len(worst) > 1 else ""
+        whom = "" if first.respondent is None else f", to a respondent in {first.respondent}"
+        return f"{first.rule} at {first.where}{whom}: {first.evidence}{more}"
+    if not guessed.small:
+        return "no count is small"
+    if guessed.tightest is None:
+        return "nothing limits the small counts"
+    return f"every small count keeps at least {guessed.tightest} attainable"
+
+
+def guessing_risk(
+    release: Release,
+    margin: Table,
+    policy: Policy,
+    *,
+    independent: bool,
+    seconds: float | None,
+    answer: Attainable | None = None,
+) -> GuessingRisk:
+    """Look at the attainable counts of a margin; structural zeros and empty rows are left out.
+
+    `answer` is what a verdict on the same question rests on, if it asked for the counts. They are
+    asked for again only if something was left open: the verdict had a budget of its own, and the
+    true table to begin with.
+    """
+    over = margin.domain.names
+    spoken = ~(margin.structural | empty_rows(release, over))
+    small, counts = spoken, margin.counts
+    if not independent:
+        small = spoken & np.asarray((counts >= policy.smallest) & (counts <= policy.small))
+    if answer is not None and answer.evidence is Evidence.EXACT:
+        found = _guessed(answer, spoken, small)
+        if found.settled:
+            return found
+    try:
+        return _guessed(attainable(release, over=over, seconds=seconds), spoken, small)
+    except (TooMuchWork, Unsettled, UnsupportedRelease):
+        number = int(small.sum())
+        return GuessingRisk(number, 0, 1 if number else None, 1.0 if number else 0.0, False)
+
+
+def _guessed(answer: Attainable, spoken: BoolArray, small: BoolArray) -> GuessingRisk:
+    number = int(small.sum())
+    (lower, upper), _ = answer.ends()
+    sets = [answer.at(tuple(index)) for index in np.argwhere(small).tolist()]
+    known = (values.known.size for values in sets)
+    # Counts without end cannot be guessed.
+    limited = [max(1, size) for size in known if not isinstance(size, Unbounded)]
+    return GuessingRisk(
+        number,
+        int(((lower == upper) & spoken).sum()),
+        min(limited, default=None),
+        math.fsum(1 / size for size in limited) / number if number else 0.0,
+        all(values.settled for values in sets),
+    )
 
 
 # --- a search on disk ------------------------------------------------------------------------

@@ -133,6 +133,11 @@ class Design:
         return Request(responses, given, digits=self.way.digits).notation
 
     @property
+    def eps_text(self) -> str | None:
+        """The announced tolerance as a fraction."""
+        return None if self.way.eps is None else str(self.way.eps)
+
+    @property
     def merged(self) -> str:
         """Which levels are merged, in words; empty if none are."""
         return "; ".join(map(str, self.merges))
@@ -161,11 +166,10 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        eps = self.way.eps
         return {
             **picked(self, "responses", "given"),
             **picked(self.way, "digits", "rounding"),
-            "eps": None if eps is None else str(eps),
+            "eps": self.eps_text,
             "strict": self.way.strict,
             "merges": [one.to_dict() for one in self.merges],
             "total": self.total,
@@ -225,45 +229,26 @@ def designs_of(
     `givens` of None are all subsets of the other variables.
     """
     others = [name for name in domain.names if name not in responses]
-    choices = {name: 1 + len(merges.get(name, [])) for name in domain.names}
-    _check_number(_number(responses, givens, others, choices) * len(ways))
-    chosen = list(_subsets(others)) if givens is None else givens
-    found: list[Design] = []
-    for given in chosen:
-        options: list[list[Merge | None]] = [
-            [None, *merges.get(name, [])] for name in (*given, *responses)
-        ]
-        for choice in itertools.product(*options):
-            merged = tuple(merge for merge in choice if merge is not None)
-            found += [Design(responses, given, way, merged, total) for way in ways]
-    return found
-
-
-def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for size in range(len(names) + 1):
-        yield from itertools.combinations(names, size)
-
-
-def _number(
-    responses: Sequence[str],
-    givens: list[tuple[str, ...]] | None,
-    others: Sequence[str],
-    choices: dict[str, int],
-) -> int:
-    """How many choices of givens and merges there are, without listing them."""
+    options = {name: [None, *merges.get(name, [])] for name in domain.names}
+    # How many there are is known before they are listed.
+    number = len(ways) * math.prod(len(options[name]) for name in responses)
     if givens is None:
-        sets = math.prod(1 + choices[name] for name in others)
+        number *= math.prod(1 + len(options[name]) for name in others)
     else:
-        sets = sum(math.prod(choices[name] for name in given) for given in givens)
-    return sets * math.prod(choices[name] for name in responses)
-
-
-def _check_number(number: int) -> None:
+        number *= sum(math.prod(len(options[name]) for name in given) for given in givens)
     if number > MOST_DESIGNS:
         raise InvalidInput(
             f"{number:,} designs to judge, more than {MOST_DESIGNS:,}; list the givens that matter "
             "(givens=), fewer digits or rounding rules, or fewer merges"
         )
+    sizes = range(len(others) + 1)
+    subsets = (some for size in sizes for some in itertools.combinations(others, size))
+    designs: list[Design] = []
+    for given in subsets if givens is None else givens:
+        for choice in itertools.product(*(options[name] for name in (*given, *responses))):
+            merged = tuple(merge for merge in choice if merge is not None)
+            designs += [Design(responses, given, way, merged, total) for way in ways]
+    return designs
 
 
 def merges_of(domain: Domain, merges: object) -> dict[str, list[Merge]]:

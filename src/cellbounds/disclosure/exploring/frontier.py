@@ -32,15 +32,8 @@ SHAPES = {Outcome.SAFE: "circle", Outcome.UNSAFE: "cross", Outcome.UNDECIDED: "s
 """Colours that people with any colour vision can tell apart, and a shape for each."""
 
 MEASURED = (
-    "broken",
-    "open",
-    "exact",
-    "tightest",
-    "risk",
-    "utility",
-    "figures",
-    "seconds",
-    "reason",
+    *("broken", "open", "exact", "tightest", "risk"),
+    *("utility", "figures", "seconds", "reason"),
 )
 """What was found besides the outcome, in the order of columns."""
 
@@ -192,12 +185,13 @@ class Frontier(Listing):
 
         One beats another if it has less risk and no less utility, or more utility and no more risk.
         """
-        found: list[JudgedDesign] = []
+        unbeaten: list[JudgedDesign] = []
         for one in sorted(self.designs, key=lambda one: (-one.utility, one.risk)):
-            last = found[-1] if found else None
-            if last is None or one.risk < last.risk or _alike(one, last):
-                found.append(one)
-        return tuple(reversed(found))
+            last = unbeaten[-1] if unbeaten else None
+            alike = last is not None and (one.risk, one.utility) == (last.risk, last.utility)
+            if last is None or one.risk < last.risk or alike:
+                unbeaten.append(one)
+        return tuple(reversed(unbeaten))
 
     @property
     def warning(self) -> str:
@@ -207,24 +201,22 @@ class Frontier(Listing):
     def columns(self) -> dict[str, list[Any]]:
         """The designs column by column."""
         best, frontier = self.best, set(map(id, self.frontier))
-        columns: dict[str, list[Any]] = {}
-        for one in self.designs:
-            design, way = one.design, one.design.way
-            row = {
+        rows = [
+            {
                 "statement": one.notation,
-                "responses": ", ".join(design.responses),
-                "given": ", ".join(design.given),
-                **picked(way, "digits", "rounding"),
-                "eps": None if way.eps is None else str(way.eps),
-                "merged": design.merged,
+                "responses": ", ".join(one.design.responses),
+                "given": ", ".join(one.design.given),
+                **picked(one.design.way, "digits", "rounding"),
+                "eps": one.design.eps_text,
+                "merged": one.design.merged,
                 "outcome": one.outcome.value,
                 "frontier": id(one) in frontier,
                 "best": one is best,
                 **{name: getattr(one, name) for name in MEASURED},
             }
-            for name, value in row.items():
-                columns.setdefault(name, []).append(value)
-        return columns
+            for one in self.designs
+        ]
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; for the owner's eyes."""
@@ -248,10 +240,34 @@ class Frontier(Listing):
     def plot(self) -> Any:
         """Risk against utility, every point explained on hover; an Altair chart.
 
-        ``save_chart`` writes it as SVG or PNG, or as HTML, where hovering works. Needs the extra
-        ``plots``.
+        The frontier is a line, a ring is around the best safe design. ``save_chart`` writes it as
+        SVG or PNG, or as HTML, where hovering works. Needs the extra ``plots``.
         """
-        return _chart(self)
+        alt = library("altair", needed_for="charts", extra="plots")
+        points = _points(self)
+        x = alt.X("utility:Q", title="utility", scale=alt.Scale(zero=False, nice=True))
+        # Roots spread the small risks out, which are those to choose among; zero keeps its place.
+        roots = alt.Scale(type="sqrt", nice=True)
+        y = alt.Y("risk:Q", title="risk (square-root scale)", scale=roots)
+
+        def drawn(values: list[dict[str, Any]]) -> Any:
+            return alt.Chart(alt.Data(values=values))
+
+        unbeaten = enumerate(self.frontier)
+        rising = [{**picked(one, "utility", "risk"), "order": place} for place, one in unbeaten]
+        line = drawn(rising).mark_line(
+            color="#999999", strokeDash=[4, 3], interpolate="step-before"
+        )
+        best = drawn([point for point in points if point["best"]])
+        ring = best.mark_point(size=260, strokeWidth=2.5, color="#000000", shape="circle")
+        dots = drawn(points).mark_point(filled=True, size=70, opacity=0.75)
+        # The points are drawn last, so that nothing keeps the pointer from them.
+        layers = (
+            line.encode(x, y, order="order:O"),
+            ring.encode(x, y),
+            dots.encode(x, y, *_marks(alt, self), tooltip=_tooltip(alt)),
+        )
+        return alt.layer(*layers).properties(width=520, height=340, title=_chart_title(alt, self))
 
     def _title(self) -> str:
         counted = Counter(one.outcome for one in self.designs)
@@ -282,37 +298,22 @@ class Frontier(Listing):
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         """The frontier, and the best safe design if it is not on it."""
-        shown = list(self.frontier)
-        best = self.best
+        shown, best = list(self.frontier), self.best
         if best is not None and not any(one is best for one in shown):
             shown = sorted([*shown, best], key=lambda one: one.utility)
         left = len(shown) - most
-        if left > 0:
-            shown = [one for one in shown[left:] if one is not best]
-            shown = sorted([*shown, *([best] if best else [])], key=lambda one: one.utility)
-        rows = [
-            [
-                "best" if one is best else "",
-                one.notation,
-                str(one.design.way),
-                one.design.merged,
-                str(one.outcome),
-                f"{one.risk:.3f}",
-                f"{one.utility:.3f}",
-                one.reason,
-            ]
-            for one in shown
-        ]
+        rows = []
+        for place, one in enumerate(shown):
+            if place >= left or one is best:
+                how = [one.notation, str(one.design.way), one.design.merged, str(one.outcome)]
+                measures = [f"{one.risk:.3f}", f"{one.utility:.3f}", one.reason]
+                rows.append(["best" if one is best else "", *how, *measures])
         more = f"... {left} more on the frontier, with less utility" if left > 0 else ""
         return HEADER, rows, more
 
     def _heading(self) -> list[str]:
         beaten = ["not beaten in risk and utility by any other design:"] if self.designs else []
         return [self._title(), *self._remarks(), *beaten]
-
-
-def _alike(one: JudgedDesign, other: JudgedDesign) -> bool:
-    return one.risk == other.risk and one.utility == other.utility
 
 
 def _way(one: JudgedDesign) -> str:
@@ -323,63 +324,30 @@ def _way(one: JudgedDesign) -> str:
 # --- the chart ------------------------------------------------------------------------------
 
 
-def _chart(found: Frontier) -> Any:
-    """Every design as a point, the frontier as a line, a ring around the best safe design.
-
-    The points are drawn last, so that nothing keeps the pointer from them.
-    """
-    alt = library("altair", needed_for="charts", extra="plots")
-    points = _points(found)
-    rising = [
-        {"utility": one.utility, "risk": one.risk, "order": place}
-        for place, one in enumerate(found.frontier)
-    ]
-    outcomes = [one for one in Outcome if any(each.outcome is one for each in found.designs)]
-    names = [one.value for one in outcomes]
-    x = alt.X("utility:Q", title="utility", scale=alt.Scale(zero=False, nice=True))
-    # Roots spread the small risks out, which are those to choose among; zero keeps its place.
-    y = alt.Y("risk:Q", title="risk (square-root scale)", scale=alt.Scale(type="sqrt", nice=True))
-    line = (
-        alt.Chart(alt.Data(values=rising))
-        .mark_line(color="#999999", strokeDash=[4, 3], interpolate="step-before")
-        .encode(x, y, order="order:O")
-    )
-    best = [point for point in points if point["best"]]
-    ring = (
-        alt.Chart(alt.Data(values=best))
-        .mark_point(size=260, strokeWidth=2.5, color="#000000", shape="circle")
-        .encode(x, y)
-    )
-    dots = (
-        alt.Chart(alt.Data(values=points))
-        .mark_point(filled=True, size=70, opacity=0.75)
-        .encode(
-            x,
-            y,
-            alt.Color(
-                "outcome:N",
-                title="outcome",
-                scale=alt.Scale(domain=names, range=[COLOURS[one] for one in outcomes]),
-            ),
-            alt.Shape(
-                "outcome:N",
-                title="outcome",
-                scale=alt.Scale(domain=names, range=[SHAPES[one] for one in outcomes]),
-            ),
-            tooltip=[
-                "statement:N",
-                "rates:N",
-                "merged:N",
-                "outcome:N",
-                alt.Tooltip("risk:Q", format=".4f"),
-                alt.Tooltip("utility:Q", format=".4f"),
-                alt.Tooltip("tightest:N", title="fewest attainable counts of a small cell"),
-                alt.Tooltip("exact:Q", title="cells with one attainable count"),
-                "reason:N",
-            ],
+def _marks(alt: Any, found: Frontier) -> list[Any]:
+    """A colour and a shape for each outcome that is there."""
+    seen = {one.outcome for one in found.designs}
+    outcomes = [outcome for outcome in Outcome if outcome in seen]
+    names = [outcome.value for outcome in outcomes]
+    return [
+        channel(
+            "outcome:N",
+            title="outcome",
+            scale=alt.Scale(domain=names, range=[marks[outcome] for outcome in outcomes]),
         )
-    )
-    return alt.layer(line, ring, dots).properties(width=520, height=340, title=_title(alt, found))
+        for channel, marks in ((alt.Color, COLOURS), (alt.Shape, SHAPES))
+    ]
+
+
+def _tooltip(alt: Any) -> list[Any]:
+    return [
+        *("statement:N", "rates:N", "merged:N", "outcome:N"),
+        alt.Tooltip("risk:Q", format=".4f"),
+        alt.Tooltip("utility:Q", format=".4f"),
+        alt.Tooltip("tightest:N", title="fewest attainable counts of a small cell"),
+        alt.Tooltip("exact:Q", title="cells with one attainable count"),
+        "reason:N",
+    ]
 
 
 def _points(found: Frontier) -> list[dict[str, Any]]:
@@ -390,18 +358,15 @@ def _points(found: Frontier) -> list[dict[str, Any]]:
             "rates": str(one.design.way),
             "merged": one.design.merged or "nothing",
             "outcome": one.outcome.value,
-            "risk": one.risk,
-            "utility": one.utility,
             "tightest": "no limit, or none is small" if one.tightest is None else one.tightest,
-            "exact": one.exact,
-            "reason": one.reason,
+            **picked(one, "risk", "utility", "exact", "reason"),
             "best": one is best,
         }
         for one in found.designs
     ]
 
 
-def _title(alt: Any, found: Frontier) -> Any:
+def _chart_title(alt: Any, found: Frontier) -> Any:
     best = found.best
     marked = "no design is safe" if best is None else f"ring: best safe, {best.notation}"
     return alt.TitleParams(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -16,9 +17,9 @@ from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.model.constraints import violations
-from cellbounds.model.effort import Effort
 from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
 from cellbounds.results.solution import Arrays
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Release
 
@@ -62,7 +63,7 @@ class Attacker:
         self,
         case: Case,
         known: Release,
-        effort: Effort,
+        effort: Budget,
         *,
         sets_first: bool = False,
         answer: Attainable | None = None,
@@ -73,12 +74,10 @@ class Attacker:
         self.over, self.domain, self.counts = case.over, case.margin.domain, case.counts
         self.structural, self.exempt, self.remedy = case.margin.structural, case.exempt, case.remedy
         self.respondent, self.possible = respondent, possible
-        self.sets_first = sets_first
+        self.sets_first, self.answer = sets_first, answer
         self.notes: list[str] = []
-        self.answer = answer
         self._asked = answer is not None
         self._rows: dict[tuple[str, ...], Bounds | None] = {}
-        self._coarse: dict[Position, ValueSet] = {}
         self._fine: dict[Position, ValueSet] = {}
         self._like: Attacker | None = None
         self._swaps: dict[Position, Position] = {}
@@ -108,17 +107,11 @@ class Attacker:
     ) -> Finding:
         """A finding about one cell."""
         outcome = self.outcome(broken)
-        return Finding(
-            rule.name,
-            outcome,
-            self.over,
-            self.domain.labels(index),
-            evidence,
-            "" if outcome is Outcome.SAFE else change,
-            values,
-            None if self.counts is None else int(self.counts[index]),
-            respondent=self.respondent,
-        )
+        where = self.over, self.domain.labels(index)
+        why = evidence, "" if outcome is Outcome.SAFE else change
+        count = None if self.counts is None else int(self.counts[index])
+        respondent = self.respondent
+        return Finding(rule.name, outcome, *where, *why, values, count, respondent=respondent)
 
     def truths(self, index: Position, values: ValueSet) -> ValueSet:
         """The counts that a cell may truly hold, `values` being its attainable ones."""
@@ -152,15 +145,14 @@ class Attacker:
     @cached_property
     def zeros(self) -> npt.NDArray[np.object_]:
         """Which cells hold nobody for certain; None where that is open."""
-        if self._like is not None:
-            swapped = self._like.zeros.copy()
-            for here, there in self._swaps.items():
-                swapped[here] = self._like.zeros[there]
-            return swapped
-        found = np.empty(self.domain.shape, dtype=object)
-        for index in np.ndindex(self.domain.shape):
-            found[index] = self.decided(index, certainly_zero)[0]
-        return found
+        if self._like is None:
+            cells = np.ndindex(self.domain.shape)
+            answers = [self.decided(index, certainly_zero)[0] for index in cells]
+            return np.array(answers, dtype=object).reshape(self.domain.shape)
+        swapped = self._like.zeros.copy()
+        for here, there in self._swaps.items():
+            swapped[here] = self._like.zeros[there]
+        return swapped
 
     def held(self, given: tuple[str, ...]) -> npt.NDArray[np.object_]:
         """Whether each row of a margin holds somebody in every table; None where that is open."""
@@ -187,20 +179,12 @@ class Attacker:
         return self.answer
 
     def _ask(self, solver: Callable[..., Any], share: float, over: tuple[str, ...]) -> Any:
-        effort = self.effort
-        left = effort.left
-        if left == 0:
+        if self.effort.spent:
             return None
+        case = self.case
+        start = None if case.independent else case.whole
         try:
-            return solver(
-                self.known,
-                over=over,
-                seconds=None if left is None else share * left,
-                executor=effort.executor,
-                start=effort.start,
-                progress=effort.progress,
-                state=effort.state,
-            )
+            return solver(self.known, over=over, start=start, budget=self.effort.share(share))
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             if str(problem) not in self.notes:
                 self.notes.append(str(problem))
@@ -214,16 +198,13 @@ class Attacker:
 
     def _between_bounds(self, index: Position) -> ValueSet:
         """What the bounds say: their ends are attained, the rest is open."""
-        if index in self._coarse:
-            return self._coarse[index]
         if self._ends is None:
             return self._nothing(index)
         (lower, upper), attained = self._ends
         ends = (side[index] for side in attained)
         inside = {int(end) for end in ends if end is not None and not isinstance(end, Unbounded)}
         high = None if isinstance(upper[index], Unbounded) else int(upper[index])
-        self._coarse[index] = _open_between(int(lower[index]), high, inside)
-        return self._coarse[index]
+        return _open_between(int(lower[index]), high, inside)
 
     def _nothing(self, index: Position) -> ValueSet:
         """Without an answer: only the owner's own table is known to be consistent."""
@@ -232,12 +213,8 @@ class Attacker:
 
 def _open_between(low: int, high: int | None, inside: set[int]) -> ValueSet:
     """A set of which some members are known and the others between two ends are open."""
-    unknown: list[tuple[int, int | None, int]] = []
-    first = low
-    for member in sorted(inside):
-        if first < member:
-            unknown.append((first, member - 1, 1))
-        first = member + 1
-    if high is None or first <= high:
-        unknown.append((first, high, 1))
+    edges = [low - 1, *sorted(inside)]
+    gaps: list[tuple[int, int | None]] = [(a + 1, b - 1) for a, b in itertools.pairwise(edges)]
+    gaps.append((edges[-1] + 1, high))
+    unknown = [(first, last, 1) for first, last in gaps if last is None or first <= last]
     return ValueSet([(member, member, 1) for member in inside], unknown=unknown)

@@ -99,19 +99,14 @@ class GroupDisclosure(Rule):
                 "leave one of them out of its given variables"
             )
         Rule.check(self, domain, over)
-        for _, given in rows:
-            for name in over:
-                if name not in given:
-                    self._check_shared_out(domain, name)
-
-    def _check_shared_out(self, domain: Domain, name: str) -> None:
-        try:
-            domain.check_partition(name)
-        except InvalidInput:
-            raise InvalidInput(
-                f"the rule {self.name} asks in which level of {name!r} the members of a row are, "
-                "but these levels overlap or leave somebody out; judge over the variable behind it"
-            ) from None
+        for name in over:
+            asked = any(name not in given for _, given in rows)
+            if asked and not domain.shares_out(name):
+                raise InvalidInput(
+                    f"the rule {self.name} asks in which level of {name!r} the members of a row "
+                    "are, but these levels overlap or leave somebody out; judge over the variable "
+                    "behind it"
+                )
 
     def within(self, names: Mapping[str, str]) -> GroupDisclosure | None:
         """The rule about a margin that has its variables, and leaves a response among them."""
@@ -151,24 +146,12 @@ class GroupDisclosure(Rule):
                     held = _held(attacker, given, row, members[row].tolist())
                 outcome = attacker.outcome(all_true([shared, held]))
                 evidence, lacking = _evidence(domain.levels(response), empty, held)
-                change = {Outcome.SAFE: "", Outcome.UNDECIDED: OPEN}.get(
-                    outcome, f"{lacking}: {attacker.remedy}"
-                )
-                labels: tuple[Label, ...] = ()
-                if rows is not None:
-                    labels = rows.labels(
-                        [int(level) for level in np.unravel_index(row, rows.shape)]
-                    )
-                yield Finding(
-                    self.name,
-                    outcome,
-                    given,
-                    labels,
-                    evidence,
-                    change,
-                    response=response,
-                    respondent=attacker.respondent,
-                )
+                changes = {Outcome.SAFE: "", Outcome.UNDECIDED: OPEN}
+                change = changes.get(outcome, f"{lacking}: {attacker.remedy}")
+                place = () if rows is None else np.unravel_index(row, rows.shape)
+                labels = () if rows is None else rows.labels([*map(int, place)])
+                finding = Finding(self.name, outcome, given, labels, evidence, change)
+                yield replace(finding, response=response, respondent=attacker.respondent)
 
     def _in_common(self, empty: list[bool | None], structural: list[bool]) -> bool | None:
         """Whether the members of a row, if it has any, are known to have something in common.
@@ -231,10 +214,9 @@ def _rows_of(domain: Domain, given: tuple[str, ...], cells: list[tuple[int, ...]
     """The rows that some cells are in, in order."""
     if not given:
         return [0]
-    axes, shape = domain.axes(given), domain.project(given).shape
-    return sorted(
-        {int(np.ravel_multi_index([cell[axis] for axis in axes], shape)) for cell in cells}
-    )
+    levels = np.array(cells)[:, domain.axes(given)].T
+    rows = np.ravel_multi_index(tuple(levels), domain.project(given).shape)
+    return [int(row) for row in np.unique(rows)]
 
 
 def _held(attacker: Attacker, given: tuple[str, ...], row: int, cells: list[int]) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from importlib import resources
@@ -37,26 +38,9 @@ FEW = 3
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
-    for rule in (
-        SmallCounts,
-        ExactDisclosure,
-        GroupDisclosure,
-        PosteriorChance,
-        MinimumCount,
-    )
+    for rule in (SmallCounts, ExactDisclosure, GroupDisclosure, PosteriorChance, MinimumCount)
 }
 """Every kind of rule by its name."""
-
-KEYS = (
-    "format",
-    "name",
-    "title",
-    "description",
-    "modelled_on",
-    "respondent",
-    "respondent_at_most",
-    "rule",
-)
 
 _UNREADABLE = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, RecursionError)
 """What the YAML library raises on values such as ``2020-99-99`` or ``!!int foo``."""
@@ -114,26 +98,24 @@ class Policy:
                 )
         if not self.rules:
             raise InvalidInput(f"{what} has no rule, so that everything is safe; add one")
-        names = [rule.name for rule in self.rules]
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidInput(
-                    f"{what} has the rule {name} twice; keep one of them (the stricter one), or "
-                    "make two policies and judge by each"
-                )
+        (name, times), *_ = Counter(rule.name for rule in self.rules).most_common()
+        if times > 1:
+            raise InvalidInput(
+                f"{what} has the rule {name} twice; keep one of them (the stricter one), or make "
+                "two policies and judge by each"
+            )
         if not isinstance(self.respondent, bool):
             raise InvalidInput(f"{what}: respondent is {self.respondent!r}; give true or false")
         most = self.respondent_at_most
-        if most is not None:
-            if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-                raise InvalidInput(
-                    f"{what}: respondent_at_most is {most!r}; give a whole number, 1 or more"
-                )
-            if not self.respondent:
-                raise InvalidInput(
-                    f"{what}: respondent_at_most is given without respondent = true; add it, or "
-                    "leave respondent_at_most out"
-                )
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise InvalidInput(
+                f"{what}: respondent_at_most is {most!r}; give a whole number, 1 or more"
+            )
+        if most is not None and not self.respondent:
+            raise InvalidInput(
+                f"{what}: respondent_at_most is given without respondent = true; add it, or leave "
+                "respondent_at_most out"
+            )
         if self.respondent and all(rule.about_figures for rule in self.rules):
             raise InvalidInput(
                 f"{what}: respondent is true, but no rule asks what can be worked out; add one, "
@@ -193,24 +175,19 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned, as they stand in a policy file; and each rule in words."""
-        said: dict[str, Any] = {
-            "format": FORMAT,
-            "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "modelled_on": self.modelled_on,
-            "respondent": self.respondent,
-        }
-        if self.respondent_at_most is not None:
-            said["respondent_at_most"] = self.respondent_at_most
-        return said | {
-            "rule": [rule.to_dict() for rule in self.rules],
-            "sentences": list(self.sentences),
-        }
+        plain = {name: getattr(self, name) for name in OPTIONS}
+        if plain["respondent_at_most"] is None:
+            del plain["respondent_at_most"]
+        rules = [rule.to_dict() for rule in self.rules]
+        return {"format": FORMAT, **plain, "rule": rules, "sentences": list(self.sentences)}
 
     def __str__(self) -> str:
         title = f"policy {self.name}" + (f": {self.title}" if self.title else "")
         return "\n".join([title, *(f"  {sentence}" for sentence in self.sentences)])
+
+
+OPTIONS = tuple(field.name for field in fields(Policy) if field.name != "rules")
+"""What a policy says besides its rules."""
 
 
 def profile_names() -> tuple[str, ...]:
@@ -256,10 +233,9 @@ def read_policy(source: str | Path) -> Policy:
             f"policy {source!r}; give the name of a profile, a file, or a Policy "
             f"(profiles: {', '.join(profile_names())})"
         )
-    named = isinstance(source, str) and source in profile_names()
-    if named:
+    if isinstance(source, str) and source in profile_names():
         shipped = (_PROFILES / f"{source}.toml").read_bytes()
-        return _made(parse_toml(shipped, source), str(source))
+        return _made(parse_toml(shipped, source), source)
     file = Path(source)
     kind = file.suffix.lower()
     if kind not in (".toml", ".yaml", ".yml"):
@@ -329,17 +305,17 @@ def _check_plain(yaml: Any, text: str, where: Path) -> None:
 def _made(content: object, where: str) -> Policy:
     if not isinstance(content, Mapping):
         raise InvalidInput(f"{where} is not a policy; give name = and at least one [[rule]]")
-    said = dict(content)
-    _only(said, KEYS, f"{where}: the policy")
-    if said.pop("format", FORMAT) != FORMAT:
+    options = dict(content)
+    _only(options, ("format", *OPTIONS, "rule"), f"{where}: the policy")
+    if options.pop("format", FORMAT) != FORMAT:
         raise InvalidInput(f"{where}: format {content['format']!r}; this version reads {FORMAT!r}")
-    if "name" not in said:
+    if "name" not in options:
         raise InvalidInput(f"{where}: the policy has no name; add name =")
-    entries = said.pop("rule", [])
+    entries = options.pop("rule", [])
     if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
         raise InvalidInput(f"{where}: rules are written as [[rule]] sections; correct them")
     try:
-        return Policy(rules=tuple(rule_of(entry) for entry in entries), **said)
+        return Policy(rules=tuple(rule_of(entry) for entry in entries), **options)
     except InvalidInput as problem:
         raise InvalidInput(f"{where}: {problem}") from None
 

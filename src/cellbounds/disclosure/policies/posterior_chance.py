@@ -28,7 +28,6 @@ from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedR
 from cellbounds.inference.counting import tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.inference.protocol import DEFAULT_EFFORT
-from cellbounds.model.effort import Effort
 from cellbounds.model.priors import (
     NAMED,
     Belief,
@@ -39,6 +38,7 @@ from cellbounds.model.priors import (
 )
 from cellbounds.results import Posterior
 from cellbounds.runtime.arrays import IntArray, summable
+from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.statements.numbers import exact_number
 
@@ -175,7 +175,7 @@ class PosteriorChances:
         release: Release,
         over: tuple[str, ...],
         rule: PosteriorChance,
-        effort: Effort,
+        effort: Budget,
         *,
         most_listed: int = MOST_LISTED,
         posterior_of: Callable[..., Posterior] = posterior,
@@ -184,7 +184,6 @@ class PosteriorChances:
         self.most_listed, self.posterior_of = most_listed, posterior_of
         self.belief: Belief = belief_of(rule.prior)
         self.listed_only = False
-        self._refusal = ""
         if over != release.domain.names:
             assert isinstance(self.belief, Uniform | Multinomial)  # the priors that have a name
             alone = projected(release, over, self.belief)
@@ -200,8 +199,8 @@ class PosteriorChances:
                 "them takes too long"
             )
         answer = self._posterior
-        if answer is None:
-            return Chance.unknown(self._refusal)
+        if isinstance(answer, str):
+            return Chance.unknown(answer)
         try:
             marginal = answer.at(cell)
         except TooMuchWork as problem:  # sums that are made cell by cell
@@ -234,26 +233,19 @@ class PosteriorChances:
         return weights.needs_total and self.release.total.exact is None
 
     @cached_property
-    def _posterior(self) -> Posterior | None:
+    def _posterior(self) -> Posterior | str:
+        """The posterior, or why there is none."""
         left = self.effort.left
         if left == 0:
-            self._refusal = "the budget was spent before the posterior could be found"
-            return None
+            return "the budget was spent before the posterior could be found"
         if self._lacks_total:
-            self._refusal = f"no posterior: the prior {self.rule.prior} needs N"
-            return None
+            return f"no posterior: the prior {self.rule.prior} needs N"
         steps = DEFAULT_EFFORT if left is None else max(1, min(DEFAULT_EFFORT, STEPS * left))
+        budget = self.effort.resumed(None)
         try:
-            return self.posterior_of(
-                self.release,
-                self.belief,
-                effort=steps,
-                seconds=left,
-                progress=self.effort.progress,
-            )
+            return self.posterior_of(self.release, self.belief, effort=steps, budget=budget)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-            self._refusal = f"no posterior: {problem}"
-            return None
+            return f"no posterior: {problem}"
 
     def _estimated(self, answer: Posterior, cell: int, part: Fraction) -> Chance:
         """Wilson's interval at the policy's confidence, if the draws can be trusted at all."""
@@ -265,12 +257,10 @@ class PosteriorChances:
         proven = any(note.startswith("connected: proven") for note in answer.notes)
         if checks is None or not proven or not size >= 2 or not checks.agreed:
             return Chance.unknown(f"{words}; the chains are not known to reach every table")
-        z = NormalDist().inv_cdf(float(self.rule.confidence))
-        share = float(part)
-        centre = (share + z * z / (2 * size)) / (1 + z * z / size)
+        z, share = NormalDist().inv_cdf(float(self.rule.confidence)), float(part)
+        centre = share + z * z / (2 * size)
         reach = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
-        reach /= 1 + z * z / size
-        low, high = centre - reach, centre + reach
+        low, high = ((centre + side) / (1 + z * z / size) for side in (-reach, reach))
         at = f"from {low:.4g} to {high:.4g} at confidence {self.rule.confidence}"
         return Chance(Fraction(low), Fraction(high), f"{words}, {at}")
 
@@ -287,11 +277,11 @@ class PosteriorChances:
             for seen, table in enumerate(tables(self.release, limit=self.most_listed + 1)):
                 if seen == self.most_listed or self.effort.spent:
                     return None
-                exact = itertools.starmap(weights.exact, enumerate(np.ravel(table.counts).tolist()))
+                exact = itertools.starmap(weights.exact, enumerate(table.counts.ravel().tolist()))
                 weight = math.prod(exact, start=Fraction(1))
                 whole += weight
                 margin = table if self.over == domain.names else table.margin(*self.over)
-                for cell, count in enumerate(np.ravel(margin.counts).tolist()):
+                for cell, count in enumerate(margin.counts.ravel().tolist()):
                     if self.rule.speaks_of(count):
                         small[cell] += weight
         except (TooMuchWork, Unsettled, UnsupportedRelease):
@@ -318,10 +308,7 @@ def projected(
     (Release([gender], N=50), GammaPoisson(shape=array([2, 2]), scale=1))
     """
     domain = release.domain
-    try:
-        for name in over:
-            domain.check_partition(name)
-    except InvalidInput:
+    if not all(map(domain.shares_out, over)):
         return None  # somebody is in no cell of the margin, or in two
     parts = _parts(domain, over)
     groupings = {

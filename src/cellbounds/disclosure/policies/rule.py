@@ -322,22 +322,15 @@ def largest_within(values: ValueSet, low: int, high: int) -> int | None:
     >>> largest_within(ValueSet([(1, None, 3)]), 0, 6), largest_within(ValueSet([(5, 9, 2)]), 0, 4)
     (4, None)
     """
-    largest = None
-    for first, last, step in values.progressions:
-        top = high if last is None else min(high, last)
-        if top < first:
-            continue
-        top -= (top - first) % step
-        if top >= low and (largest is None or top > largest):
-            largest = top
-    return largest
+    tops = [last for _, last, _ in values.between(low, high).progressions if last is not None]
+    return max(tops, default=None)
 
 
 def some_within(values: ValueSet, low: int, high: int) -> bool | None:
     """Whether a count from `low` to `high` is attainable."""
-    if largest_within(values.known, low, high) is not None:
+    if values.between(low, high).progressions:
         return True
-    return None if largest_within(values.possible, low, high) is not None else False
+    return None if values.possible.between(low, high).progressions else False
 
 
 def width_of(values: ValueSet) -> int | Unbounded:

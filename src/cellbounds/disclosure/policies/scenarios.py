@@ -23,7 +23,6 @@ from cellbounds.statements.notation import names_text
 __all__ = [
     "Case",
     "as_respondent",
-    "as_small",
     "case_of",
     "checked_knowledge",
     "empty_rows",
@@ -81,8 +80,20 @@ def case_of(
 ) -> Case:
     """Check what :func:`cellbounds.judge` is given, and put it together."""
     chosen, knowledge = policy_of(policy), checked_knowledge(knows)
-    _check(release, table, independent)
-    asked = _asked(release, over)
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
+    if table is not None and not isinstance(table, Table):
+        raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
+    if not isinstance(independent, bool):
+        raise InvalidInput(f"independent={independent!r}; give True or False")
+    if table is None and not independent:
+        raise InvalidInput(
+            "no table to judge by; give the one that the release was made from, or "
+            "independent=True to ask whether every consistent table passes"
+        )
+    asked = release.domain.names if over is None else release.domain.distinct(over)
+    if not asked:
+        raise InvalidInput("over=[] names no variable; leave it out to judge every cell")
     check_listable(release, asked)
     for rule in chosen.rules:
         rule.check(release.domain, asked)
@@ -109,30 +120,6 @@ def case_of(
         remedy=remedy,
         notes=() if over is not None else _unasked(release),
     )
-
-
-def _check(release: Release, table: Table | None, independent: bool) -> None:
-    if not isinstance(release, Release):
-        raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
-    if table is not None and not isinstance(table, Table):
-        raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
-    if not isinstance(independent, bool):
-        raise InvalidInput(f"independent={independent!r}; give True or False")
-    if table is None and not independent:
-        raise InvalidInput(
-            "no table to judge by; give the one that the release was made from, or "
-            "independent=True to ask whether every consistent table passes"
-        )
-
-
-def _asked(release: Release, over: Iterable[str] | None) -> tuple[str, ...]:
-    """The variables whose cells are judged."""
-    if over is None:
-        return release.domain.names
-    asked = release.domain.distinct(over)
-    if not asked:
-        raise InvalidInput("over=[] names no variable; leave it out to judge every cell")
-    return asked
 
 
 def _unasked(release: Release) -> tuple[str, ...]:
@@ -188,7 +175,8 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
         return known
     blocked = np.full(unsaid.shape, None, dtype=object)
     blocked[table.structural] = 0
-    return _with(known, Prior(release.domain.names, upper=blocked))
+    prior = Prior(release.domain.names, upper=blocked)
+    return Release(known.domain, [*known.statements, prior])
 
 
 def _nobody(release: Release, table: Table | None) -> Table:
@@ -230,10 +218,12 @@ def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
         said = statement.intervals.zero.reshape([len(domain.levels(n)) for n in statement.given])
         names = list(statement.given)
         for axis, name in enumerate(statement.given):
-            found = domain.grouping(name)
-            if name not in over and found is not None:
-                names[axis], groups = found
-                said = _among_levels(said, axis, groups, len(domain.levels(names[axis])))
+            if name not in over and name in domain.groupings:
+                # A row of a level is empty if a group of levels around it is.
+                groups, names[axis] = domain.level_sets(name), domain.base(name)
+                levels = range(len(domain.levels(names[axis])))
+                around = [[level in group for group in groups] for level in levels]
+                said = np.stack([said.compress(one, axis).any(axis) for one in around], axis)
         if len(set(names)) < len(names) or not set(names) <= set(over):
             continue
         axes = [names.index(name) for name in over if name in names]
@@ -242,31 +232,21 @@ def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
     return empty
 
 
-def _among_levels(
-    said: BoolArray, axis: int, groups: Iterable[Iterable[int]], count: int
-) -> BoolArray:
-    """Rows of groups of levels as rows of the levels: empty if a group around one is."""
-    inside = [set(one) for one in groups]
-    around = [[place in one for one in inside] for place in range(count)]
-    return np.stack([said.compress(one, axis).any(axis) for one in around], axis)
-
-
 def margin_of(release: Release, table: Table, over: tuple[str, ...]) -> Table:
     """A margin of the table, of variables that the release may have derived."""
     return table.with_domain(release.domain).margin(*over)
 
 
-def as_respondent(release: Release, over: tuple[str, ...], labels: tuple[Label, ...]) -> Release:
-    """What somebody knows who is himself in this cell of a margin."""
-    return _with(release, Prior(over, lower={labels: 1}))
-
-
-def as_small(
-    release: Release, over: tuple[str, ...], labels: tuple[Label, ...], most: int
+def as_respondent(
+    release: Release,
+    over: tuple[str, ...],
+    labels: tuple[Label, ...],
+    *,
+    at_most: int | None = None,
 ) -> Release:
-    """The same, and that the cell is small: the tables in which he would be tried."""
-    return _with(release, Prior(over, lower={labels: 1}, upper={labels: most}))
+    """What somebody knows who is himself in this cell of a margin.
 
-
-def _with(release: Release, prior: Prior) -> Release:
+    With `at_most` also that the cell is small: the tables in which he would be tried.
+    """
+    prior = Prior(over, lower={labels: 1}, upper=None if at_most is None else {labels: at_most})
     return Release(release.domain, [*release.statements, prior])

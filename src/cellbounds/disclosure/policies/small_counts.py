@@ -24,6 +24,13 @@ from cellbounds.statements.numbers import exact_number
 
 __all__ = ["SmallCounts"]
 
+ENOUGH = {
+    "values": (2, "2 or more"),
+    "width": (1, "1 or more"),
+    "relative": (0, "a number above 0"),
+}
+"""What may be asked for, and from where on it means something."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallCounts(ThresholdRule, CellRule):
@@ -54,21 +61,19 @@ class SmallCounts(ThresholdRule, CellRule):
             object.__setattr__(self, "relative", exact_number(self.relative, self._of("relative")))
         if self.need not in ("all", "any"):
             raise InvalidInput(f"{self._of('need')} is {self.need!r}; choose 'all' or 'any'")
-        if self.values is None and self.width is None and self.relative is None:
+        needs = {what: getattr(self, what) for what in ENOUGH}
+        if all(needed is None for needed in needs.values()):
             raise InvalidInput(
                 f"the rule {self.name} asks for nothing; give values=, width= or relative="
             )
-        for what, least in (("values", 2), ("width", 1), ("relative", None)):
-            given = getattr(self, what)
-            if given is None:
-                continue
-            if least is not None:
+        for what, needed in needs.items():
+            least, words = ENOUGH[what]
+            if needed is not None and least:
                 check_whole(self, what, 0)
-            if given <= 0 or (least is not None and given < least):
+            if needed is not None and (needed <= 0 or needed < least):
                 raise InvalidInput(
-                    f"{self._of(what)} is {given}, which every count has, so that the rule can "
-                    f"never fail; give {least or 'a number above 0'}"
-                    f"{' or more' if least else ''}"
+                    f"{self._of(what)} is {needed}, which every count has, so that the rule can "
+                    f"never fail; give {words}"
                 )
         if not self.zeros and self.small < 1:
             raise InvalidInput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,14 +17,13 @@ from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Prior, Release
 from cellbounds.text import label_keys
-from cellbounds.utility.display import Listing, columns_of, picked
-from cellbounds.utility.retained import levels_behind
+from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.policy import Policy
 
-__all__ = ["Finding", "Outcome", "Verdict", "touched_levels", "worst"]
+__all__ = ["INDEPENDENT", "Finding", "Outcome", "Verdict", "touched_levels", "worst"]
 
 FORMAT = "cellbounds-verdict/1"
 
@@ -33,6 +33,8 @@ DEPENDS = (
     "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
     "--independent judges without them)"
 )
+
+INDEPENDENT = "judged without the true counts: safe means that every consistent table passes"
 
 
 class Outcome(Enum):
@@ -194,12 +196,11 @@ class Verdict(Listing):
         domain = self.domain
         found = np.full(domain.shape, Outcome.SAFE, dtype=object)
         for finding in (*self.open, *self.broken):  # what is broken has the last word
-            if finding.variables == self.over:
-                found[domain.index(finding.labels)] = finding.outcome
+            names, labels = finding.variables, finding.labels
+            if names == self.over:
+                found[domain.index(labels)] = finding.outcome
             else:
-                touched = touched_levels(
-                    self.release.domain, self.over, finding.variables, finding.labels
-                )
+                touched = touched_levels(self.release.domain, self.over, names, labels)
                 found[np.ix_(*touched)] = finding.outcome
         return found
 
@@ -227,9 +228,9 @@ class Verdict(Listing):
         rows: list[list[Any]] = []
         for one in self.cells:
             place = dict(zip(one.variables, map(str, one.labels), strict=True))
-            labels = (place.get(name) for name in names)
-            row = [one.rule, one.outcome.value, one.where, *labels, _text(one.respondent)]
-            rows.append([*row, one.evidence, one.change, one.count])
+            who = [*map(place.get, names), _text(one.respondent)]
+            why = [one.evidence, one.change, one.count]
+            rows.append([one.rule, one.outcome.value, one.where, *who, *why])
         # The last one, the count, has no name unless its owner looks.
         return columns_of(header if self.independent else [*header, "count"], rows)
 
@@ -255,12 +256,11 @@ class Verdict(Listing):
         }
         if withheld:
             return said
-        said |= {"notes": list(self.notes), "seconds": round(self.seconds, 6)}
+        counted = Counter(one.outcome for one in self.cells)
         return said | {
-            "summary": {
-                outcome.value: sum(one.outcome is outcome for one in self.cells)
-                for outcome in Outcome
-            },
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 6),
+            "summary": {outcome.value: counted[outcome] for outcome in Outcome},
             "cells": [one.to_dict() for one in self.cells],
         }
 
@@ -273,28 +273,20 @@ class Verdict(Listing):
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         shown = [*self.broken, *self.open]
-        header = ["outcome", "rule", "place", "evidence", "what would change it"]
         respondents = any(one.respondent is not None for one in shown)
+        whose = ["respondent in"] if respondents else []
+        header = ["outcome", "rule", "place", *whose, "evidence", "what would change it"]
         rows = []
         for one in shown[:most]:
-            row = [str(one.outcome), one.rule, one.where, one.evidence, one.change]
-            if respondents:
-                row.insert(3, _text(one.respondent) or "")
-            rows.append(row)
-        if respondents:
-            header.insert(3, "respondent in")
-        left = len(shown) - len(rows)
-        return header, rows, f"... {left} more: to_frame() has them all" if left else ""
+            whose = [_text(one.respondent) or ""] if respondents else []
+            rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence, one.change])
+        return header, rows, more_lines(len(shown) - most)
 
     def _remarks(self) -> list[str]:
         said = list(self.policy.sentences)
         if self.knows:
             said.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
-        if self.independent:
-            said.append(
-                "judged without the true counts: safe means that every consistent table passes"
-            )
-        return [*said, *self.notes]
+        return [*said, *([INDEPENDENT] if self.independent else []), *self.notes]
 
 
 def _text(labels: tuple[Label, ...] | None) -> str | None:
@@ -317,11 +309,11 @@ def touched_levels(
     """
     wanted: dict[str, frozenset[int]] = {}
     for name, label in zip(variables, labels, strict=True):
-        of, groups = levels_behind(domain, name)
-        inside = groups[domain.position(name, label)]
+        of, inside = domain.base(name), domain.level_sets(name)[domain.position(name, label)]
         wanted[of] = wanted.get(of, inside) & inside
-    behind = (levels_behind(domain, name) for name in over)
     return [
-        np.array([of not in wanted or bool(group & wanted[of]) for group in groups])
-        for of, groups in behind
+        np.array(
+            [of not in wanted or bool(group & wanted[of]) for group in domain.level_sets(name)]
+        )
+        for name, of in zip(over, map(domain.base, over), strict=True)
     ]

@@ -104,18 +104,11 @@ class Candidates:
                 "fewer, such as margins=2 for all two-way margins"
             )
         below = tuple(
-            sum(
-                1 << place
-                for place, other in enumerate(listed)
-                if other is one or one.implies(other)
-            )
-            for one in listed
+            _set_of(other is one or one.implies(other) for other in listed) for one in listed
         )
         said = [Candidate.of(domain, one) for one in out if one.published]
-        ground = sum(
-            1 << place
-            for place, one in enumerate(listed)
-            if any(other.implies(one) or other.same(one) for other in said)
+        ground = _set_of(
+            any(other.implies(one) or other.same(one) for other in said) for one in listed
         )
         order = sorted(range(len(listed)), key=lambda place: (below[place].bit_count(), place))
         return cls(domain, out, listed, below, ground, tuple(order))
@@ -130,13 +123,10 @@ class Candidates:
 
     def least(self, chosen: int) -> tuple[int, ...]:
         """The members of a closed set from which the others follow."""
-        return tuple(
-            place
-            for place in members(chosen & ~self.ground)
-            if not any(
-                self.below[other] >> place & 1 for other in members(chosen) if other != place
-            )
-        )
+        follows = 0
+        for place in members(chosen):
+            follows |= self.below[place] & ~(1 << place)
+        return tuple(members(chosen & ~self.ground & ~follows))
 
     def release(self, chosen: int) -> Release:
         """What would be out together."""
@@ -157,6 +147,10 @@ class Candidates:
         """The largest sets that are smaller."""
         for place in self.least(chosen):
             yield chosen & ~(1 << place)
+
+
+def _set_of(inside: Iterable[bool]) -> int:
+    return sum(1 << place for place, member in enumerate(inside) if member)
 
 
 def members(chosen: int) -> Iterator[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from cellbounds.disclosure.safe_sets.set_search import SetJudge, judge_all, sear
 from cellbounds.disclosure.safe_sets.statement_sets import SafeSets, StatementSet
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Conditional, Release, Statement, Total
 from cellbounds.utility import fit_loglinear
 
@@ -33,9 +32,8 @@ def safe_margins(
     policy: Policy | str | Path = DEFAULT,
     total: bool = True,
     independent: bool = False,
+    budget: Budget | None = None,
     seconds: float | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> SafeSets:
     """Find the largest sets of margins, or of other statements, that are safe together.
 
@@ -62,11 +60,9 @@ def safe_margins(
     independent
         Judge without the true counts, as for :func:`cellbounds.judge`. No utility is worked out
         then: it would depend on the counts.
-    seconds
-        A budget for everything. One judgement takes a fifth of what is left at most; sets that are
-        not decided by then are undecided.
-    executor, progress
-        As for :func:`cellbounds.bounds`.
+    budget, seconds
+        What everything may cost: a :class:`Budget`, or seconds alone. One judgement takes
+        a fifth of what is left at most; sets that are not decided by then are undecided.
 
     Examples
     --------
@@ -79,7 +75,6 @@ def safe_margins(
     """
     begun = time.perf_counter()
     chosen = policy_of(policy)
-    effort = Effort.of(seconds, executor, None, progress)
     if margins is not None and statements is not None:
         raise InvalidInput(
             "margins and statements are both given; name the candidates in one of them "
@@ -95,7 +90,8 @@ def safe_margins(
     reasons = why_not_monotone(chosen, candidates, independent=independent)
     # Without the true counts nothing may depend on them, not even what stays undecided.
     judged = SetJudge(candidates, table, chosen, independent, not reasons and not independent)
-    found = judge_all(judged, effort) if reasons else search(judged, effort)
+    with running(budget, seconds) as budget:
+        found = judge_all(judged, budget) if reasons else search(judged, budget)
     undecided = found.undecided
     worth = None if independent else Worth(table)
     return SafeSets(

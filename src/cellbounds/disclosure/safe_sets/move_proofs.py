@@ -15,8 +15,8 @@ import numpy as np
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Policy, judge
 from cellbounds.disclosure.policies.scenarios import empty_rows
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.hypercubes import hypercubes, moves_of
 from cellbounds.statements import Release
 
@@ -32,7 +32,7 @@ PATIENCE = 5
 """Sweeps without progress after which a proof is given up; more if progress took longer."""
 
 
-def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Effort) -> bool:
+def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget) -> bool:
     """Whether moves prove that a release is safe; False proves nothing.
 
     The policy must not try respondents, and its rules speak of what is attainable or shown.

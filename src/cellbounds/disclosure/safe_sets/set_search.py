@@ -8,25 +8,28 @@ supersets. Why that is enough: ``docs/theory/safe-sets.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Outcome, Policy, judge
 from cellbounds.disclosure.safe_sets.candidates import Candidates, members
 from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
 from cellbounds.errors import TooMuchWork
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
 __all__ = ["SetJudge", "closed_sets", "judge_all", "search"]
 
+Facts = list[tuple[int, Outcome]]
+"""Sets and their outcomes."""
 
+
+@dataclass(slots=True, eq=False)
 class Knowledge:
     """The largest sets known to be safe, the smallest known to be unsafe, and what is open.
 
-    For monotone rules only: a subset of a safe set is safe, a superset of an unsafe one unsafe.
+    For monotone rules a subset of a safe set is safe, a superset of an unsafe one unsafe.
 
     Attributes
     ----------
@@ -37,25 +40,36 @@ class Knowledge:
     walls
         Sets that could not be decided, all of whose supersets are known: nothing beyond them is
         left to be searched.
+    every
+        For other rules: every set, to be judged by itself, where nothing follows from anything.
     finished
         Whether the budget was enough.
     """
 
-    finished = False
+    candidates: Candidates
+    safe: list[int] = field(default_factory=list)
+    unsafe: list[int] = field(default_factory=list)
+    judged: dict[int, Outcome] = field(default_factory=dict)
+    walls: list[int] = field(default_factory=list)
+    every: list[int] | None = None
+    finished: bool = False
 
-    def __init__(self, candidates: Candidates) -> None:
-        self.candidates = candidates
-        self.safe: list[int] = []
-        self.unsafe: list[int] = []
-        self.judged: dict[int, Outcome] = {}
-        self.walls: list[int] = []
+    @classmethod
+    def of_every(cls, candidates: Candidates, every: list[int], judged: Facts) -> Knowledge:
+        """What is known once sets were judged by themselves."""
+        known = cls(candidates, judged=dict(judged), every=every)
+        known.finished = len(known.judged) == len(every)
+        safe, unsafe = Outcome.SAFE, Outcome.UNSAFE
+        for chosen, outcome in known.judged.items():
+            if outcome is safe and safe not in map(known.outcome, known.larger(chosen)):
+                known.safe.append(chosen)
+            if outcome is unsafe and unsafe not in map(known.outcome, known.smaller(chosen)):
+                known.unsafe.append(chosen)
+        return known
 
     def copy(self) -> Knowledge:
         """The same, to be changed by somebody else."""
-        twin = Knowledge(self.candidates)
-        twin.safe, twin.unsafe = list(self.safe), list(self.unsafe)
-        twin.judged, twin.walls = dict(self.judged), list(self.walls)
-        return twin
+        return replace(self, judged=dict(self.judged))  # lists are replaced, not changed
 
     def add(self, chosen: int, outcome: Outcome) -> None:
         """Learn the outcome of a set."""
@@ -72,9 +86,9 @@ class Knowledge:
 
     def outcome(self, chosen: int) -> Outcome | None:
         """What is known of a set; None if it was not judged and nothing follows."""
-        if any(chosen | one == one for one in self.safe):
+        if self.every is None and any(chosen | one == one for one in self.safe):
             return Outcome.SAFE
-        if self.contains_unsafe(chosen):
+        if self.every is None and self.contains_unsafe(chosen):
             return Outcome.UNSAFE
         return self.judged.get(chosen)
 
@@ -83,15 +97,25 @@ class Knowledge:
         """The sets that were judged, and could not be decided."""
         return [one for one in self.judged if self.outcome(one) is Outcome.UNDECIDED]
 
+    def larger(self, chosen: int) -> Iterable[int]:
+        """Larger sets: the smallest of them, if the others follow."""
+        if self.every is None:
+            return self.candidates.above(chosen)
+        return (one for one in self.every if one != chosen and one | chosen == one)
+
+    def smaller(self, chosen: int) -> Iterable[int]:
+        """Smaller sets: the largest of them, if the others follow."""
+        if self.every is None:
+            return self.candidates.under(chosen)
+        return (one for one in self.every if one != chosen and one | chosen == chosen)
+
     def maximal(self, chosen: int) -> bool:
         """Whether no larger set than a safe one is safe, for certain."""
-        larger = self.candidates.above(chosen)
-        return all(self.outcome(one) is Outcome.UNSAFE for one in larger)
+        return all(self.outcome(one) is Outcome.UNSAFE for one in self.larger(chosen))
 
     def minimal(self, chosen: int) -> bool:
         """Whether no smaller set than an unsafe one is unsafe, for certain."""
-        smaller = self.candidates.under(chosen)
-        return all(self.outcome(one) is Outcome.SAFE for one in smaller)
+        return all(self.outcome(one) is Outcome.SAFE for one in self.smaller(chosen))
 
     def open_set(self, also: Iterable[int] = ()) -> int | None:
         """A largest set of which nothing is known, and that is inside none of `also`.
@@ -128,40 +152,6 @@ class Knowledge:
         return None
 
 
-class EverySet(Knowledge):
-    """The same where every set was judged by itself, and nothing follows from anything."""
-
-    def __init__(self, candidates: Candidates, outcomes: dict[int, Outcome]) -> None:
-        self.candidates, self.sets = candidates, closed_sets(candidates)
-        self.judged = {one: outcomes[one] for one in self.sets if one in outcomes}
-        self.finished = len(outcomes) == len(self.sets)
-        safe, unsafe = Outcome.SAFE, Outcome.UNSAFE
-        self.safe = [one for one in self._with(safe) if safe not in self._larger(one)]
-        self.unsafe = [one for one in self._with(unsafe) if unsafe not in self._smaller(one)]
-
-    def _with(self, outcome: Outcome) -> list[int]:
-        return [one for one in self.sets if self.judged.get(one) is outcome]
-
-    def _larger(self, chosen: int) -> set[Outcome | None]:
-        return {self.judged.get(one) for one in self.sets if one != chosen and one | chosen == one}
-
-    def _smaller(self, chosen: int) -> set[Outcome | None]:
-        inside = (one for one in self.sets if one != chosen and one | chosen == chosen)
-        return {self.judged.get(one) for one in inside}
-
-    def outcome(self, chosen: int) -> Outcome | None:
-        """What was judged of a set."""
-        return self.judged.get(chosen)
-
-    def maximal(self, chosen: int) -> bool:
-        """Whether every larger set is unsafe."""
-        return self._larger(chosen) <= {Outcome.UNSAFE}
-
-    def minimal(self, chosen: int) -> bool:
-        """Whether every smaller set is safe."""
-        return self._smaller(chosen) <= {Outcome.SAFE}
-
-
 MOST_SETS = 4096
 """Sets that are judged one by one, where none may be skipped."""
 
@@ -175,8 +165,6 @@ AT_ONCE = 8
 """Sets that are looked into at the same time: as many for any number of workers, also for none, so
 that what is judged depends on the question alone."""
 
-Facts = list[tuple[int, Outcome]]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetJudge:
@@ -188,39 +176,33 @@ class SetJudge:
     independent: bool
     quick: bool
 
-    def __call__(self, chosen: int, effort: Effort) -> Outcome:
+    def __call__(self, chosen: int, effort: Budget) -> Outcome:
         """The outcome of a set, within its share of what is left.
 
         Most sets are decided in no time. Where that fails, moves may prove what would take long.
         """
         release = self.candidates.release(chosen)
-        seconds = None if effort.left is None else max(SHARE * effort.left, LEAST)
-        part = Effort.of(seconds, effort.executor)
-        first = FIRST if seconds is None else min(FIRST, seconds)
-        found = self._verdict(release, first, effort.executor)
+        part = effort.share(SHARE, least=LEAST)
+        found = self._verdict(release, part.share(most=FIRST))
         if found is not Outcome.UNDECIDED or part.spent:
             return found
         if self.quick and safe_by_moves(release, self.table, self.policy, part):
             return Outcome.SAFE
         if part.spent:
             return found
-        left = None if part.left is None else max(part.left, LEAST)
-        return self._verdict(release, left, effort.executor)
+        return self._verdict(release, part.share(least=LEAST))
 
-    def _verdict(
-        self, release: Release, seconds: float | None, executor: Executor | None
-    ) -> Outcome:
+    def _verdict(self, release: Release, budget: Budget) -> Outcome:
         return judge(
             release,
             self.table,
             self.policy,
             independent=self.independent,
-            seconds=seconds,
-            executor=executor,
+            budget=budget.quiet(),
         ).verdict
 
 
-def search(judged: SetJudge, effort: Effort) -> Knowledge:
+def search(judged: SetJudge, effort: Budget) -> Knowledge:
     """All that can be known within the budget, for monotone rules."""
     known = Knowledge(judged.candidates)
     while not effort.spent:
@@ -237,7 +219,8 @@ def search(judged: SetJudge, effort: Effort) -> Knowledge:
                 for chosen, outcome in facts:
                     known.add(chosen, outcome)
                 effort.say(len(known.judged), len(known.judged) + 1)
-        known.walls += [one for one in sets if known.outcome(one) is Outcome.UNDECIDED]
+        open_sets = (one for one in sets if known.outcome(one) is Outcome.UNDECIDED)
+        known.walls = [*known.walls, *open_sets]
     return known
 
 
@@ -254,11 +237,11 @@ def _to_look_into(known: Knowledge) -> list[int]:
 def _looked_into(judged: SetJudge, known: Knowledge, chosen: int, until: Until) -> Facts:
     """Run by a worker."""
     before = set(known.judged)
-    _look_into(judged, known, chosen, Effort(until.deadline))
+    _look_into(judged, known, chosen, Budget.until(until.deadline))
     return [(one, outcome) for one, outcome in known.judged.items() if one not in before]
 
 
-def _look_into(judged: SetJudge, known: Knowledge, chosen: int, effort: Effort) -> None:
+def _look_into(judged: SetJudge, known: Knowledge, chosen: int, effort: Budget) -> None:
     """Judge a set. If it is unsafe, find a smallest unsafe one in it; if undecided, a safe one."""
 
     def ask(one: int) -> Outcome:
@@ -312,20 +295,20 @@ def _steps(candidates: Candidates, first: int, last: int) -> list[int]:
     return steps
 
 
-def judge_all(judged: SetJudge, effort: Effort) -> EverySet:
+def judge_all(judged: SetJudge, effort: Budget) -> Knowledge:
     """Every set by itself, the largest first, as far as the budget goes."""
     sets = closed_sets(judged.candidates)
     effort.say(0, len(sets))
     until = Until.of(effort.left)
     pieces = [(judged, chosen, until) for chosen in sets]
     outcomes = shared(effort.executor, _judged, pieces, progress=effort.say)
-    found = {sets[place]: outcome for place, outcome in outcomes if outcome is not None}
-    return EverySet(judged.candidates, found)
+    facts = [(sets[place], outcome) for place, outcome in outcomes if outcome is not None]
+    return Knowledge.of_every(judged.candidates, sets, facts)
 
 
 def _judged(judged: SetJudge, chosen: int, until: Until) -> Outcome | None:
     """Run by a worker; None if there was no time to begin."""
-    effort = Effort(until.deadline)
+    effort = Budget.until(until.deadline)
     return None if effort.spent else judged(chosen, effort)
 
 

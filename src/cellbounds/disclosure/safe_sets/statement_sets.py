@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cellbounds.disclosure.policies import Policy
-from cellbounds.utility.display import Listing, columns_of, picked
+from cellbounds.disclosure.policies.verdict import INDEPENDENT
+from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
 
 __all__ = ["SafeSets", "StatementSet"]
@@ -159,21 +160,15 @@ class SafeSets(Listing):
         )
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
-        header = ["", "utility", "released together"]
-        best = self.best
-        ranked = sorted(self.safe, key=_rank, reverse=True)
-        rows = []
-        for one in ranked:
+        header, best, rows = ["", "utility", "released together"], self.best, []
+        for one in sorted(self.safe, key=_rank, reverse=True):
             word = "best" if one is best else "safe"
             worth = "" if one.utility is None else f"{one.utility:.3f}"
             rows.append([word if one.proven else f"{word}, perhaps more", worth, str(one)])
-        rows += [
-            ["unsafe" if one.proven else "unsafe, perhaps less", "", str(one)]
-            for one in self.unsafe
-        ]
+        words = {True: "unsafe", False: "unsafe, perhaps less"}
+        rows += [[words[one.proven], "", str(one)] for one in self.unsafe]
         rows += [["undecided", "", _text(one)] for one in self.undecided]
-        left = len(rows) - most
-        return header, rows[:most], f"... {left} more: to_frame() has them all" if left > 0 else ""
+        return header, rows[:most], more_lines(len(rows) - most)
 
     def _remarks(self) -> list[str]:
         said = [f"out already: {', '.join(self.given) or 'nothing'}"]
@@ -183,11 +178,7 @@ class SafeSets(Listing):
         said.append(f"{sets} judged in {self.seconds:.1f} s")
         if not self.complete:
             said.append("not everything is known: sets that are not listed may be safe or unsafe")
-        if self.independent:
-            said.append(
-                "judged without the true counts: safe means that every consistent table passes"
-            )
-        return [*said, *self.notes]
+        return [*said, *([INDEPENDENT] if self.independent else []), *self.notes]
 
 
 def _text(statements: tuple[str, ...]) -> str:

@@ -5,344 +5,206 @@ Which of them are worth trying for a release is said at the end.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from cellbounds.data.domain import Domain, Label
 from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
+from cellbounds.statements import Tabulated
 from cellbounds.statements.notation import Request
-from cellbounds.utility.retained import shares_out
 
-__all__ = [
-    "Change",
-    "CoarserCounts",
-    "DropVariable",
-    "FewerDigits",
-    "HideSmall",
-    "MergeLevels",
-    "Suppress",
-    "Withhold",
-    "WithholdTotal",
-    "proposals",
-]
-
+__all__ = ["Change", "PlannedChange", "proposals", "suppressing"]
 
 NAMED = 6
 """Suppressed figures that a sentence names."""
 
+Places = tuple[int, ...]
+"""Statements of the release, or levels of a variable, by where they stand."""
 
-class Change(ABC):
-    """What is different from the release that was asked about."""
 
-    __slots__ = ()
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is different from the release that was asked about.
 
-    kind: ClassVar[str]
+    Attributes
+    ----------
+    kind, sentence
+        Its name for programs, and what to do, in words.
+    details
+        What is changed, as plain values.
+    """
 
-    @property
-    @abstractmethod
-    def sentence(self) -> str:
-        """What to do, in words."""
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """What is changed, as plain values."""
-        return {}
+    kind: str
+    sentence: str
+    details: dict[str, Any] = field(compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {"kind": self.kind, "sentence": self.sentence, **self.details}
 
 
+@dataclass(frozen=True, slots=True)
 class PlannedChange(Change):
-    """A change that is known beforehand; which figures to suppress is found by judging."""
+    """A change that is known beforehand; which figures to suppress is found by judging.
 
-    __slots__ = ()
+    `applied` gives a plan with this change; None if it changes nothing there, or leaves nothing.
+    """
 
-    @abstractmethod
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there, or leaves nothing."""
-
-
-class CoarserStatements(PlannedChange):
-    """Some statements whose figures are shown more roughly."""
-
-    __slots__ = ()
-
-    places: tuple[int, ...]
-    notations: tuple[str, ...]
-
-    @abstractmethod
-    def coarser(self, request: Request) -> Request | None:
-        """How a statement is shown instead; None if that changes nothing."""
-
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing in one of the statements."""
-        for place in self.places:
-            request = plan.statements[place]
-            coarser = None if request is None else self.coarser(request)
-            if coarser is None:
-                return None
-            plan = plan.with_statement(place, coarser)
-        return plan
+    applied: Callable[[Plan], Plan | None] = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class FewerDigits(CoarserStatements):
+def suppressing(statement: Tabulated, figures: Sequence[tuple[Label, ...]], shown: int) -> Change:
+    """Figures of a statement are not shown, of so many that were."""
+    named = "; ".join(", ".join(map(str, labels)) for labels in figures[:NAMED])
+    more = len(figures) - NAMED
+    rest = f"; and {more} more" if more > 0 else ""
+    count = f"{len(figures)} of the {shown} figures"
+    details = {
+        "statements": [statement.notation],
+        "variables": list(statement.variables),
+        "figures": [[str(label) for label in labels] for labels in figures],
+    }
+    return Change("suppress", f"suppress {count} of {statement.notation}: {named}{rest}", details)
+
+
+# --- figures shown more roughly ---------------------------------------------------------------
+
+
+def fewer_digits(places: Places, digits: int, notations: Sequence[str]) -> PlannedChange:
     """Rates with fewer decimals, or with some where they were exact."""
-
-    kind: ClassVar[str] = "fewer-digits"
-
-    places: tuple[int, ...]
-    digits: int
-    notations: tuple[str, ...]
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        decimals = f"{self.digits} decimal{'' if self.digits == 1 else 's'}"
-        bare, _, before = self.notations[0].rpartition("@")
-        if len(self.notations) > 1:
-            return f"publish {_listed(self.notations)} with {decimals}"
-        if not bare:
-            return f"publish {before} with {decimals} instead of exactly"
-        return f"publish {bare} with {decimals} instead of {before}"
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """Which statements, and their decimals."""
-        return {"statements": list(self.notations), "digits": self.digits}
-
-    def coarser(self, request: Request) -> Request | None:
-        """Rates that have more decimals, or are exact."""
-        more = request.digits is None or request.digits > self.digits
-        if request.given is None or not more:
-            return None
-        return replace(request, digits=self.digits).ruled(request.rounding or "nearest")
+    decimals = f"{digits} decimal{'' if digits == 1 else 's'}"
+    bare, _, before = notations[0].rpartition("@")
+    sentence = f"publish {bare} with {decimals} instead of {before}"
+    if len(notations) > 1:
+        sentence = f"publish {_listed(notations)} with {decimals}"
+    elif not bare:
+        sentence = f"publish {before} with {decimals} instead of exactly"
+    details = {"statements": list(notations), "digits": digits}
+    applied = partial(_with_coarser, places, partial(_fewer_digits, digits))
+    return PlannedChange("fewer-digits", sentence, details, applied)
 
 
-@dataclass(frozen=True, slots=True)
-class CoarserCounts(CoarserStatements):
+def _fewer_digits(digits: int, request: Request) -> Request | None:
+    """Rates that have more decimals, or are exact."""
+    more = request.digits is None or request.digits > digits
+    if request.given is None or not more:
+        return None
+    return replace(request, digits=digits).ruled(request.rounding or "nearest")
+
+
+def coarser_counts(places: Places, base: int, notations: Sequence[str]) -> PlannedChange:
     """Counts of margins rounded to multiples of a base, or of a larger one."""
+    sentence = f"round the counts of {_listed(notations)} to multiples of {base}"
+    details = {"statements": list(notations), "base": base}
+    applied = partial(_with_coarser, places, partial(_coarser_counts, base))
+    return PlannedChange("coarser-counts", sentence, details, applied)
 
-    kind: ClassVar[str] = "coarser-counts"
 
-    places: tuple[int, ...]
-    base: int
-    notations: tuple[str, ...]
+def _coarser_counts(base: int, request: Request) -> Request | None:
+    """A margin that shows all its counts, and has no base or a smaller one."""
+    finer = request.base is None or request.base < base
+    if request.given is not None or request.below is not None or not finer:
+        return None
+    return replace(request, base=base, rounding=request.rounding or "nearest")
 
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        return f"round the counts of {_listed(self.notations)} to multiples of {self.base}"
 
-    @property
-    def details(self) -> dict[str, Any]:
-        """Which statements, and their base."""
-        return {"statements": list(self.notations), "base": self.base}
+def hide_small(places: Places, below: int, notations: Sequence[str]) -> PlannedChange:
+    """Small counts of margins shown as "<5"."""
+    sentence = f'show counts below {below} of {_listed(notations)} as "<{below}"'
+    details = {"statements": list(notations), "below": below}
+    applied = partial(_with_coarser, places, partial(_hide_small, below))
+    return PlannedChange("hide-small", sentence, details, applied)
 
-    def coarser(self, request: Request) -> Request | None:
-        """A margin that shows all its counts, and has no base or a smaller one."""
-        finer = request.base is None or request.base < self.base
-        if request.given is not None or request.below is not None or not finer:
+
+def _hide_small(below: int, request: Request) -> Request | None:
+    """A margin that shows its counts as they are."""
+    plain = request.given is None and request.exact
+    return replace(request, below=below) if plain else None
+
+
+def _with_coarser(
+    places: Places, coarser: Callable[[Request], Request | None], plan: Plan
+) -> Plan | None:
+    """A plan with coarser statements; None if that changes nothing in one of them."""
+    for place in places:
+        request = plan.statements[place]
+        rough = None if request is None else coarser(request)
+        if rough is None:
             return None
-        return replace(request, base=self.base, rounding=request.rounding or "nearest")
+        plan = plan.with_statement(place, rough)
+    return plan
 
 
-@dataclass(frozen=True, slots=True)
-class HideSmall(CoarserStatements):
-    """Small counts of a margin shown as "<5"."""
-
-    kind: ClassVar[str] = "hide-small"
-
-    places: tuple[int, ...]
-    below: int
-    notations: tuple[str, ...]
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        return f'show counts below {self.below} of {_listed(self.notations)} as "<{self.below}"'
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """Which statements, and up to where."""
-        return {"statements": list(self.notations), "below": self.below}
-
-    def coarser(self, request: Request) -> Request | None:
-        """A margin that shows its counts as they are."""
-        if request.given is not None or not request.exact:
-            return None
-        return replace(request, below=self.below)
+# --- fewer levels, variables and statements ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MergeLevels(PlannedChange):
+def merge_levels(
+    variable: str, levels: Sequence[Label], groups: tuple[Places, ...]
+) -> PlannedChange:
     """Levels of a variable published together, in every statement that names it."""
-
-    kind: ClassVar[str] = "merge-levels"
-
-    variable: str
-    levels: tuple[Label, ...]
-    groups: tuple[tuple[int, ...], ...]
-
-    @property
-    def merged(self) -> list[list[str]]:
-        """The levels that are merged, group by group."""
-        larger = (group for group in self.groups if len(group) > 1)
-        return [[str(self.levels[place]) for place in group] for group in larger]
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        return f"merge {'; '.join(map(_listed, self.merged))} of {self.variable}"
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """The variable and its merged levels."""
-        return {"variable": self.variable, "levels": self.merged}
-
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there."""
-        if self.variable not in plan.names:
-            return None
-        merges = dict(plan.merges)
-        before = merges.get(self.variable)
-        groups = self.groups if before is None else _joined(before, self.groups)
-        if groups is None or len(groups) < 2:
-            return None
-        merges[self.variable] = groups
-        return replace(plan, merges=tuple(sorted(merges.items())))
+    merged = [[str(levels[place]) for place in group] for group in groups if len(group) > 1]
+    sentence = f"merge {'; '.join(map(_listed, merged))} of {variable}"
+    details = {"variable": variable, "levels": merged}
+    return PlannedChange("merge-levels", sentence, details, partial(_merged, variable, groups))
 
 
-def _joined(
-    first: Sequence[tuple[int, ...]], second: Sequence[tuple[int, ...]]
-) -> tuple[tuple[int, ...], ...] | None:
+def _merged(variable: str, groups: tuple[Places, ...], plan: Plan) -> Plan | None:
+    if variable not in plan.names:
+        return None
+    merges = dict(plan.merges)
+    both = _joined(merges[variable], groups) if variable in merges else groups
+    if both is None or len(both) < 2:
+        return None
+    return replace(plan, merges=tuple(sorted({**merges, variable: both}.items())))
+
+
+def _joined(first: Sequence[Places], second: Sequence[Places]) -> tuple[Places, ...] | None:
     """Both merges at once; None if they overlap: a merge of its own says that better."""
     larger = [group for group in (*first, *second) if len(group) > 1]
     places = [place for group in larger for place in group]
     if len(set(places)) < len(places):
         return None
-    lone = sorted({place for group in first for place in group} - set(places))
+    lone = {place for group in first for place in group} - set(places)
     return tuple(sorted([*larger, *((place,) for place in lone)]))
 
 
-@dataclass(frozen=True, slots=True)
-class DropVariable(PlannedChange):
+def drop_variable(place: int, variable: str, notation: str) -> PlannedChange:
     """A statement without one of its variables."""
-
-    kind: ClassVar[str] = "drop-variable"
-
-    place: int
-    variable: str
-    notation: str
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        return f"drop {self.variable} from {self.notation}"
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """The statement and the variable."""
-        return {"statements": [self.notation], "variable": self.variable}
-
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there, or leaves no response."""
-        request = plan.statements[self.place]
-        if request is None or self.variable not in request.names:
-            return None
-        responses, given = (
-            None if names is None else tuple(name for name in names if name != self.variable)
-            for names in (request.responses, request.given)
-        )
-        if not responses:
-            return None
-        fewer = replace(request, responses=responses, given=given)
-        return _consistent(plan.with_statement(self.place, fewer))
+    details = {"statements": [notation], "variable": variable}
+    sentence = f"drop {variable} from {notation}"
+    return PlannedChange("drop-variable", sentence, details, partial(_dropped, place, variable))
 
 
-@dataclass(frozen=True, slots=True)
-class Withhold(PlannedChange):
+def _dropped(place: int, variable: str, plan: Plan) -> Plan | None:
+    """None also if no response is left."""
+    request = plan.statements[place]
+    if request is None or variable not in request.names:
+        return None
+    responses, given = (
+        None if names is None else tuple(name for name in names if name != variable)
+        for names in (request.responses, request.given)
+    )
+    if not responses:
+        return None
+    fewer = replace(request, responses=responses, given=given)
+    return _consistent(plan.with_statement(place, fewer))
+
+
+def withhold(place: int, notation: str) -> PlannedChange:
     """A statement that is not published."""
-
-    kind: ClassVar[str] = "withhold"
-
-    place: int
-    notation: str
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        return f"withhold {self.notation}"
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """The statement."""
-        return {"statements": [self.notation]}
-
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there or leaves nothing."""
-        if plan.statements[self.place] is None and self.place not in plan.whole:
-            return None
-        whole = tuple(place for place in plan.whole if place != self.place)
-        changed = replace(plan.with_statement(self.place, None), whole=whole)
-        return None if changed.empty else _consistent(changed)
+    details = {"statements": [notation]}
+    return PlannedChange("withhold", f"withhold {notation}", details, partial(_withheld, place))
 
 
-@dataclass(frozen=True, slots=True)
-class WithholdTotal(PlannedChange):
-    """N is not published."""
-
-    kind: ClassVar[str] = "withhold-total"
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        return "withhold N, which nobody may know from elsewhere"
-
-    def applied(self, plan: Plan) -> Plan | None:
-        """The plan with this change; None if it changes nothing there or leaves nothing.
-
-        Exact margins tell N anyway.
-        """
-        requests = [one for one in plan.statements if one is not None]
-        told = any(one.exact for one in requests if one.given is None)
-        needless = told or plan.empty or not plan.total
-        return None if needless else replace(plan, total=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Suppress(Change):
-    """Figures of a statement that are not shown."""
-
-    kind: ClassVar[str] = "suppress"
-
-    notation: str
-    variables: tuple[str, ...]
-    figures: tuple[tuple[Label, ...], ...]
-    shown: int
-
-    @property
-    def sentence(self) -> str:
-        """What to do, in words."""
-        named = "; ".join(", ".join(map(str, labels)) for labels in self.figures[:NAMED])
-        more = len(self.figures) - NAMED
-        rest = f"; and {more} more" if more > 0 else ""
-        count = f"{len(self.figures)} of the {self.shown} figures"
-        return f"suppress {count} of {self.notation}: {named}{rest}"
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """The statement, its variables, and the labels of the figures."""
-        labels = [[str(label) for label in figure] for figure in self.figures]
-        return {
-            "statements": [self.notation],
-            "variables": list(self.variables),
-            "figures": labels,
-        }
+def _withheld(place: int, plan: Plan) -> Plan | None:
+    if plan.statements[place] is None and place not in plan.whole:
+        return None
+    whole = tuple(other for other in plan.whole if other != place)
+    changed = replace(plan.with_statement(place, None), whole=whole)
+    return None if changed.empty else _consistent(changed)
 
 
 def _consistent(plan: Plan) -> Plan | None:
@@ -350,9 +212,24 @@ def _consistent(plan: Plan) -> Plan | None:
     return plan if all(variable in plan.names for variable, _ in plan.merges) else None
 
 
+def withhold_total() -> PlannedChange:
+    """N is not published."""
+    sentence = "withhold N, which nobody may know from elsewhere"
+    return PlannedChange("withhold-total", sentence, {}, _without_total)
+
+
+def _without_total(plan: Plan) -> Plan | None:
+    """None also if exact margins tell N anyway."""
+    requests = (request for request in plan.statements if request is not None)
+    told = any(request.exact for request in requests if request.given is None)
+    return None if told or plan.empty or not plan.total else replace(plan, total=False)
+
+
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
+
+# --- what is worth trying ---------------------------------------------------------------------
 
 MOST_DIGITS = 4
 """Decimals that are tried first instead of exact rates."""
@@ -366,58 +243,39 @@ FEW = 8
 
 def proposals(drafts: Drafts, policy: Policy) -> list[PlannedChange]:
     """Single changes, in a fixed order."""
-    plan = drafts.first
-    notations = {
-        place: drafts.release.statements[place].notation
-        for place, planned in enumerate(plan.statements)
-        if planned is not None
-    }
-    found: list[PlannedChange] = []
-    for places in _together(plan, rates=True):
-        named = tuple(notations[place] for place in places)
-        found += [FewerDigits(places, digits, named) for digits in range(MOST_DIGITS, 0, -1)]
-    for places in _together(plan, rates=False):
-        named = tuple(notations[place] for place in places)
-        found += [CoarserCounts(places, base, named) for base in BASES]
-        found.append(HideSmall(places, _least_shown(policy), named))
-    for variable in _merged_variables(drafts.domain, plan):
-        found += _merges(drafts.domain, variable)
-    for place, notation in notations.items():
-        planned = plan.statements[place]
-        assert planned is not None  # notations has the planned ones only
-        found += [DropVariable(place, variable, notation) for variable in planned.names]
-    statements = drafts.release.statements
-    figureless = {place: statements[place].notation for place in plan.whole}
-    found += [Withhold(place, said) for place, said in (notations | figureless).items()]
-    possible = [change for change in found if change.applied(plan) is not None]
+    plan, domain, statements = drafts.first, drafts.domain, drafts.release.statements
+    planned = {place: one for place, one in enumerate(plan.statements) if one is not None}
+    changes: list[PlannedChange] = []
+    for places in _together(planned, rates=True):
+        notations = [statements[place].notation for place in places]
+        changes += [fewer_digits(places, digits, notations) for digits in range(MOST_DIGITS, 0, -1)]
+    # The smallest count that no rule of the policy protects.
+    least_shown = max(2, policy.small + 1, *(rule.least_shown for rule in policy.rules))
+    for places in _together(planned, rates=False):
+        notations = [statements[place].notation for place in places]
+        changes += [coarser_counts(places, base, notations) for base in BASES]
+        changes.append(hide_small(places, least_shown, notations))
+    for variable in (*domain.names, *domain.groupings):
+        if variable in plan.names and domain.shares_out(variable):
+            changes += _merges(domain, variable)
+    for place, request in planned.items():
+        notation = statements[place].notation
+        changes += [drop_variable(place, variable, notation) for variable in request.names]
+    changes += [withhold(place, statements[place].notation) for place in (*planned, *plan.whole)]
+    possible = [change for change in changes if change.applied(plan) is not None]
     # N comes last: it matters once no exact margin tells it.
-    return [*possible, WithholdTotal()] if plan.total else possible
+    return [*possible, withhold_total()] if plan.total else possible
 
 
-def _least_shown(policy: Policy) -> int:
-    """The smallest count that no rule of the policy protects."""
-    return max(2, policy.small + 1, *(rule.least_shown for rule in policy.rules))
-
-
-def _together(plan: Plan, *, rates: bool) -> list[tuple[int, ...]]:
+def _together(planned: dict[int, Request], *, rates: bool) -> list[Places]:
     """Each statement of rates (or margin) by itself, and all of them if there are several."""
-    places = [
-        place
-        for place, planned in enumerate(plan.statements)
-        if planned is not None and (planned.given is not None) == rates
-    ]
-    alone: list[tuple[int, ...]] = [(place,) for place in places]
+    places = [place for place, one in planned.items() if (one.given is not None) == rates]
+    alone: list[Places] = [(place,) for place in places]
     return [*alone, tuple(places)] if len(places) > 1 else alone
 
 
-def _merged_variables(domain: Domain, plan: Plan) -> list[str]:
-    """Named variables with three levels or more that share everybody out, in order."""
-    named = [name for name in (*domain.names, *domain.groupings) if name in plan.names]
-    return [name for name in named if len(domain.levels(name)) > 2 and shares_out(domain, name)]
-
-
-def _merges(domain: Domain, variable: str) -> Iterator[MergeLevels]:
-    """Pairs of neighbours first, then larger groups."""
+def _merges(domain: Domain, variable: str) -> Iterator[PlannedChange]:
+    """Pairs of neighbours first, then larger groups; none if there are but two levels."""
     levels = domain.levels(variable)
     size = len(levels)
     longest = size - 1 if size <= FEW else 2
@@ -426,9 +284,9 @@ def _merges(domain: Domain, variable: str) -> Iterator[MergeLevels]:
             run = tuple(range(first, first + length))
             before = [(place,) for place in range(first)]
             after = [(place,) for place in range(first + length, size)]
-            yield MergeLevels(variable, levels, (*before, run, *after))
+            yield merge_levels(variable, levels, (*before, run, *after))
     width = 2
     while size > FEW and width <= size // 2:
         blocks = [tuple(range(at, min(at + width, size))) for at in range(0, size, width)]
-        yield MergeLevels(variable, levels, tuple(blocks))
+        yield merge_levels(variable, levels, tuple(blocks))
         width *= 2

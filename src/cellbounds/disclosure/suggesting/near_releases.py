@@ -5,8 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,11 +18,11 @@ from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
-from cellbounds.model.effort import Effort
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Prior, Release, Tabulated
 from cellbounds.statements.notation import Request
-from cellbounds.utility.retained import Kept, kept, levels_behind
+from cellbounds.utility.retained import Kept, kept
 
 __all__ = ["scopes_of", "suggest"]
 
@@ -75,7 +74,7 @@ def _named(domain: Domain, statements: Sequence[Tabulated]) -> tuple[str, ...]:
     behind: dict[str, str] = {}
     for statement in statements:
         for name in statement.variables:
-            base = levels_behind(domain, name)[0]
+            base = domain.base(name)
             behind[base] = name if behind.get(base, name) == name else base
     return tuple(behind[name] for name in domain.names if name in behind)
 
@@ -103,7 +102,7 @@ class BudgetedJudge:
     knows: tuple[Prior, ...]
     independent: bool
     original: Release
-    effort: Effort
+    effort: Budget
     tried: int = 0
     known: int = 0
 
@@ -114,23 +113,15 @@ class BudgetedJudge:
 
     def elsewhere(self, until: Until) -> BudgetedJudge:
         """The same for another process, which begins to count anew."""
-        return replace(self, effort=Effort(until.deadline), tried=0)
+        return replace(self, effort=Budget.until(until.deadline), tried=0)
 
     def count(self, more: int) -> bool:
-        """Count releases that were judged elsewhere; False if these would be too many."""
+        """Count releases that were judged; False if these would be too many."""
         if self.tried + more > MOST_TRIED:
             return False
         self.tried += more
-        self._say()
+        self.effort.say(self.tried, max(self.known, self.tried))
         return True
-
-    def first(self) -> tuple[Verdict, ...]:
-        """What is to be said of the release that was asked about."""
-        asked = [
-            self._verdict(self.original, scope)
-            for scope in scopes_of(self.original, self.original, self.over)
-        ]
-        return tuple(verdict for verdict in asked if verdict is not None)
 
     def __call__(self, release: Release) -> tuple[Verdict, ...] | None:
         """The verdicts if all are safe, else one that is not; None if there is no time.
@@ -139,40 +130,37 @@ class BudgetedJudge:
         """
         if self.spent:
             return None
-        self.tried += 1
-        self._say()
-        found: list[Verdict] = []
-        for scope in reversed(scopes_of(release, self.original, self.over)):
-            verdict = self._verdict(release, scope)
-            if verdict is None:
-                continue
+        self.count(1)
+        safe: list[Verdict] = []
+        for verdict in self.verdicts(release, reversed(self.scopes(release))):
             if verdict.verdict is not Outcome.SAFE:
                 return (verdict,)
-            found.insert(0, verdict)
-        return tuple(found)
+            safe.insert(0, verdict)
+        return tuple(safe)
 
-    def _say(self) -> None:
-        self.effort.say(self.tried, max(self.known, self.tried))
+    def scopes(self, release: Release) -> list[Scope]:
+        """The tables to judge of a release."""
+        return scopes_of(release, self.original, self.over)
 
-    def _verdict(self, release: Release, scope: Scope) -> Verdict | None:
-        """The verdict over a margin; None if no rule can be asked about it."""
-        policy: Policy | None = self.policy
-        if scope is not None and scope != self.over:
-            behind = (levels_behind(release.domain, name)[0] for name in scope)
-            policy = self.policy.within(dict(zip(behind, scope, strict=True)))
-        if policy is None:
-            return None
-        left = self.effort.left
-        return judge(
-            release,
-            self.table,
-            policy,
-            over=scope,
-            knows=self.knows,
-            independent=self.independent,
-            seconds=None if left is None else max(LEAST, SHARE * left),
-            executor=self.effort.executor if release.domain.size >= LARGE else None,
-        )
+    def verdicts(self, release: Release, scopes: Iterable[Scope]) -> Iterator[Verdict]:
+        """The verdicts over some tables, but for those that no rule can be asked about."""
+        for scope in scopes:
+            policy: Policy | None = self.policy
+            if scope is not None and scope != self.over:
+                behind = map(release.domain.base, scope)
+                policy = self.policy.within(dict(zip(behind, scope, strict=True)))
+            if policy is None:
+                continue
+            part = self.effort.share(SHARE, least=LEAST).quiet()
+            yield judge(
+                release,
+                self.table,
+                policy,
+                over=scope,
+                knows=self.knows,
+                independent=self.independent,
+                budget=part if release.domain.size >= LARGE else Budget.until(part.deadline),
+            )
 
 
 MOST_CANDIDATES = 3000
@@ -191,11 +179,10 @@ def suggest(
     over: Iterable[str] | None = None,
     most: int = 10,
     changes: int = 2,
-    seconds: float | None = None,
     knows: Iterable[Prior] = (),
     independent: bool = False,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> Suggestions:
     """Safe releases near one that is unsafe or undecided, the most useful first.
 
@@ -211,12 +198,8 @@ def suggest(
         Suggestions at most.
     changes
         Changes at once at most.
-    seconds
-        A budget; what was not tried is said.
-    executor
-        Workers to share the releases with; the answer is the same with any number of them.
-    progress
-        Called with the releases judged and those known so far.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone; what was not tried is said.
 
     Notes
     -----
@@ -243,34 +226,27 @@ def suggest(
     _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
-    budgeted = BudgetedJudge(
-        original=release,
-        table=table,
-        policy=chosen,
-        over=asked,
-        knows=tuple(knows),
-        independent=independent,
-        effort=Effort.of(seconds, executor, None, progress),
-    )
-    verdicts = budgeted.first()
-    found: list[Suggestion] = []
-    searched = Searched(0, changes, 0, 0, 0)
-    if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
-        search = _Search(Drafts(release, table), budgeted, most)
-        search.run(changes)
-        found = [suggestion for _, suggestion in search.ranked[:most]]
-        searched = Searched(
-            len(search.singles), changes, budgeted.tried, search.undecided, search.left
+    with running(budget, seconds) as budget:
+        budgeted = BudgetedJudge(
+            original=release,
+            table=table,
+            policy=chosen,
+            over=asked,
+            knows=tuple(knows),
+            independent=independent,
+            effort=budget,
         )
-    return Suggestions(
-        release,
-        chosen,
-        verdicts,
-        tuple(found),
-        searched,
-        independent,
-        time.monotonic() - begun,
-    )
+        verdicts = tuple(budgeted.verdicts(release, budgeted.scopes(release)))
+        suggestions: tuple[Suggestion, ...] = ()
+        searched = Searched(0, changes, 0, 0, 0)
+        if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
+            search = _Search(Drafts(release, table), budgeted, most)
+            search.run(changes)
+            suggestions = tuple(search.ranked[:most])
+            size, tried = len(search.singles), budgeted.tried
+            searched = Searched(size, changes, tried, search.undecided, search.left)
+    spent = time.monotonic() - begun
+    return Suggestions(release, chosen, verdicts, suggestions, searched, independent, spent)
 
 
 def _check(release: object, table: object, most: object, changes: object) -> None:
@@ -298,32 +274,25 @@ class _Candidate:
     standing: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """What came of a candidate, if there was time, and how many releases were judged for it."""
-
-    found: Suppressed | None
-    judged: int
-
-
-def _try_out(budgeted: BudgetedJudge, candidate: _Candidate) -> _Tried:
+def _try_out(budgeted: BudgetedJudge, candidate: _Candidate) -> Suppressed | None:
     """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
-    before, release = budgeted.tried, candidate.release
+    release = candidate.release
     if candidate.scope:
-        found = suppress(release, candidate.standing, budgeted, blind=budgeted.independent)
-    else:
-        verdicts = budgeted(release)
-        found = None if verdicts is None else Suppressed(release, verdicts, ())
-    return _Tried(found, budgeted.tried - before)
+        return suppress(release, candidate.standing, budgeted, blind=budgeted.independent)
+    verdicts = budgeted(release)
+    return None if verdicts is None else Suppressed(release, verdicts, ())
 
 
-def _tried_elsewhere(budgeted: BudgetedJudge, candidate: _Candidate, until: Until) -> _Tried:
-    """Run by a worker, which counts for itself."""
-    return _try_out(budgeted.elsewhere(until), candidate)
+def _tried_elsewhere(
+    budgeted: BudgetedJudge, candidate: _Candidate, until: Until
+) -> tuple[Suppressed | None, int]:
+    """Run by a worker, which counts for itself: what came of it, and the releases judged."""
+    budgeted = budgeted.elsewhere(until)
+    return _try_out(budgeted, candidate), budgeted.tried
 
 
-_Rank = tuple[float, int, int]
-"""More kept, then fewer changes, then as tried."""
+_Layer = list[tuple[tuple[int, ...], Plan]]
+"""Sets of changes, and the plans that they make."""
 
 
 @dataclass(slots=True)
@@ -335,7 +304,7 @@ class _Search:
     most: int
     singles: list[PlannedChange] = field(init=False)
     use: list[str] = field(init=False)
-    ranked: list[tuple[_Rank, Suggestion]] = field(default_factory=list)
+    ranked: list[Suggestion] = field(default_factory=list)
     undecided: int = 0
     left: int = 0
     _safe: list[frozenset[int]] = field(default_factory=list)
@@ -351,15 +320,14 @@ class _Search:
 
     def run(self, changes: int) -> None:
         """Try sets of one change, of two, and so on."""
-        layer: list[tuple[tuple[int, ...], Plan]] = [((), self.drafts.first)]
+        layer: _Layer = [((), self.drafts.first)]
         self._seen.add(self.drafts.first)
         for _ in range(changes):
             hiding = [one for item in layer for one in self._candidates(*item, hide=True)]
             layer = list(self._grown(layer))
             plain = [one for item in layer for one in self._candidates(*item, hide=False)]
-            ready = sorted(
-                [*plain, *hiding], key=lambda one: (-one.kept.share, one.changes, one.scope)
-            )
+            ready = [*plain, *hiding]
+            ready.sort(key=lambda one: (-one.kept.share, one.changes, one.scope))
             self.judge.known = self.judge.tried + len(ready)
             with closing(self._ahead(ready)) as ahead:
                 for place, (candidate, tried) in enumerate(ahead):
@@ -372,17 +340,13 @@ class _Search:
             if not layer:
                 return
 
-    def _grown(
-        self, layer: list[tuple[tuple[int, ...], Plan]]
-    ) -> Iterator[tuple[tuple[int, ...], Plan]]:
+    def _grown(self, layer: _Layer) -> Iterator[tuple[tuple[int, ...], Plan]]:
         """Each set with one more change, if that is another plan and no part of it is safe."""
         laid = 0
         for changed, plan in layer:
             for number in range(changed[-1] + 1 if changed else 0, len(self.singles)):
                 grown = self.singles[number].applied(plan)
-                if grown is None or grown in self._seen:
-                    continue
-                if self._holds_safe((*changed, number)):
+                if grown is None or grown in self._seen or self._holds_safe((*changed, number)):
                     continue
                 if laid == MOST_CANDIDATES:
                     self.left += 1
@@ -402,10 +366,10 @@ class _Search:
         if self.judge.effort.left == 0:
             self.left += 1
             return
-        made = self.drafts.made(plan)
-        if made is None:
+        draft = self.drafts.made(plan)
+        if draft is None:
             return
-        release, places = made
+        release, places = draft
         share = self._kept(release)
         scopes: list[tuple[int, ...]] = [()]
         if hide:
@@ -423,7 +387,7 @@ class _Search:
         if self._needless(candidate, candidate.kept):
             return True
         full = len(self.ranked) >= self.most
-        return full and -candidate.kept.share >= self.ranked[self.most - 1][0][0]
+        return full and candidate.kept.share <= self.ranked[self.most - 1].kept.share
 
     def _needless(self, candidate: _Candidate, share: Kept) -> bool:
         """Whether figures suppressed in the same statements, with fewer changes, keep as much."""
@@ -434,7 +398,7 @@ class _Search:
 
     def _ahead(
         self, ready: list[_Candidate]
-    ) -> Generator[tuple[_Candidate, _Tried | None], None, None]:
+    ) -> Generator[tuple[_Candidate, tuple[Suppressed | None, int] | None], None, None]:
         """Each candidate, with what workers found of it beforehand; None if nobody tried it.
 
         They try some that turn out not to matter. What is found is the same as without them:
@@ -454,10 +418,11 @@ class _Search:
                 # Who is dominated at first is so ever after.
                 yield candidate, next(results)[1] if sent else None
 
-    def _try(self, candidate: _Candidate, tried: _Tried | None) -> None:
-        if tried is None or not self.judge.count(tried.judged):
-            tried = _try_out(self.judge, candidate)
-        found = tried.found
+    def _try(self, candidate: _Candidate, tried: tuple[Suppressed | None, int] | None) -> None:
+        if tried is not None and self.judge.count(tried[1]):
+            found = tried[0]
+        else:
+            found = _try_out(self.judge, candidate)
         if found is None:
             self.left += self.judge.spent if candidate.scope else 1
             return
@@ -479,6 +444,5 @@ class _Search:
         self._digests.add(digest)
         changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
         suggestion = Suggestion(changes, found.release, found.verdicts, share)
-        # The last number tells equals apart, so that suggestions are never compared.
-        rank = (-share.share, len(changes), len(self.ranked))
-        bisect.insort(self.ranked, (rank, suggestion))
+        # More kept, then fewer changes, then as tried.
+        bisect.insort(self.ranked, suggestion, key=lambda one: (-one.kept.share, len(one.changes)))

@@ -12,10 +12,9 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.exploring.designs import merged_name
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.statements import Release, Statement
+from cellbounds.statements import Release, Statement, Tabulated
 from cellbounds.statements.notation import Request
 from cellbounds.statements.publishing import published_statement
-from cellbounds.utility.retained import levels_behind
 
 __all__ = ["Drafts", "Plan"]
 
@@ -66,7 +65,7 @@ class Drafts:
             tuple(n for n, one in enumerate(release.statements) if _is_whole(one)),
         )
         self._tables: dict[tuple[Merge, ...], tuple[Table, dict[str, str]]] = {}
-        self._made: dict[tuple[int, Request, tuple[Merge, ...]], Statement | None] = {}
+        self._statements: dict[tuple[int, Request, tuple[Merge, ...]], Statement | None] = {}
 
     @property
     def domain(self) -> Domain:
@@ -78,69 +77,55 @@ class Drafts:
 
         None if a statement cannot be published, such as a tolerance that rounding passes.
         """
-        table, names = self._merged(plan.merges)
         statements: list[Statement] = []
         places: dict[int, int] = {}
         for place, original in enumerate(self.release.statements):
+            planned = plan.statements[place]
             if original.tabulated is None:
                 withheld = _is_whole(original) and place not in plan.whole
                 if plan.total if not original.variables else not withheld:
                     statements.append(original)
-                continue
-            planned = plan.statements[place]
-            if planned is None:
-                continue
-            statement = self._statement(place, planned, plan.merges, table, names)
-            if statement is None:
-                return None
-            places[place] = len(statements)
-            statements.append(statement)
-        return Release(table.domain, statements), places
+            elif planned is not None:
+                statement = self._statement(original.tabulated, planned, plan.merges)
+                if statement is None:
+                    return None
+                places[place] = len(statements)
+                statements.append(statement)
+        return Release(self._merged(plan.merges)[0].domain, statements), places
 
     def _merged(self, merges: tuple[Merge, ...]) -> tuple[Table, dict[str, str]]:
         """The table that knows the merged variables, and their names."""
         if merges not in self._tables:
-            names: dict[str, str] = {}
-            groupings: dict[str, Grouping] = {}
-            for variable, groups in merges:
-                names[variable] = merged_name(self.domain, variable)
-                groupings[names[variable]] = _grouping(self.domain, variable, groups)
+            names = {variable: merged_name(self.domain, variable) for variable, _ in merges}
+            groupings = {names[one]: _grouping(self.domain, one, groups) for one, groups in merges}
             domain = self.domain.with_groupings(groupings)
-            table = self.table.with_domain(domain)
-            self._tables[merges] = table, names
+            self._tables[merges] = self.table.with_domain(domain), names
         return self._tables[merges]
 
     def _statement(
-        self,
-        place: int,
-        planned: Request,
-        merges: tuple[Merge, ...],
-        table: Table,
-        names: dict[str, str],
+        self, original: Tabulated, planned: Request, merges: tuple[Merge, ...]
     ) -> Statement | None:
-        used = tuple(one for one in merges if one[0] in planned.names)
-        if planned == self.first.statements[place] and not used:
-            return self.release.statements[place]
-        key = (place, planned, used)
-        if key not in self._made:
-            named = planned.renamed({variable: names[variable] for variable, _ in used})
-            self._made[key] = self._published(place, named, table)
-        return self._made[key]
+        used = tuple(merge for merge in merges if merge[0] in planned.names)
+        if planned == original.request and not used:
+            return original
+        key = (id(original), planned, used)
+        if key not in self._statements:
+            self._statements[key] = self._published(original, planned, merges)
+        return self._statements[key]
 
-    def _published(self, place: int, planned: Request, table: Table) -> Statement | None:
-        original = self.release.statements[place].tabulated
+    def _published(
+        self, original: Tabulated, planned: Request, merges: tuple[Merge, ...]
+    ) -> Statement | None:
+        table, names = self._merged(merges)
         try:
-            made = published_statement(table, planned).tabulated
+            statement = published_statement(table, planned.renamed(names)).tabulated
         except InvalidInput:
             return None  # the announced tolerance does not cover the coarser figures
-        assert original is not None and made is not None  # only these are planned
-        if planned.below is not None:
-            return made
-        hidden = original.hidden
-        if not hidden.any():
-            return made
-        carried = _carried(hidden, original.variables, made.variables, table.domain)
-        return made.suppressed(carried)
+        assert statement is not None  # only these are planned
+        if planned.below is not None or not original.hidden.any():
+            return statement
+        before, after = original.variables, statement.variables
+        return statement.suppressed(_carried(original.hidden, before, after, table.domain))
 
 
 def _is_whole(statement: Statement) -> bool:
@@ -166,21 +151,17 @@ def _grouping(domain: Domain, variable: str, groups: Sequence[Sequence[int]]) ->
 
 
 def _carried(
-    hidden: BoolArray,
-    before: Sequence[str],
-    after: Sequence[str],
-    domain: Domain,
+    hidden: BoolArray, before: Sequence[str], after: Sequence[str], domain: Domain
 ) -> BoolArray:
     """Which figures are hidden where variables were dropped or merged: those with a hidden part."""
-    left = hidden
-    axis = 0
-    for base, levels in (levels_behind(domain, name) for name in before):
-        match = next((name for name in after if domain.base(name) == base), None)
+    left, axis = hidden, 0
+    for name in before:
+        match = next((other for other in after if domain.base(other) == domain.base(name)), None)
         if match is None:
             left = np.asarray(left.any(axis=axis))
             continue
-        _, groups = levels_behind(domain, match)
-        parts = [[i for i, one in enumerate(levels) if one & group] for group in groups]
-        left = np.stack([left.take(one, axis=axis).any(axis=axis) for one in parts], axis=axis)
+        levels = domain.level_sets(name)
+        parts = [[bool(one & group) for one in levels] for group in domain.level_sets(match)]
+        left = np.stack([left.compress(part, axis).any(axis) for part in parts], axis)
         axis += 1
     return left

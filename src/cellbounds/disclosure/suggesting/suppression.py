@@ -9,11 +9,11 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
-from cellbounds.disclosure.suggesting.changes import Suppress
+from cellbounds.disclosure.policies.verdict import touched_levels
+from cellbounds.disclosure.suggesting.changes import Change, suppressing
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release, Tabulated
-from cellbounds.utility.retained import levels_behind
 
 __all__ = ["Suppressed", "suppress"]
 
@@ -33,7 +33,7 @@ class Suppressed:
 
     release: Release
     verdicts: tuple[Verdict, ...]
-    changes: tuple[Suppress, ...]
+    changes: tuple[Change, ...]
 
 
 def suppress(
@@ -61,10 +61,10 @@ def suppress(
             return _restored(release, current, verdicts, sheets, judging, restored)
         findings = [one for verdict in verdicts for one in (*verdict.broken, *verdict.open)]
         hidden = [sheet.hide(findings) for sheet in sheets.values()]
-        made = _without(release, sheets) if any(hidden) else None
-        if made is None:
+        fewer = _without(release, sheets) if any(hidden) else None
+        if fewer is None:
             return None
-        current, verdicts = made, judging(made)
+        current, verdicts = fewer, judging(fewer)
     return None
 
 
@@ -82,21 +82,18 @@ def _restored(
 ) -> Suppressed:
     """Show again what need not be hidden, the largest figures first."""
     tries = sorted(
-        (
-            (-sheet.costs[index], place, index)
-            for place, sheet in sheets.items()
-            for index in sheet.added()
-        ),
+        (-sheet.costs[index], place, index)
+        for place, sheet in sheets.items()
+        for index in sheet.added()
     )
     for _, place, index in tries[:most]:
-        sheet = sheets[place]
-        sheet.hidden[index] = False
-        made = _without(release, sheets)
-        found = None if made is None else judging(made)
-        if made is not None and found is not None and _safe(found):
-            safe, verdicts = made, found
+        sheets[place].hidden[index] = False
+        fuller = _without(release, sheets)
+        judged = None if fuller is None else judging(fuller)
+        if fuller is not None and judged is not None and _safe(judged):
+            safe, verdicts = fuller, judged
         else:
-            sheet.hidden[index] = True
+            sheets[place].hidden[index] = True
     changes = [sheet.change() for sheet in sheets.values() if any(sheet.added())]
     return Suppressed(safe, verdicts, tuple(changes))
 
@@ -104,10 +101,10 @@ def _restored(
 def _without(release: Release, sheets: dict[int, _Sheet]) -> Release | None:
     statements = list(release.statements)
     for place, sheet in sheets.items():
-        made = sheet.statement.suppressed(sheet.hidden & ~sheet.before)
-        if made is None:
+        statement = sheet.statement.suppressed(sheet.hidden & ~sheet.before)
+        if statement is None:
             return None
-        statements[place] = made
+        statements[place] = statement
     return Release(release.domain, statements)
 
 
@@ -131,61 +128,31 @@ class _Sheet:
 
     def hide(self, findings: Sequence[Finding]) -> bool:
         """Hide the figures of what breaks a rule, or partners if they are hidden already."""
-        covers = [self._cover(one) for one in findings]
-        shown = [cover & ~self.hidden for cover in covers if cover.any()]
-        fresh = [one for one in shown if one.any()]
-        if fresh:
-            for one in fresh:
-                self.hidden |= one
+        spoken_of = np.zeros_like(self.hidden)
+        names = self.statement.variables
+        for place in findings:
+            if place.variables == names or (place.variables and not place.figure):
+                touched = touched_levels(self.domain, names, place.variables, place.labels)
+                spoken_of[np.ix_(*touched)] = True
+        if (spoken_of & ~self.hidden).any():
+            self.hidden |= spoken_of
             return True
-        spoken_of = np.logical_or.reduce([np.zeros_like(self.hidden), *covers])
-        lines = self._lonely_lines() or self._lines_through(spoken_of)
-        hidden = [self._partner(line) for line in lines]
+        lines = list(self.statement.lines())
+        # A single hidden figure is what the others leave of the line's sum.
+        lonely = [line for line in lines if self.hidden[line].sum() == 1]
+        through = [line for line in lines if spoken_of[line].any()]
+        hidden = [self._partner(line) for line in lonely or through]
         return any(hidden)
 
-    def _cover(self, finding: Finding) -> BoolArray:
-        """The figures that speak of a place."""
-        names = self.statement.variables
-        nothing = np.zeros(self.hidden.shape, dtype=bool)
-        if finding.figure and finding.variables != names:
-            return nothing
-        if not finding.variables:
-            return nothing
-        cover = np.ones(self.hidden.shape, dtype=bool)
-        place = dict(zip(finding.variables, finding.labels, strict=True))
-        behind = [(levels_behind(self.domain, name), name) for name in place]
-        for axis, name in enumerate(names):
-            base, levels = levels_behind(self.domain, name)
-            for (other, groups), told in behind:
-                if other == base:
-                    inside = groups[self.domain.position(told, place[told])]
-                    met = np.array([bool(level & inside) for level in levels])
-                    cover &= met.reshape([-1 if at == axis else 1 for at in range(cover.ndim)])
-        return cover
-
-    def _lonely_lines(self) -> list[_Line]:
-        """Lines with one hidden figure, which is what the others leave of the line's sum."""
-        return [one for one in self.statement.lines() if self.hidden[one].sum() == 1]
-
-    def _lines_through(self, places: BoolArray) -> list[_Line]:
-        """Lines through some places that still show something."""
-        return [
-            one
-            for one in self.statement.lines()
-            if places[one].any() and not self.hidden[one].all()
-        ]
-
-    def _partner(self, line: _Line) -> bool:
+    def _partner(self, line: tuple[int | slice, ...]) -> bool:
         """Hide one more figure of a line: best where another line lacks a partner, then small."""
-        gone, costs = self.hidden[line], self.costs[line]
-        lone = self._wanted()[line]
-        if gone.all():
-            return False
-        ranks = np.where(gone.ravel(), np.inf, costs.ravel())
-        best = min(np.flatnonzero(~gone.ravel()), key=lambda at: (-lone.ravel()[at], ranks[at], at))
         view = self.hidden[line]
-        view[np.unravel_index(best, view.shape)] = True
-        return True
+        lone, costs = self._wanted()[line].ravel(), self.costs[line].ravel()
+        shown = np.flatnonzero(~view.ravel()).tolist()
+        if shown:
+            best = min(shown, key=lambda at: (-lone[at], costs[at], at))
+            view[np.unravel_index(best, view.shape)] = True
+        return bool(shown)
 
     def _wanted(self) -> FloatArray:
         """For each figure, how many lines through it have a single hidden figure."""
@@ -199,13 +166,8 @@ class _Sheet:
         """The figures that were hidden here."""
         return [tuple(map(int, at)) for at in np.argwhere(self.hidden & ~self.before)]
 
-    def change(self) -> Suppress:
+    def change(self) -> Change:
         """What was hidden, in words and labels."""
         laid = self.domain.project(self.statement.variables)
-        labels = tuple(laid.labels(index) for index in self.added())
-        shown = int((~self.before).sum())
-        return Suppress(self.statement.notation, self.statement.variables, labels, shown)
-
-
-_Line = tuple[int | slice, ...]
-"""An index that picks one line of figures."""
+        labels = [laid.labels(index) for index in self.added()]
+        return suppressing(self.statement, labels, int((~self.before).sum()))

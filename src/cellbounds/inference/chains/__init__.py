@@ -4,7 +4,6 @@ moves               moves, and whether they connect a set of tables
 basic_moves         decomposable margins
 conditional_moves   one conditional: document 002's two families
 lattice_moves       any release: reduced lattice bases, and Markov bases by 4ti2
-move_constraints    the limits that moves can break
 metropolis          running chains (compiled: metropolis_kernel)
 chain_sampling      draws with diagnostics
 """

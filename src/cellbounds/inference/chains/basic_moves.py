@@ -73,29 +73,31 @@ def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
     tree = _junction_tree(release)
     if isinstance(tree, str):
         raise UnsupportedRelease(f"basic moves are not proven to connect here: {tree}")
-    edges = [edge for edge in _edges(release.domain, tree) if edge.count]
-    size = release.domain.size
+    domain = release.domain
+    parts = ((left - right, left & right, right - left) for left, right in tree)
+    edges = [_Edge(*(_offsets(domain, part) for part in sides)) for sides in parts]
+    edges = [edge for edge in edges if edge.count]
     theorem = (
         "two-way table with fixed margins (Diaconis & Sturmfels 1998)"
-        if len(release.domain.names) == 2
+        if len(domain.names) == 2
         else "decomposable margins (Dobra 2003)"
     )
     connected = Connectivity(Connection.PROVEN, theorem)
     if sum(edge.count for edge in edges) <= most:
         blocks = [(_listed(edge), SIGNS, KEEPS) for edge in edges]
-        return Moves.of_lines("basic moves", size, blocks, connected)
+        return Moves.of_lines("basic moves", domain.size, blocks, connected)
     share = np.cumsum([float(edge.count) for edge in edges])
     # Each move is as likely as every other. A function of a module, so that chains may run in
     # other processes.
     sampler = Sampler(NUMBERS, partial(_drawn, edges, share / share[-1]))
-    return replace(Moves.of_lines("basic moves", size, [], connected), sampler=sampler)
+    return replace(Moves.of_lines("basic moves", domain.size, [], connected), sampler=sampler)
 
 
-_Tree = list[tuple[frozenset[str], frozenset[str]]]
-"""For each edge of a junction tree, the variables on either side (the separator in both)."""
+def _junction_tree(release: Release) -> list[tuple[frozenset[str], frozenset[str]]] | str:
+    """For each edge of a junction tree, the variables on either side (the separator in both).
 
-
-def _junction_tree(release: Release) -> _Tree | str:
+    A text if there is none: why.
+    """
     faces = []
     for statement in release.statements:
         if isinstance(statement, Total):
@@ -110,50 +112,33 @@ def _junction_tree(release: Release) -> _Tree | str:
     missing = [n for n in release.domain.names if not any(n in clique for clique in cliques)]
     if missing:
         return f"no margin covers {', '.join(missing)}"
-    links = _heaviest_tree(cliques)
-    for name in release.domain.names:
-        within = sum(name in clique for clique in cliques)
-        joined = sum(name in cliques[a] & cliques[b] for a, b in links)
-        if within != joined + 1:
+    # The clique that shares most with one that is placed is next: a spanning tree with the largest
+    # separators, which is a junction tree if there is one at all.
+    placed, left = cliques[:1], cliques[1:]
+    links: list[tuple[frozenset[str], frozenset[str]]] = []
+    while left:
+        pairs = itertools.product(placed, left)
+        near, clique = max(pairs, key=lambda pair: len(pair[0] & pair[1]))
+        if clique & frozenset().union(*placed) != clique & near:
             return "the margins are not decomposable"
-    return [_sides(cliques, links, link) for link in links]
-
-
-def _heaviest_tree(cliques: list[frozenset[str]]) -> list[tuple[int, int]]:
-    """A spanning tree of the cliques whose separators are as large as possible.
-
-    It is a junction tree if there is one at all.
-    """
-    pairs = sorted(
-        itertools.combinations(range(len(cliques)), 2),
-        key=lambda pair: -len(cliques[pair[0]] & cliques[pair[1]]),
-    )
-    part = list(range(len(cliques)))
-    links = []
-    for a, b in pairs:
-        if part[a] != part[b]:
-            links.append((a, b))
-            part = [part[a] if label == part[b] else label for label in part]
-    return links
+        links.append((near, clique))
+        placed.append(clique)
+        left.remove(clique)
+    return [_sides(placed, links, cut) for _, cut in links]
 
 
 def _sides(
-    cliques: list[frozenset[str]], links: list[tuple[int, int]], cut: tuple[int, int]
+    cliques: list[frozenset[str]],
+    links: list[tuple[frozenset[str], frozenset[str]]],
+    cut: frozenset[str],
 ) -> tuple[frozenset[str], frozenset[str]]:
-    near = {cut[0]}
-    for _ in links:
-        for a, b in links:
-            if (a, b) != cut and (a in near) != (b in near):
-                near |= {a, b}
-    left = frozenset().union(*(cliques[k] for k in near))
-    right = frozenset().union(*(clique for k, clique in enumerate(cliques) if k not in near))
-    return left, right
-
-
-def _edges(domain: Domain, tree: _Tree) -> list[_Edge]:
-    """The settings of either side alone and of the separator, for each edge."""
-    parts = ((left - right, left & right, right - left) for left, right in tree)
-    return [_Edge(*(_offsets(domain, part) for part in sides)) for sides in parts]
+    """The variables of all cliques but those that hang on one, and of these."""
+    below = [cut]
+    for near, clique in links:
+        if near in below:
+            below.append(clique)
+    above = (clique for clique in cliques if clique not in below)
+    return frozenset().union(*above), frozenset().union(*below)
 
 
 def _offsets(domain: Domain, names: frozenset[str]) -> IntArray:

@@ -36,6 +36,9 @@ from cellbounds.statements import Release
 
 __all__ = ["conditional_moves"]
 
+_Line = tuple[list[int], list[int]]
+"""Summed cells (flat) and how they change."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RateRows:
@@ -96,11 +99,6 @@ class RateRows:
         )
 
     @property
-    def exact(self) -> list[int]:
-        """Rows all of whose cells are fixed shares."""
-        return np.flatnonzero(~self.free.any(axis=1)).tolist()
-
-    @property
     def loose(self) -> BoolArray:
         """Rows whose sums may change by one."""
         return np.array([step == 1 for step in self.step], dtype=bool) & self.free.any(axis=1)
@@ -110,7 +108,7 @@ class RateRows:
         return next(self.roundings(row, amount))
 
     def roundings(self, row: int, amount: int) -> Iterator[list[int]]:
-        """The ways to share it out by rounding each cell up or down."""
+        """The ways to share it out by rounding each cell up or down, the best first; not all."""
         share, scale = self.share[row], self.scale[row]
         shares = [count * amount // scale for count in share]
         rest = amount - sum(shares)
@@ -127,12 +125,18 @@ class RateRows:
         # Largest remainders first, so that rates which add up to one are met exactly.
         left = {j: rest * weight % total for j, weight in zip(cells, weights, strict=True)}
         order = sorted((j for j in cells if left[j]), key=lambda j: -left[j])
-        for chosen in itertools.combinations(order, amount - sum(shares)):
+        ways = itertools.combinations(order, amount - sum(shares))
+        for chosen in itertools.islice(ways, MOST_ROUNDINGS):
             yield [count + (j in chosen) for j, count in enumerate(shares)]
 
-    def cells(self, row: int) -> list[int]:
+    def cells(self, row: int) -> range:
         """The summed cells of a row, flat over the statement."""
-        return list(range(self.places[row] * self.width, (self.places[row] + 1) * self.width))
+        return range(self.places[row] * self.width, (self.places[row] + 1) * self.width)
+
+    def change(self, *parts: tuple[int, list[int]]) -> _Line:
+        """A change of some rows: for each of them, what is added to its cells."""
+        cells = [cell for row, _ in parts for cell in self.cells(row)]
+        return cells, [by for _, changes in parts for by in changes]
 
 
 MOST_LISTED = 1_000_000
@@ -146,9 +150,6 @@ MOST_EXCHANGES, MOST_ROUNDINGS = 40_000, 6
 
 MOST_REDUCED = 100
 """Exact rows up to which a reduced basis is made."""
-
-_Line = tuple[list[int], list[int]]
-"""Summed cells (flat) and how they change."""
 
 
 def conditional_moves(release: Release) -> Moves:
@@ -302,30 +303,31 @@ def _exchanges(rows: RateRows) -> Iterator[_Line]:
         return
     furthest = min(rows.reach, rows.total)
     if not rows.fixed_total:
-        for row in range(count):
-            for amount in range(rows.step[row], furthest + 1, rows.step[row]):
-                for up in itertools.islice(rows.roundings(row, amount), MOST_ROUNDINGS):
-                    yield rows.cells(row), up
+        for row, step in enumerate(rows.step):
+            for amount in range(step, furthest + 1, step):
+                yield from (rows.change((row, up)) for up in rows.roundings(row, amount))
     most = MOST_EXCHANGES // max(math.comb(count, 2), 1)
     for first, second in itertools.combinations(range(count), 2):
-        cells = rows.cells(first) + rows.cells(second)
         step = math.lcm(rows.step[first], rows.step[second])
         exchanges = (
-            (cells, [*up, *(-x for x in down)])
+            rows.change((first, up), (second, _negative(down)))
             for amount in range(step, furthest + 1, step)
-            for up in itertools.islice(rows.roundings(first, amount), MOST_ROUNDINGS)
-            for down in itertools.islice(rows.roundings(second, amount), MOST_ROUNDINGS)
+            for up in rows.roundings(first, amount)
+            for down in rows.roundings(second, amount)
         )
         yield from itertools.islice(exchanges, most)
 
 
+def _negative(changes: list[int]) -> list[int]:
+    return [-change for change in changes]
+
+
 def _row_changes(rows: RateRows) -> Iterator[_Line]:
     """Changes of two rows by the same amount, and of exact rows along a reduced basis."""
-    count = len(rows.places)
+    count, loose = len(rows.places), rows.loose
     pairs: Iterator[tuple[int, int]] = itertools.combinations(range(count), 2)
     if not _all_pairs(rows):
-        pairs = ((k, k + 1) for k in range(count - 1))
-    loose = rows.loose
+        pairs = itertools.pairwise(range(count))
     for first, second in pairs:
         amounts = set()
         if not (loose[first] and loose[second]):
@@ -333,19 +335,15 @@ def _row_changes(rows: RateRows) -> Iterator[_Line]:
         if rows.nominal[first] and rows.nominal[second]:
             amounts.add(math.lcm(rows.nominal[first], rows.nominal[second]))
         for amount in sorted(amounts):
-            away = [-change for change in rows.spread(second, amount)]
-            cells = rows.cells(first) + rows.cells(second)
-            yield cells, rows.spread(first, amount) + away
+            away = _negative(rows.spread(second, amount))
+            yield rows.change((first, rows.spread(first, amount)), (second, away))
     yield from _exchanges(rows)
-    exact = rows.exact
-    if 3 <= len(exact) <= MOST_REDUCED and len({rows.step[row] for row in exact}) > 1:
-        steps = np.array([[rows.step[row] for row in exact]], dtype=object)
-        for multiples in kernel_basis(steps).tolist():
-            moved = [(row, d) for row, d in zip(exact, multiples, strict=True) if d]
-            yield (
-                [cell for row, _ in moved for cell in rows.cells(row)],
-                [by for row, d in moved for by in rows.spread(row, d * rows.step[row])],
-            )
+    exact = np.flatnonzero(~rows.free.any(axis=1)).tolist()
+    steps = [rows.step[row] for row in exact]
+    if 3 <= len(exact) <= MOST_REDUCED and len(set(steps)) > 1:
+        for multiples in kernel_basis(np.array([steps], dtype=object)).tolist():
+            moved = ((row, d * rows.step[row]) for row, d in zip(exact, multiples, strict=True))
+            yield rows.change(*((row, rows.spread(row, by)) for row, by in moved if by))
     if not rows.fixed_total:
         for row in np.flatnonzero(~loose).tolist():
-            yield rows.cells(row), rows.spread(row, rows.step[row])
+            yield rows.change((row, rows.spread(row, rows.step[row])))

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chains.moves import (
+    KEEPS,
+    VARIES,
     Connection,
     Connectivity,
     Moves,
+    constraint_matrix,
     distinct,
-    families_of,
 )
 from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
 from cellbounds.model.problem import Problem, make_problem
@@ -82,13 +86,18 @@ def lattice_moves(release: Release, *, paired: bool = True) -> Moves:
             f"a lattice basis of {len(free)} cells; give moves of your own, or a release with at "
             f"most {MOST_FREE} cells that are not fixed"
         )
-    vectors = basis = kernel_basis(_equations(problem, free))
+    rows = constraint_matrix(problem)[problem.row_lower == problem.row_upper][:, free].toarray()
+    basis = kernel_basis(np.unique(rows[rows.any(axis=1)], axis=0))
+    pairs = np.zeros((2, 0, basis.shape[1]), dtype=basis.dtype)
     if paired and len(basis) <= MOST_PAIRED:
-        one, other = np.triu_indices(len(basis), 1)
-        vectors = distinct(
-            np.concatenate([basis, basis[one] + basis[other], basis[one] - basis[other]])
-        )
-    return _moves_over(release, problem, vectors, "lattice moves", _connected(problem, len(basis)))
+        pairs = basis[np.array(np.triu_indices(len(basis), 1))]
+    vectors = distinct(np.concatenate([basis, pairs[0] + pairs[1], pairs[0] - pairs[1]]))
+    connected = Connectivity(Connection.UNPROVEN, "a basis of the lattice need not connect")
+    if len(basis) == 0:
+        connected = Connectivity(Connection.PROVEN, "the equations leave one table")
+    elif len(basis) == 1 and not problem.lists:
+        connected = Connectivity(Connection.PROVEN, "the tables lie on a line")
+    return _moves_over(release, problem, vectors, "lattice moves", connected)
 
 
 def _moves_over(
@@ -97,33 +106,18 @@ def _moves_over(
     """Moves given as vectors over the cells that are not fixed."""
     array = np.zeros((len(vectors), release.domain.size), dtype=vectors.dtype)
     array[:, _free_cells(problem)] = vectors
-    families = families_of(array, summed_cells(release))
-    moves = Moves.of_array(name, array, connected, families)
+    moves = Moves.of_array(name, array, connected)
+    summed = summed_cells(release)
+    if summed is not None:
+        cells = np.arange(len(summed))
+        margin = moves.matrix @ csr_array((np.ones(len(cells), dtype=np.int64), (cells, summed)))
+        varies = abs(margin).sum(axis=1) > 0
+        moves = replace(moves, families=np.where(varies, VARIES, KEEPS))
     return moves.across(values for _, values in problem.lists)
 
 
 def _free_cells(problem: Problem) -> IntArray:
     return np.flatnonzero(problem.lower < problem.upper)
-
-
-def _connected(problem: Problem, dimension: int) -> Connectivity:
-    if dimension == 0:
-        return Connectivity(Connection.PROVEN, "the equations leave one table")
-    if dimension == 1 and not problem.lists:
-        return Connectivity(Connection.PROVEN, "the tables lie on a line")
-    return Connectivity(Connection.UNPROVEN, "a basis of the lattice need not connect")
-
-
-def _equations(problem: Problem, free: IntArray) -> IntArray:
-    """The equations over the free cells, one in each row; none twice."""
-    equal = problem.row_lower == problem.row_upper
-    place = np.full(len(problem.lower), -1)
-    place[free] = np.arange(len(free))
-    rows, columns = problem.rows, place[problem.cells]
-    inside = equal[rows] & (columns >= 0)
-    dense = np.zeros((len(equal), len(free)), dtype=np.int64)
-    dense[rows[inside], columns[inside]] = problem.coefficients[inside]
-    return np.asarray(np.unique(dense[dense.any(axis=1)], axis=0))
 
 
 def kernel_basis(equations: IntArray) -> IntArray:
@@ -141,11 +135,9 @@ def kernel_basis(equations: IntArray) -> IntArray:
     rank = fmpz_mat(count, width, equations.ravel().tolist()).rank() if count else 0
     scale = 1000
     while True:
-        lines = [
-            [int(entry) * scale for entry in equations[:, k]] + [int(k == j) for j in range(width)]
-            for k in range(width)
-        ]
-        reduced = fmpz_mat(lines).lll().tolist()
+        scaled = equations.T.astype(object) * scale
+        beside = np.concatenate([scaled, np.eye(width, dtype=np.int64)], axis=1)
+        reduced = fmpz_mat(beside.tolist()).lll().tolist()
         kernel = [[int(entry) for entry in row[count:]] for row in reduced if not any(row[:count])]
         if len(kernel) == width - rank:
             break
@@ -223,32 +215,19 @@ def slack_matrix(problem: Problem, free: IntArray) -> IntArray:
     Each limit of a row that is not an equation has an equation and a slack variable of its own.
     The right-hand sides do not matter for a Markov basis.
     """
-    place = np.full(len(problem.lower), -1)
-    place[free] = np.arange(len(free))
-    equations: list[dict[int, int]] = []
-    slacks = len(free)
-    for row in range(len(problem.row_lower)):
-        inside = slice(int(problem.starts[row]), int(problem.starts[row + 1]))
-        columns, factors = place[problem.cells[inside]], problem.coefficients[inside]
-        terms = {int(c): int(f) for c, f in zip(columns, factors, strict=True) if c >= 0}
-        if not terms:
-            continue
+    dense = constraint_matrix(problem)[:, free].toarray()
+    lines = []
+    for row in np.flatnonzero(dense.any(axis=1)).tolist():
         low, high = int(problem.row_lower[row]), int(problem.row_upper[row])
         if low == high:
-            equations.append(terms)
+            lines.append((row, 0))
             continue
-        positive = all(factor > 0 for factor in terms.values())
-        if low != NO_LOWER and not (positive and low <= 0):
-            equations.append(terms | {slacks: -1})
-            slacks += 1
+        if low != NO_LOWER and (low > 0 or (dense[row] < 0).any()):
+            lines.append((row, -1))
         if high != NO_UPPER:
-            equations.append(terms | {slacks: 1})
-            slacks += 1
-    matrix = np.zeros((len(equations), slacks), dtype=np.int64)
-    for line, terms in enumerate(equations):
-        for column, factor in terms.items():
-            matrix[line, column] = factor
-    return matrix
+            lines.append((row, 1))
+    rows, signs = np.array(lines, dtype=np.int64).reshape(-1, 2).T
+    return np.concatenate([dense[rows], np.diag(signs)[:, signs != 0]], axis=1)
 
 
 def _computed(program: str, matrix: IntArray, seconds: float) -> IntArray:
@@ -257,7 +236,8 @@ def _computed(program: str, matrix: IntArray, seconds: float) -> IntArray:
         return np.eye(width, dtype=np.int64)
     with private_folder() as folder:
         project = folder / "release"
-        project.with_suffix(".mat").write_text(_written(matrix), "ascii")
+        size = f"{len(matrix)} {width}"
+        np.savetxt(project.with_suffix(".mat"), matrix, fmt="%d", header=size, comments="")
         # Its default, 64-bit integers, could overflow on the way without a word.
         command = [program, "--quiet", "--precision=arbitrary", project.name]
         try:
@@ -277,12 +257,6 @@ def _computed(program: str, matrix: IntArray, seconds: float) -> IntArray:
                 "use lattice_moves"
             )
         return read_vectors(result.read_text("ascii"), width)
-
-
-def _written(matrix: IntArray) -> str:
-    lines = [f"{matrix.shape[0]} {matrix.shape[1]}"]
-    lines += [" ".join(map(str, row)) for row in matrix.tolist()]
-    return "\n".join(lines) + "\n"
 
 
 def read_vectors(text: str, width: int) -> IntArray:

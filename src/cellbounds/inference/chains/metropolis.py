@@ -9,12 +9,12 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, hstack, vstack
 
 from cellbounds.data.table import Table
 from cellbounds.errors import (
@@ -32,22 +32,24 @@ from cellbounds.inference.chains.lattice_moves import (
     markov_basis,
     markov_program,
 )
-from cellbounds.inference.chains.move_constraints import (
-    CellConstraints,
-    CellWeights,
-    MoveTable,
-    cell_constraints,
-    usable_moves,
+from cellbounds.inference.chains.metropolis_kernel import CellWeights, Limits, MoveTable, advance
+from cellbounds.inference.chains.moves import (
+    KEEPS,
+    VARIES,
+    Connection,
+    Connectivity,
+    Moves,
+    Sampler,
+    constraint_matrix,
 )
-from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, Sampler
 from cellbounds.model.constraints import NO_UPPER, compile_release
-from cellbounds.model.effort import Effort
 from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.runtime.workers import checked_executor, shared
+from cellbounds.runtime.workers import shared
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Prior, Release
 
@@ -67,6 +69,9 @@ what is tried even if the time is over."""
 
 MOST_KEPT = 200_000_000
 """Counts that are kept in memory, all draws of all chains together."""
+
+MOVES_AT_ONCE = 20_000
+"""Moves whose effects on all rows are laid out at once."""
 
 MOST_FOR_MARKOV = 60
 """Cells up to which a Markov basis is tried."""
@@ -99,14 +104,6 @@ class ChainDraws:
     stopped_early: bool
     proposal: str
 
-    def __repr__(self) -> str:
-        chains, draws, _ = self.counts.shape
-        early = ", stopped early" if self.stopped_early else ""
-        return (
-            f"<{draws} draws from each of {chains} chains, {self.proposal} proposal, "
-            f"{self.moves.name}, acceptance {self.acceptance.mean():.0%}{early}>"
-        )
-
 
 def run_chain(
     release: Release,
@@ -121,11 +118,8 @@ def run_chain(
     rng: np.random.Generator | int | None = None,
     start: Table | IntArray | None = None,
     latent: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    deadline: float | None = None,
-    stop: Callable[[], bool] | None = None,
+    budget: Budget | None = None,
     block: int = BLOCK,
-    executor: Executor | None = None,
 ) -> ChainDraws:
     """Draw consistent tables by Metropolis chains, with probabilities in the ratio of weights.
 
@@ -150,15 +144,11 @@ def run_chain(
     latent
         Draw the Poisson means in each step, as document 002 does, instead of integrating them
         out. Only for Gamma means; it mixes more slowly, and the means are returned (`means`).
-    progress
-        Called with steps done and steps in all, from time to time.
-    deadline, stop
-        A time of the monotonic clock, or a function that says when to stop: what was drawn until
-        then is returned. So is what was drawn before Ctrl-C.
+    budget
+        A running budget: what was drawn until it is spent is returned. So is what was drawn before
+        Ctrl-C. Workers do not change what is drawn.
     block
-        Steps between two looks at these. It does not change what is drawn.
-    executor
-        Workers to share the chains with. They do not change what is drawn.
+        Steps between two looks at it. It does not change what is drawn.
 
     Raises
     ------
@@ -184,7 +174,7 @@ def run_chain(
     thin = max(10, 2 * size) if thin is None else thin
     burn_in = draws * thin // 2 if burn_in is None else burn_in
     _check_schedule(size, chains=chains, draws=draws, thin=thin, block=block, burn_in=burn_in)
-    effort = Effort(deadline, checked_executor(executor), progress=progress)
+    effort = budget or Budget()
     _check_latent(weights, latent)
     supported = _supported(release, weights)
     generator = np.random.default_rng(rng)
@@ -208,13 +198,21 @@ def run_chain(
         unknown = Connectivity(Connection.UNPROVEN, "the prior leaves out tables in between")
         moves = replace(moves, connected=unknown)
     _check_moves(moves, weights, first)
-    model = _model(
-        problem, weights, moves, thin=thin, latent=latent, two_step=proposal != "ordinary"
-    )
-    states = _first_states(model, first, burn_in + thin, generator)
-    over = (lambda: effort.spent) if stop is None else (lambda: effort.spent or stop())
+    limits, listed, rows = _usable_moves(problem, moves)
+    # Moves that are drawn all keep the summed table: the other family is empty.
+    two_step = proposal == "two-step" and moves.sampler is None
+    model = ChainModel(limits, _law(weights, latent), listed, moves.sampler, thin, two_step)
+    states = [
+        ChainState(
+            np.concatenate([counts, rows @ counts]),
+            burn_in + thin,
+            seeds[:1].astype(np.uint64),
+            *(np.random.default_rng(int(seed)) for seed in seeds[1:]),
+        )
+        for counts, seeds in zip(first, generator.integers(0, 2**63, size=(chains, 3)), strict=True)
+    ]
     counts, means, acceptance, stopped = _run(
-        model, states, effort, over, draws=draws, burn_in=burn_in, block=block
+        model, states, effort, draws=draws, burn_in=burn_in, block=block
     )
     return ChainDraws(counts, moves, acceptance, means, stopped, proposal)
 
@@ -262,9 +260,7 @@ def _check_moves(moves: Moves, weights: Weights, first: IntArray) -> None:
             f"moves over {moves.size} cells for a table of {first.shape[1]}; make them from this "
             "release"
         )
-    grows = np.zeros(len(moves), dtype=np.int64)
-    np.add.at(grows, moves.lines, moves.changes)
-    if weights.needs_total and (grows.any() or np.ptp(first.sum(axis=1))):
+    if weights.needs_total and (moves.matrix.sum(axis=1).any() or np.ptp(first.sum(axis=1))):
         raise InvalidInput(
             "multinomial weights mean what they should only if N is known; say it (Total), or "
             "give another prior"
@@ -365,85 +361,93 @@ def _extreme_tables(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainModel:
-    """What is the same for all chains. Without listed moves they are drawn."""
+    """What is the same for all chains: moves are listed or drawn."""
 
-    limits: CellConstraints
+    limits: Limits
     weights: CellWeights
-    moves: MoveTable | None
+    moves: MoveTable
     sampler: Sampler | None
     thin: int
     two_step: bool
 
-    def next_moves(self, rng: np.random.Generator, steps: int) -> MoveTable:
-        """The moves for the next steps: all of them, or newly drawn ones in order."""
-        if self.moves is not None:
-            return self.moves
-        assert self.sampler is not None  # moves are listed or drawn
-        cells, changes = self.sampler.draw(rng.random((steps, self.sampler.numbers)))
-        starts = np.arange(0, cells.size + 1, cells.shape[1])
-        nothing = np.zeros(0, dtype=np.int64)
-        changes = np.ascontiguousarray(changes).ravel()
-        return MoveTable(starts, cells.ravel(), changes, nothing, nothing)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainState:
-    """Where a chain is: its table, the sums of rows, steps to the next table that is kept.
+    """Where a chain is: counts and the sums of rows, steps to the next table that is kept.
 
     Each chain has its own seeds: for the steps, for the means and for moves that are drawn.
     """
 
-    counts: IntArray
-    sums: IntArray
+    values: IntArray
     wait: int
     seed: IntArray
     means: np.random.Generator
     moves: np.random.Generator
 
 
-def _model(
-    problem: Problem, weights: Weights, moves: Moves, *, thin: int, latent: bool, two_step: bool
-) -> ChainModel:
-    limits = cell_constraints(problem)
-    usable, changed = usable_moves(limits, moves)
+def _law(weights: Weights, latent: bool) -> CellWeights:
     shapes = [-1.0 if shape is None else float(shape) for shape, _ in weights.kinds]
     factors = [factor for _, factor in weights.kinds]
     # Fractions of any size have logarithms; cells with factor 0 never change.
     logs = [math.log(f.numerator) - math.log(f.denominator) if f else 0.0 for f in factors]
-    law = CellWeights(np.array(shapes), np.array(factors, float), np.array(logs), latent)
-    listed = MoveTable.of(usable) if usable.sampler is None else None
-    # Moves that are drawn all keep the summed table: the other family is empty.
-    two_step = two_step and listed is not None
-    return ChainModel(limits.only(changed), law, listed, usable.sampler, thin, two_step)
+    return CellWeights(np.array(shapes), np.array(factors, float), np.array(logs), latent)
 
 
-def _first_states(
-    model: ChainModel, first: IntArray, wait: int, rng: np.random.Generator
-) -> list[ChainState]:
-    from cellbounds.inference.chains.metropolis_kernel import row_sums
+def _usable_moves(problem: Problem, moves: Moves) -> tuple[Limits, MoveTable, Any]:
+    """The moves that could be made from some table, with what they do to rows.
 
-    return [
-        ChainState(
-            counts,
-            row_sums(model.limits, counts),
-            wait,
-            seeds[:1].astype(np.uint64),
-            np.random.default_rng(int(seeds[1])),
-            np.random.default_rng(int(seeds[2])),
+    Also the limits of all cells and of the rows that some move changes, and these rows: others
+    hold for ever once they hold at first. A move that breaks an equation, or changes a cell by
+    more than its limits are apart, only costs time. (In the two-step proposal another move could
+    mend it; but families of moves are such that each keeps what was said.)
+    """
+    room = problem.upper - problem.lower
+    lists = [np.array(sorted(values), dtype=np.int64) for _, values in problem.lists]
+    rows, lower, upper = constraint_matrix(problem), problem.row_lower, problem.row_upper
+    for values, (cells, _) in zip(lists, problem.lists, strict=True):
+        members = csr_array((np.ones_like(cells), cells, [0, len(cells)]), shape=(1, len(room)))
+        rows = vstack([rows, members], format="csr")
+        lower, upper = np.append(lower, values[0]), np.append(upper, values[-1])
+    owner = np.repeat(np.arange(len(moves)), np.diff(moves.matrix.indptr))
+    too_far = owner[np.abs(moves.matrix.data) > room[moves.matrix.indices]]
+    moves = moves.only(np.bincount(too_far, minlength=len(moves)) == 0)
+    effects = _effects(moves, rows)
+    usable = effects.astype(bool)[:, lower == upper].sum(axis=1) == 0
+    changed = effects[usable].astype(bool).sum(axis=0) > 0
+    whole = hstack([moves.matrix[usable], effects[usable][:, changed]], format="csr")
+    families = (np.flatnonzero(moves.families[usable] == family) for family in (VARIES, KEEPS))
+    sizes = np.zeros(len(lower), dtype=np.int64)
+    sizes[len(problem.row_lower) :] = [len(values) for values in lists]
+    limits = Limits(
+        np.concatenate([problem.lower, lower[changed]]),
+        np.concatenate([problem.upper, upper[changed]]),
+        np.concatenate([np.zeros_like(room), [0], np.cumsum(sizes[changed])]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *lists])[np.repeat(changed, sizes)],
+    )
+    starts, places = whole.indptr.astype(np.int64), whole.indices.astype(np.int64)
+    return limits, MoveTable(starts, places, whole.data, *families), rows[changed]
+
+
+def _effects(moves: Moves, rows: Any) -> Any:
+    """What moves do to rows, a sparse matrix (moves, rows)."""
+    widest = np.diff(moves.matrix.indptr).max(initial=1)
+    largest = [float(np.abs(part.data).max(initial=0)) for part in (rows, moves.matrix)]
+    if largest[0] * largest[1] * widest >= SAFE / 4:
+        raise TooMuchWork(
+            "moves times coefficients pass 64-bit integers; give rates with fewer decimals"
         )
-        for counts, seeds in zip(
-            np.array(first, dtype=np.int64),
-            rng.integers(0, 2**63, size=(len(first), 3)),
-            strict=True,
-        )
-    ]
+    effects = [csr_array((0, rows.shape[0]), dtype=np.int64)]
+    for first in range(0, len(moves), MOVES_AT_ONCE):
+        effects.append(moves.matrix[first : first + MOVES_AT_ONCE] @ rows.T)
+        # Nearly all moves keep nearly all rows.
+        effects[-1].eliminate_zeros()
+    return vstack(effects, format="csr")
 
 
 def _run(
     model: ChainModel,
     states: list[ChainState],
-    effort: Effort,
-    over: Callable[[], bool],
+    effort: Budget,
     *,
     draws: int,
     burn_in: int,
@@ -453,14 +457,14 @@ def _run(
 
     Gives tables, means, acceptance rates and whether the chains were stopped early.
     """
-    chains, size, latent = len(states), len(states[0].counts), model.weights.latent
+    chains, size, latent = len(states), len(model.weights.shapes), model.weights.latent
     tables_kept = np.zeros((chains, draws, size), dtype=np.int64)
     means = np.zeros((chains, draws if latent else 0, size))
     accepted, done, whole, stopped = np.zeros(chains), 0, 0, False
     steps = burn_in + draws * model.thin
     try:
         while done < steps:
-            if over():
+            if effort.spent:
                 stopped = True
                 break
             begun = time.monotonic()
@@ -502,17 +506,18 @@ def _advanced(
     model: ChainModel, state: ChainState, steps: int
 ) -> tuple[ChainState, IntArray, FloatArray, int]:
     """Some steps of one chain, run by a worker: tables and means that are kept, moves accepted."""
-    from cellbounds.inference.chains.metropolis_kernel import advance
-
     state = copy.deepcopy(state)  # a block may be done twice: what it began with stays
-    cells = len(state.counts)
+    cells, moves = len(model.weights.shapes), model.moves
+    if model.sampler is not None:
+        places, changes = model.sampler.draw(state.moves.random((steps, model.sampler.numbers)))
+        starts = np.arange(0, places.size + 1, places.shape[1])
+        moves = moves._replace(starts=starts, places=places.ravel(), changes=changes.ravel())
     room = 0 if steps < state.wait else 1 + (steps - state.wait) // model.thin
     tables = np.zeros((room, cells), dtype=np.int64)
     means = np.zeros((room if model.weights.latent else 0, cells))
     clock = np.array([state.wait, 0], dtype=np.int64)
     accepted = advance(
-        model.next_moves(state.moves, steps), model.limits, model.weights, state.counts,
-        state.sums, clock, model.thin, steps, model.two_step, model.sampler is not None,
-        state.seed, state.means, tables, means,
+        moves, model.limits, model.weights, state.values, clock, model.thin, steps,
+        model.two_step, model.sampler is not None, state.seed, state.means, tables, means,
     )  # fmt: skip
     return replace(state, wait=int(clock[0])), tables, means, int(accepted)

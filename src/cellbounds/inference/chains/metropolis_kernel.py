@@ -10,21 +10,54 @@ That is decided in integers; only the ratio is a float.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.chains.move_constraints import CellConstraints, CellWeights, MoveTable
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled, random_unit
+from cellbounds.runtime.compilation import compiled, random_below, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["advance", "row_sums"]
+__all__ = ["CellWeights", "Limits", "MoveTable", "advance"]
 
 
-@compiled
-def _below(state: IntArray, limit: int) -> Any:
-    return np.int64(random_unit(state) * limit)
+class Limits(NamedTuple):
+    """What each value of a chain may be: the counts of the cells, then the sums of rows.
+
+    Value v must lie between ``lower[v]`` and ``upper[v]``, and must be one of
+    ``listed[starts[v]:starts[v + 1]]`` (ascending) if there are any.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    starts: IntArray
+    listed: IntArray
+
+
+class MoveTable(NamedTuple):
+    """Moves: number k adds ``changes[starts[k]:starts[k + 1]]`` to the values at the same places.
+
+    `varying` and `keeping` are the numbers of the moves of either family.
+    """
+
+    starts: IntArray
+    places: IntArray
+    changes: IntArray
+    varying: IntArray
+    keeping: IntArray
+
+
+class CellWeights(NamedTuple):
+    """The weights of the cells: shape (-1: none) and factor with its logarithm.
+
+    If `latent`, the means of the cells are drawn in each step, Gamma(count + shape, factor), and
+    the table is weighed as Poisson given them.
+    """
+
+    shapes: FloatArray
+    factors: FloatArray
+    logarithms: FloatArray
+    latent: bool
 
 
 @compiled
@@ -32,8 +65,10 @@ def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
     """The logarithm of the weight of ``count + change`` over that of `count`."""
     gain = change * logarithm
     if shape == 1.0:
-        return gain
+        return gain  # the two factorials cancel: geometric weights
     if -16 <= change <= 16:
+        # Nearly all changes are small, and a few logarithms cost less than four lgammas; they are
+        # also exact where lgamma of a large count would cancel.
         low, high = min(count, count + change), max(count, count + change)
         product = 0.0
         for n in range(low, high):
@@ -47,35 +82,11 @@ def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
 
 
 @compiled
-def _listed(listed: IntArray, low: int, high: int, value: int) -> Any:
-    """Whether a value is one of ``listed[low:high]``, which ascend."""
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if listed[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and listed[low] == value
-
-
-@compiled
-def row_sums(limits: CellConstraints, counts: IntArray) -> Any:
-    """The sums of the rows that moves change."""
-    sums = np.zeros(len(limits.row_lower), dtype=np.int64)
-    for cell in range(len(counts)):
-        for k in range(limits.starts[cell], limits.starts[cell + 1]):
-            sums[limits.rows[k]] += limits.coefficients[k] * counts[cell]
-    return sums
-
-
-@compiled
 def advance(
     table: MoveTable,
-    limits: CellConstraints,
+    limits: Limits,
     weights: CellWeights,
-    counts: IntArray,
-    sums: IntArray,
+    values: IntArray,
     clock: IntArray,
     thin: int,
     steps: int,
@@ -88,110 +99,96 @@ def advance(
 ) -> Any:
     """Make some steps of one chain; returns how many proposals were accepted.
 
-    `counts`, `sums`, `state` and `clock` change in place. The clock holds the steps until the next
-    table is kept and the number of tables kept; `means` are kept with the tables if latent.
+    `values`, `state` and `clock` change in place. The clock holds the steps until the next table
+    is kept and the number of tables kept; `means` are kept with the tables if latent.
     """
     # Members of tuples are taken out once: looking them up in a loop costs more than a step.
-    move_starts, move_cells, changes = table.starts, table.cells, table.changes
+    move_starts, places, changes = table.starts, table.places, table.changes
     varying, keeping = table.varying, table.keeping
-    lower, upper, starts, rows = limits.lower, limits.upper, limits.starts, limits.rows
-    coefficients, row_lower, row_upper = limits.coefficients, limits.row_lower, limits.row_upper
-    list_starts, listed = limits.list_starts, limits.listed
-    shapes, factors, logarithms, latent = (
-        weights.shapes,
-        weights.factors,
-        weights.logarithms,
-        weights.latent,
-    )
-    moves, cells = len(move_starts) - 1, len(counts)
-    # The proposal: the cells and rows that it touches, marked with its number, and by how much.
-    delta, touched = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
-    mark = np.zeros(cells, dtype=np.int64)
-    effect, reached = np.zeros(len(sums), dtype=np.int64), np.zeros(len(sums), dtype=np.int64)
-    row_mark = np.zeros(len(sums), dtype=np.int64)
+    lower, upper, starts, listed = limits.lower, limits.upper, limits.starts, limits.listed
+    shapes, factors, logarithms = weights.shapes, weights.factors, weights.logarithms
+    latent = weights.latent
+    moves, cells = len(move_starts) - 1, len(shapes)
+    # The proposal: the values that it touches, marked with its number, and by how much. Marks
+    # spare clearing these arrays before each step, which would cost as much as a table is large
+    # while a move touches a few cells.
+    delta, touched = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
+    mark = np.zeros(len(values), dtype=np.int64)
     mean = np.zeros(cells)
     accepted = 0
     for number in range(1, steps + 1):
         many = 0
+        # One move, or two of different families. "None" is among what the first of two may be:
+        # else the summed table would change in every step, and a chain could not keep it.
         for part in range(2):
             pick = -1
             if two_step and part == 0:
-                place = _below(state, len(varying) + 1)
+                place = random_below(state, len(varying) + 1)
                 if place < len(varying):
                     pick = varying[place]
             elif two_step:
                 if len(keeping):
-                    pick = keeping[_below(state, len(keeping))]
+                    pick = keeping[random_below(state, len(keeping))]
             elif part == 0 and moves:
-                pick = number - 1 if in_order else _below(state, moves)
+                pick = number - 1 if in_order else random_below(state, moves)
             if pick < 0:
                 continue
             sign = 1 if random_unit(state) < 0.5 else -1
             for k in range(move_starts[pick], move_starts[pick + 1]):
-                cell = move_cells[k]
-                if mark[cell] != number:
-                    mark[cell] = number
-                    touched[many] = cell
-                    delta[cell] = 0
+                place = places[k]
+                if mark[place] != number:
+                    mark[place] = number
+                    touched[many] = place
+                    delta[place] = 0
                     many += 1
-                delta[cell] += sign * changes[k]
+                delta[place] += sign * changes[k]
+                after = values[place] + delta[place]
+                if not two_step and (after < lower[place] or after > upper[place]):
+                    # Most proposals are refused by their first cells: rows come after them.
+                    many = 0
+                    break
         possible = many > 0
         for t in range(many):
-            cell = touched[t]
-            after = counts[cell] + delta[cell]
-            if after < lower[cell] or after > upper[cell]:
-                possible = False
+            place = touched[t]
+            after = values[place] + delta[place]
+            possible = lower[place] <= after <= upper[place]
+            first, last = starts[place], starts[place + 1]
+            if possible and first < last:
+                at = first + np.searchsorted(listed[first:last], after)
+                possible = at < last and listed[at] == after
+            if not possible:
                 break
-        hit = 0
-        if possible:
-            for t in range(many):
-                cell = touched[t]
-                for k in range(starts[cell], starts[cell + 1]):
-                    row = rows[k]
-                    if row_mark[row] != number:
-                        row_mark[row] = number
-                        reached[hit] = row
-                        effect[row] = 0
-                        hit += 1
-                    effect[row] += coefficients[k] * delta[cell]
-        for t in range(hit):
-            row = reached[t]
-            after = sums[row] + effect[row]
-            if after < row_lower[row] or after > row_upper[row]:
-                possible = False
-                break
-            first, last = list_starts[row], list_starts[row + 1]
-            if first < last and not _listed(listed, first, last, after):
-                possible = False
-                break
+        # A refused proposal is a step as well: the table stays, and counts again.
         keeps = clock[0] == 1
         if latent and keeps:
             for cell in range(cells):
-                mean[cell] = generator.standard_gamma(counts[cell] + shapes[cell]) * factors[cell]
+                mean[cell] = generator.standard_gamma(values[cell] + shapes[cell]) * factors[cell]
         elif latent and possible:
             # Means are independent of each other: others than these do not matter here.
             for t in range(many):
                 cell = touched[t]
-                mean[cell] = generator.standard_gamma(counts[cell] + shapes[cell]) * factors[cell]
+                if cell < cells:
+                    shape = values[cell] + shapes[cell]
+                    mean[cell] = generator.standard_gamma(shape) * factors[cell]
         if possible:
             gain = 0.0
             for t in range(many):
                 cell = touched[t]
+                if cell >= cells:
+                    continue
                 if latent:
                     # A mean may be too small for a double; it is not zero.
                     log_mean = math.log(max(mean[cell], 1e-300))
-                    gain += _gain(counts[cell], delta[cell], -1.0, log_mean)
+                    gain += _gain(values[cell], delta[cell], -1.0, log_mean)
                 else:
-                    gain += _gain(counts[cell], delta[cell], shapes[cell], logarithms[cell])
+                    gain += _gain(values[cell], delta[cell], shapes[cell], logarithms[cell])
             if gain >= 0.0 or random_unit(state) < math.exp(gain):
                 accepted += 1
                 for t in range(many):
-                    counts[touched[t]] += delta[touched[t]]
-                for t in range(hit):
-                    sums[reached[t]] += effect[reached[t]]
+                    values[touched[t]] += delta[touched[t]]
         clock[0] -= 1
         if keeps:
-            kept[clock[1]] = counts
+            kept[clock[1]] = values[:cells]
             if latent:
                 means[clock[1]] = mean
             clock[0] = thin

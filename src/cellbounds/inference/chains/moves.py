@@ -5,15 +5,17 @@ Whether moves connect a set of tables: checked on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array, vstack
 
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.model.problem import Problem
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = [
@@ -24,9 +26,8 @@ __all__ = [
     "Moves",
     "Sampler",
     "connectivity",
+    "constraint_matrix",
     "distinct",
-    "families_of",
-    "starts_of",
 ]
 
 KEEPS, VARIES = 0, 1
@@ -80,14 +81,12 @@ class Sampler:
 class Moves:
     """Moves over the cells of a domain (flat), each standing for itself and for its negative.
 
-    Move k adds ``changes[starts[k]:starts[k + 1]]`` to the cells at the same places of `cells`.
-
     Attributes
     ----------
     name
         Where they are from.
-    size
-        The number of cells of a table.
+    matrix
+        What each move adds to each cell (scipy's `csr_array` of int64, moves by cells).
     families
         For each move: `KEEPS` or `VARIES`.
     connected
@@ -97,70 +96,48 @@ class Moves:
     """
 
     name: str
-    size: int
-    starts: IntArray
-    cells: IntArray
-    changes: IntArray
+    matrix: Any
     families: IntArray
     connected: Connectivity
     sampler: Sampler | None = None
 
     @classmethod
-    def of_array(
-        cls,
-        name: str,
-        array: IntArray,
-        connected: Connectivity,
-        families: IntArray | None = None,
-    ) -> Moves:
-        """Moves given as the rows of an array; those of zeros are left out."""
-        if array.dtype == object:
-            if any(abs(change) >= SAFE for change in array.flat):
-                raise TooMuchWork("a move changes a cell by more than 64-bit integers can hold")
-            array = array.astype(np.int64)
-        some = array.any(axis=1)
-        family = KEEPS if families is None else families[some]
-        cells = np.broadcast_to(np.arange(array.shape[1]), array[some].shape)
-        return cls.of_lines(name, array.shape[1], [(cells, array[some], family)], connected)
+    def of_array(cls, name: str, array: IntArray, connected: Connectivity) -> Moves:
+        """Moves given as the rows of an array; those of zeros are left out. All `KEEPS`."""
+        if array.dtype == object and any(abs(change) >= SAFE for change in array.flat):
+            raise TooMuchWork("a move changes a cell by more than 64-bit integers can hold")
+        matrix = csr_array(array[array.any(axis=1)].astype(np.int64))
+        return cls(name, matrix, np.full(matrix.shape[0], KEEPS), connected)
 
     @classmethod
     def of_lines(
         cls,
         name: str,
         size: int,
-        blocks: Sequence[tuple[IntArray, IntArray, int | IntArray]],
+        blocks: Iterable[tuple[IntArray, IntArray, int]],
         connected: Connectivity,
     ) -> Moves:
-        """Moves given in blocks: cells and changes, one line a move, and their families.
+        """Moves given in blocks: cells and changes, one line a move, and their family.
 
         Changes of zero may fill up short moves.
         """
-        cells = [np.zeros(0, dtype=np.int64)]
-        changes, widths, families = list(cells), list(cells), list(cells)
-        for places, by, family in blocks:
-            by = np.broadcast_to(by, places.shape)
-            some = by != 0
-            cells.append(places[some])
-            changes.append(by[some])
-            widths.append(some.sum(axis=1))
-            families.append(np.broadcast_to(family, len(places)))
-        return cls(
-            name,
-            size,
-            starts_of(np.concatenate(widths)),
-            np.concatenate(cells),
-            np.concatenate(changes),
-            np.concatenate(families),
-            connected,
-        )
+        matrices, families = [csr_array((0, size), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for cells, changes, family in blocks:
+            starts = np.arange(len(cells) + 1) * cells.shape[1]
+            entries = (np.broadcast_to(changes, cells.shape).ravel(), cells.ravel(), starts)
+            matrices.append(csr_array(entries, shape=(len(cells), size)))
+            families.append(np.full(len(cells), family))
+        matrix = vstack(matrices, format="csr")
+        matrix.eliminate_zeros()
+        return cls(name, matrix, np.concatenate(families), connected)
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        return int(self.matrix.shape[0])
 
     @property
-    def lines(self) -> IntArray:
-        """The move of each entry."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+    def size(self) -> int:
+        """The number of cells of a table."""
+        return int(self.matrix.shape[1])
 
     @property
     def array(self) -> IntArray:
@@ -169,54 +146,30 @@ class Moves:
             raise InvalidInput(
                 f"the {self.name} are too many to list and are drawn one by one; ask for `sampler`"
             )
-        dense = np.zeros((len(self), self.size), dtype=np.int64)
-        np.add.at(dense, (self.lines, self.cells), self.changes)
-        return dense
+        return np.asarray(self.matrix.toarray())
 
-    def only(self, chosen: IntArray) -> Moves:
+    def only(self, chosen: BoolArray) -> Moves:
         """Some of the listed moves."""
-        entries = chosen[self.lines]
-        return replace(
-            self,
-            starts=starts_of(np.diff(self.starts)[chosen]),
-            cells=self.cells[entries],
-            changes=self.changes[entries],
-            families=self.families[chosen],
-        )
+        return replace(self, matrix=self.matrix[chosen], families=self.families[chosen])
 
     def across(self, lists: Iterable[frozenset[int]]) -> Moves:
         """These moves and multiples of them that can pass the gaps of some lists of values."""
-        gaps: set[int] = set()
-        for values in lists:
-            gaps |= set(np.diff(sorted(values)).tolist())
-        chosen = sorted(gap for gap in gaps if 1 < gap < SAFE >> 32)[:MOST_GAPS]
-        times = np.array([1, *chosen], dtype=np.int64)
-        if len(times) == 1 or np.abs(self.changes).max(initial=0) >= 2**31:
+        gaps = {gap for values in lists for gap in np.diff(sorted(values)).tolist()}
+        times = [1, *sorted(gap for gap in gaps if 1 < gap < SAFE >> 32)[:MOST_GAPS]]
+        if len(times) == 1 or np.abs(self.matrix.data).max(initial=0) >= 2**31:
             return self
-        return replace(
-            self,
-            starts=starts_of(np.tile(np.diff(self.starts), len(times))),
-            cells=np.tile(self.cells, len(times)),
-            changes=np.outer(times, self.changes).ravel(),
-            families=np.tile(self.families, len(times)),
-        )
+        matrix = vstack([self.matrix * gap for gap in times], format="csr")
+        return replace(self, matrix=matrix, families=np.tile(self.families, len(times)))
 
     def __repr__(self) -> str:
         many = "drawn when needed" if self.sampler else f"{len(self)} listed"
         return f"<{self.name}: {many}, {self.connected.kind.value} to connect>"
 
 
-def families_of(array: IntArray, summed: IntArray | None) -> IntArray:
-    """The family of each row of an array of moves.
-
-    `summed` gives the cell of the summed table behind each cell; without it nothing is summed,
-    and every move counts as one that keeps the (trivial) summed table.
-    """
-    if summed is None:
-        return np.full(len(array), KEEPS)
-    margin = np.zeros((len(array), int(summed.max()) + 1), dtype=array.dtype)
-    np.add.at(margin.T, summed, array.T)
-    return np.where((margin != 0).any(axis=1), VARIES, KEEPS)
+def constraint_matrix(problem: Problem) -> Any:
+    """The rows of a problem as scipy's `csr_array` (rows by cells)."""
+    entries = (problem.coefficients, problem.cells, problem.starts)
+    return csr_array(entries, shape=(len(problem.row_lower), len(problem.lower)))
 
 
 def distinct(array: IntArray) -> IntArray:
@@ -228,11 +181,6 @@ def distinct(array: IntArray) -> IntArray:
     signs = np.where(array[np.arange(len(array)), first] < 0, -1, 1)
     rows: dict[tuple[int, ...], None] = {tuple(row): None for row in (array * signs[:, None])}
     return np.array(list(rows), dtype=array.dtype).reshape(-1, array.shape[1])
-
-
-def starts_of(widths: npt.ArrayLike) -> IntArray:
-    """Where each of some runs of these lengths begins, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
 
 
 SHOWN = 5
@@ -273,7 +221,6 @@ def connectivity(moves: Moves, tables: IntArray) -> Connectivity:
 
 def _parts(moves: Moves, tables: IntArray) -> IntArray:
     """The number of the part that each table is in."""
-    from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
     tables = np.ascontiguousarray(tables, dtype=np.int64)
@@ -283,24 +230,22 @@ def _parts(moves: Moves, tables: IntArray) -> IntArray:
         )
     if moves.sampler is not None:
         raise InvalidInput(f"the {moves.name} are not listed, so that they cannot be checked")
-    marks, weights = _marks(tables)
+    weights = _weights(tables)
+    # Sums wrap around: a mark is a number modulo 2**64. Two tables that a move leads between have
+    # marks that differ by the mark of the move.
+    marks = tables.astype(np.uint64) @ weights
     order = np.argsort(marks)
     ranked = marks[order]
     labels, parts = np.arange(len(tables)), len(tables)
-    move = np.zeros(moves.size, dtype=np.int64)
-    for number in range(len(moves)):
-        inside = slice(int(moves.starts[number]), int(moves.starts[number + 1]))
-        move[:] = 0
-        np.add.at(move, moves.cells[inside], moves.changes[inside])
-        # Two tables that a move leads between have marks that differ by the mark of the move.
-        wanted = marks + _mark(move[None, :], weights)[0]
-        place = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
-        source = np.flatnonzero(ranked[place] == wanted)
+    for number, mark in enumerate(moves.matrix.astype(np.uint64) @ weights):
+        place = np.minimum(np.searchsorted(ranked, marks + mark), len(ranked) - 1)
+        source = np.flatnonzero(ranked[place] == marks + mark)
         target = order[place[source]]
+        move = moves.matrix[[number]].toarray()
         met = (tables[source] + move == tables[target]).all(axis=1)
         if met.any():
             edges = (labels[source[met]], labels[target[met]])
-            graph = coo_matrix((np.ones(met.sum()), edges), shape=(parts, parts))
+            graph = coo_array((np.ones(met.sum()), edges), shape=(parts, parts))
             parts, joined = connected_components(graph, directed=False)
             labels = joined[labels]
         if parts <= 1:
@@ -308,8 +253,8 @@ def _parts(moves: Moves, tables: IntArray) -> IntArray:
     return labels
 
 
-def _marks(tables: IntArray) -> tuple[IntArray, IntArray]:
-    """A number for each table, different for different tables, and the weights that make it."""
+def _weights(tables: IntArray) -> IntArray:
+    """Random weights of the cells by which no two tables have the same mark."""
     rng = np.random.default_rng(1)
     count = len(np.unique(tables, axis=0))
     if count != len(tables):
@@ -318,11 +263,5 @@ def _marks(tables: IntArray) -> tuple[IntArray, IntArray]:
         )
     while True:
         weights: IntArray = rng.integers(0, 2**64, size=(tables.shape[1],), dtype=np.uint64)
-        marks = _mark(tables, weights)
-        if len(np.unique(marks)) == count:
-            return marks, weights
-
-
-def _mark(tables: IntArray, weights: IntArray) -> IntArray:
-    # Sums wrap around: a mark is a number modulo 2**64.
-    return np.asarray((tables.astype(np.uint64) * weights).sum(axis=1, dtype=np.uint64))
+        if len(np.unique(tables.astype(np.uint64) @ weights)) == count:
+            return weights

@@ -17,7 +17,6 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
     implied,
     merged,
     needed,
-    problem_of,
     sums_of,
 )
 from cellbounds.inference.protocol import Refusal
@@ -38,23 +37,28 @@ class Component:
     ----------
     cells
         Their numbers in the domain (flat), ascending.
-    problem
-        What is said of them; cells are numbered within the part, lists too.
+    lower, upper
+        Their bounds.
+    sums
+        What is said of them, with cells numbered within the part; lists of values come last.
         Sums that follow from others are there too: they say nothing new, but show early that
         something cannot be completed.
     """
 
     cells: IntArray
-    problem: Problem
+    lower: IntArray
+    upper: IntArray
+    sums: tuple[LinearSum, ...]
 
     @property
     def signature(self) -> bytes:
         """The same for parts that differ only in which cells they are about."""
-        own = self.problem
-        lists = [(cells.tolist(), sorted(values)) for cells, values in own.lists]
-        arrays = (own.lower, own.upper, own.starts, own.cells, own.coefficients)
-        bounds = (own.row_lower, own.row_upper)
-        return b"|".join([*(a.tobytes() for a in (*arrays, *bounds)), repr(lists).encode()])
+        arrays = [self.lower, self.upper]
+        limits = []
+        for total in self.sums:
+            arrays += [total.cells, total.factors]
+            limits.append((total.lower, total.upper, total.values and sorted(total.values)))
+        return b"|".join([*(array.tobytes() for array in arrays), repr(limits).encode()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,19 +132,26 @@ def _split(
     if not len(numbers):
         return []
     pairs = list(zip(sums, follows, strict=True))
+    linking = [total.cells for total, implied_by in pairs if not implied_by]
     # Lists connect their cells like rows do.
-    rows = [replace(total, values=None) for total, implied_by in pairs if not implied_by]
-    labels = problem_of(rows, small.lower, small.upper).components()
+    labels = replace(
+        small,
+        starts=np.cumsum([0, *map(len, linking)]),
+        cells=np.concatenate([np.zeros(0, dtype=np.int64), *linking]),
+        row_lower=np.zeros(len(linking), dtype=np.int64),
+        lists=(),
+    ).components()
     inside: dict[int, list[LinearSum]] = {}
-    for total, implied_by in pairs:
+    for total, implied_by in sorted(pairs, key=lambda pair: pair[0].values is not None):
         touched = labels[total.cells]
         if (touched == touched[0]).all() and (total.values is None or not implied_by):
             inside.setdefault(int(touched[0]), []).append(total)
     order = np.argsort(labels, kind="stable")
-    firsts, starts = np.unique(labels[order], return_index=True)
+    starts = np.flatnonzero(np.diff(labels[order])) + 1
     components = []
-    for first, cells in zip(firsts.tolist(), np.split(order, starts[1:]), strict=True):
-        about = [replace(t, cells=np.searchsorted(cells, t.cells)) for t in inside.get(first, [])]
-        problem = problem_of(about, small.lower[cells], small.upper[cells])
-        components.append(Component(numbers[cells], problem))
+    for cells in np.split(order, starts):
+        own = inside.get(int(cells[0]), [])
+        about = (replace(total, cells=np.searchsorted(cells, total.cells)) for total in own)
+        bounds = small.lower[cells], small.upper[cells]
+        components.append(Component(numbers[cells], *bounds, tuple(about)))
     return components

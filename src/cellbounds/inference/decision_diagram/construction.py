@@ -45,7 +45,7 @@ def construct(
 
     Layers are kept as long as there is room for all of them; then only the paths are counted.
     """
-    nodes = _Nodes(np.zeros(1, dtype=np.int64), np.ones((1, 1), dtype=np.int64))
+    nodes = _Nodes(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.int64))
     layers: list[DiagramLayer] | None = []
     held, steps, edges = 0, 0, 0
     for transition in transitions:
@@ -103,12 +103,14 @@ def _step(
     layer = _empty_layer(transition, before)
     places = np.empty(before, np.int32)
     lines = _followed_lines(transition, nodes.keys, layer, places)
-    nodes.keys = np.empty(0, np.int64)
+    nodes.keys = np.empty((0, 1), np.int64)
     total = len(lines.least) + int((lines.most - lines.least).sum(dtype=np.int64))
     words = nodes.words_for(span)
     slots = 1 << (2 * total).bit_length() if transition.merging else 0
-    wanted = nodes.nbytes + layer.nbytes + 4 * before + 20 * len(lines.least)
-    wanted += (8 * words + 12) * total + 4 * slots + 8 * words * total * transition.merging
+    key_words = transition.after.digits.words
+    wanted = nodes.nbytes + layer.nbytes + 4 * before + 2 * lines.keys.nbytes
+    wanted += (8 * words + 8 * key_words + 4) * total + 4 * slots
+    wanted += 8 * words * total * transition.merging
     if wanted > memory or total >= 2**31:
         return OUT_OF_MEMORY
     steps = before + total
@@ -120,7 +122,7 @@ def _step(
     kernel.arrive(transition.moving, layer, places, lines.least, offsets, nodes.ways, sums)
     nodes.ways = np.empty((0, 1), np.int64)
     del places
-    keys, numbers = np.empty(total, np.int64), np.empty(total, np.int32)
+    keys, numbers = np.empty((total, key_words), np.int64), np.empty(total, np.int32)
     table = np.full(slots, -1, dtype=np.int32)
     count = kernel.project(transition, lines, offsets, sums, keys, table, numbers)
     if count < total:
@@ -154,8 +156,12 @@ def _followed_lines(
     from cellbounds.inference.decision_diagram.expansion_kernel import follow, spread
 
     capacity = min(len(keys), max(1024, len(keys) // 8))
-    kinds = (np.int64, np.int32, np.int32)
-    lines = LineTable(*(np.empty(capacity, kind) for kind in kinds))
+
+    def room(size: int) -> LineTable:
+        keys_of = np.empty((size, transition.lines.words), np.int64)
+        return LineTable(keys_of, np.empty(size, np.int32), np.empty(size, np.int32))
+
+    lines = room(capacity)
     begin = count = 0
     while True:
         table = np.full(1 << (2 * capacity - 1).bit_length(), -1, dtype=np.int32)
@@ -165,8 +171,7 @@ def _followed_lines(
             return LineTable(*(array[:count] for array in lines))
         # As many more lines as the nodes left will find at the rate so far.
         capacity = min(len(keys), max(2 * capacity, 2 * count * len(keys) // max(begin, 1)))
-        more = (np.empty(capacity - count, kind) for kind in kinds)
-        lines = LineTable(*map(np.append, lines, more))
+        lines = LineTable(*map(np.concatenate, zip(lines, room(capacity - count), strict=True)))
 
 
 def _cut_dead_ends(layers: Sequence[DiagramLayer]) -> None:

@@ -12,7 +12,6 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.decision_diagram.components import Component, Components, components_of
 from cellbounds.inference.decision_diagram.construction import MEMORY, TooLarge, construct
 from cellbounds.inference.decision_diagram.layers import transitions_of
-from cellbounds.inference.decision_diagram.linear_constraints import sums_of
 from cellbounds.inference.decision_diagram.ordering import best_order
 from cellbounds.inference.decision_diagram.paths import Diagram, WeightedDiagram
 from cellbounds.inference.enumeration import odometer
@@ -81,10 +80,8 @@ class _Factor:
 def _factor(
     component: Component, shape: tuple[int, ...], effort: float, memory: int
 ) -> _Factor | Refusal:
-    problem = component.problem
-    sums = sums_of(problem)
-    positions = np.unravel_index(component.cells, shape)
-    order = best_order(sums, problem.lower, problem.upper, positions)
+    about = component.sums, component.lower, component.upper
+    order = best_order(*about, np.unravel_index(component.cells, shape))
     steps = float(np.exp(min(order.log_steps, 700.0)))
     hopeless = Refusal(
         f"the diagram of the tables would take about 10^{order.log_steps / np.log(10):.0f} steps, "
@@ -92,9 +89,9 @@ def _factor(
         steps,
     )
     hopeful = order.log_steps <= np.log(TRIED * max(effort, 1.0))
-    if not hopeful and len(problem.lower) > MOST_TRIAL_CELLS:
+    if not hopeful and len(component.cells) > MOST_TRIAL_CELLS:
         return hopeless
-    transitions = transitions_of(sums, order.cells, problem.lower, problem.upper)
+    transitions = transitions_of(order.cells, *about)
     if transitions is None and hopeful:
         return Refusal("what is left open between the cells does not fit 64-bit integers", math.inf)
     if transitions is None:

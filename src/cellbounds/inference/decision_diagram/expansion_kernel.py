@@ -2,8 +2,8 @@
 
 Placing a cell moves a node along a line: its partial sums grow by the cell's factors for every
 one that the cell holds. Places on a line are numbered one after the other, so that consecutive
-values lead to consecutive places. Then places that differ in nothing that still matters become one
-node.
+values lead to consecutive places, and a node is worked on once instead of once for each value.
+Then places that differ in nothing that still matters become one node.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 from cellbounds.inference.decision_diagram.layers import (
     BITS,
     DiagramLayer,
-    LineCodes,
     LineTable,
     SumCodes,
     Transition,
@@ -27,22 +26,35 @@ __all__ = ["arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread
 
 FULL, HALF = (1 << BITS) - 1, (1 << BITS // 2) - 1
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 over the golden ratio: multiplying by it spreads keys that are close together."""
+
 
 @compiled
-def _slot(key: Any, mask: Any) -> Any:
+def _slot(keys: IntArray, k: Any, mask: Any) -> Any:
     """Where to look for a key first; neighbours stay together, which is kind to the cache."""
-    block = np.uint64(key >> 4)
-    mixed = (block ^ (block >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    block = np.uint64(keys[k, 0] >> 4)
+    for word in range(1, keys.shape[1]):
+        block = (block ^ (block >> np.uint64(31))) * GOLDEN + np.uint64(keys[k, word])
+    mixed = (block ^ (block >> np.uint64(29))) * GOLDEN
     mixed ^= mixed >> np.uint64(32)
-    return np.int64(((mixed << np.uint64(4)) | np.uint64(key & 15)) & np.uint64(mask))
+    return np.int64(((mixed << np.uint64(4)) | np.uint64(keys[k, 0] & 15)) & np.uint64(mask))
 
 
 @compiled
-def _found(key: Any, keys: IntArray, table: IntArray) -> Any:
-    """The slot of a key, or the empty one where it belongs."""
+def _found(keys: IntArray, k: Any, table: IntArray) -> Any:
+    """The slot of the k-th key, or of an equal one before it; else the empty one it belongs in.
+
+    What is looked up was written behind the keys in the table: if it is new, it stays there.
+    """
     mask = len(table) - 1
-    slot = _slot(key, mask)
-    while table[slot] >= 0 and keys[table[slot]] != key:
+    slot = _slot(keys, k, mask)
+    while table[slot] >= 0:
+        same = True
+        for word in range(keys.shape[1]):
+            same &= keys[table[slot], word] == keys[k, word]
+        if same:
+            break
         slot = (slot + 1) & mask
     return slot
 
@@ -51,34 +63,30 @@ def _found(key: Any, keys: IntArray, table: IntArray) -> Any:
 def spread(keys: IntArray, count: int, table: IntArray) -> None:
     """Enter the first `count` keys into an empty table."""
     for k in range(count):
-        table[_found(keys[k], keys, table)] = k
+        table[_found(keys, k, table)] = k
 
 
+# Tuples are taken apart before loops: handing them on, or looking a member up, counts references
+# to all their arrays, which costs more than the arithmetic.
 @compiled
-def _recall(transition: Transition, key: Any, partial: IntArray) -> None:
+def _recall(codes: SumCodes, keys: IntArray, node: Any, partial: IntArray) -> None:
     """The partial sums of a node."""
-    codes, formulas = transition.before, transition.formulas
+    (word, stride, width), low, _, same, more = codes
     for r in range(len(partial)):
         code: Any = 0
-        if codes.stride[r] > 0:
-            code = (key // codes.stride[r]) % codes.width[r]
-        partial[r] = codes.low[r] + code
-        if code > codes.same[r]:
-            partial[r] += codes.more[r]
-    # What was left out of the key follows from what is in it; all sums are known by now.
-    for d in range(len(formulas.places)):
-        total = formulas.constants[d]
-        for r in range(len(partial)):
-            total += formulas.times[d, r] * partial[r]
-        partial[formulas.places[d]] = total // formulas.divisors[d]
+        if stride[r] > 0:
+            code = (keys[node, word[r]] // stride[r]) % width[r]
+        partial[r] = low[r] + code
+        if code > same[r]:
+            partial[r] += more[r]
 
 
 @compiled
-def _code(codes: SumCodes, r: Any, value: Any) -> Any:
+def _code(value: Any, low: Any, same: Any, more: Any) -> Any:
     """The code of a partial sum."""
-    code = value - codes.low[r]
-    if code > codes.same[r]:
-        code = max(code - codes.more[r], codes.same[r])
+    code = value - low
+    if code > same:
+        code = max(code - more, same)
     return code
 
 
@@ -121,46 +129,44 @@ def follow(
     place on it of the first. Stops when there is no room for another line; returns the next node
     and the number of lines.
     """
-    touched, rows, moving = transition.touched, len(transition.before.stride), transition.moving
-    others, after, codes = transition.others, transition.after, transition.lines
+    touched, rows, moving = transition.touched, len(transition.before.low), transition.moving
+    others, factor, origin_low = transition.others, transition.factor, transition.origin_low
+    word, stride, _ = transition.lines
+    _, least, most, same, more = transition.after
     partial = np.zeros(rows, dtype=np.int64)
     beside = np.zeros(len(others.row), dtype=np.int64)
     for node in range(begin, len(keys)):
         if count == len(lines.keys):
             return node, count
-        _recall(transition, keys[node], partial)
+        _recall(transition.before, keys, node, partial)
         low, high = _others(transition, partial, beside)
         for r in range(touched):
-            low, high = _within(
-                partial[r], transition.factor[r], after.low[r], after.high[r], low, high
-            )
+            low, high = _within(partial[r], factor[r], least[r], most[r], low, high)
         layer.firsts[node, 0] = low - transition.lower
         layer.sizes[node] = max(high - low + 1, 0)
         if high < low:
             continue
         for k in range(len(beside)):
             layer.firsts[node, k + 1] = beside[k] + others.slope[k] * low - others.lower[k]
-        key: Any = 0
+        for at in range(lines.keys.shape[1]):
+            lines.keys[count, at] = 0
         for r in range(moving, rows):
-            if codes.stride[r] > 0:
-                key += _code(after, r, partial[r]) * codes.stride[r]
+            if stride[r] > 0:
+                code = _code(partial[r], least[r], same[r], more[r])
+                lines.keys[count, word[r]] += code * stride[r]
         place: Any = 0
         if moving > 0:
-            # Nodes whose first moving sums differ by a multiple of the factor share a line if
-            # the other moving sums keep step with it.
-            first, factor = partial[0], transition.factor[0]
-            rest = first % abs(factor)
-            place = (first - rest) // factor + low - transition.place_low
-            key += rest * codes.stride[0]
-            for r in range(1, moving):
-                across = codes.along[r] * partial[r] - codes.across[r] * first
-                key += (across - codes.low[r]) * codes.stride[r]
-        slot = _found(key, lines.keys, table)
+            # A line is known by its origin: every node on it goes back there in whole steps.
+            steps = (partial[0] - partial[0] % abs(factor[0])) // factor[0]
+            place = steps + low - transition.place_low
+            for r in range(moving):
+                origin = partial[r] - factor[r] * steps - origin_low[r]
+                lines.keys[count, word[r]] += origin * stride[r]
+        slot = _found(lines.keys, count, table)
         line = table[slot]
         if line < 0:
             line = count
             table[slot] = line
-            lines.keys[line] = key
             lines.least[line] = place
             lines.most[line] = place
             count += 1
@@ -235,12 +241,6 @@ def arrive(
 
 
 @compiled
-def _part(held: Any, codes: LineCodes, r: Any) -> Any:
-    """What the number of a line says of one sum."""
-    return (held // codes.stride[r]) % codes.width[r] if codes.stride[r] > 0 else 0
-
-
-@compiled
 def project(
     transition: Transition, lines: LineTable, offsets: IntArray, sums: IntArray, keys: IntArray,
     table: IntArray, numbers: IntArray,
@@ -250,46 +250,47 @@ def project(
     `keys` gets the keys of the nodes, `numbers` the node of each place (-1: none). Without a
     table no two places can be the same node.
     """
-    rows, moving = len(transition.before.stride), transition.moving
-    after, codes = transition.after, transition.lines
+    rows, moving, factor = len(transition.before.low), transition.moving, transition.factor
+    listed, allowed = transition.listed, transition.allowed
+    (word, stride, _), low, _, same, more = transition.after
+    line_word, line_stride, line_width = transition.lines
+    base, partial = np.zeros(keys.shape[1], dtype=np.int64), np.zeros(rows, dtype=np.int64)
     count = 0
     for line in range(len(lines.keys)):
-        held = lines.keys[line]
-        base: Any = 0
-        for r in range(moving, rows):
-            base += _part(held, codes, r) * after.stride[r]
+        base[:] = 0
+        for r in range(rows):
+            part: Any = 0
+            if line_stride[r] > 0:
+                part = (lines.keys[line, line_word[r]] // line_stride[r]) % line_width[r]
+            if r >= moving:
+                base[word[r]] += part * stride[r]
+            else:
+                # One step before the first place, for each place begins with a step.
+                steps = transition.place_low + lines.least[line] - 1
+                partial[r] = transition.origin_low[r] + part + factor[r] * steps
         for place in range(offsets[line], offsets[line + 1]):
             numbers[place] = -1
             reached = False
-            for word in range(sums.shape[1]):
-                reached |= sums[place, word] != 0
-            key = base
-            first: Any = 0
-            for r in range(moving if reached else 0):
-                if r == 0:
-                    at = transition.place_low + lines.least[line] + place - offsets[line]
-                    first = _part(held, codes, 0) + transition.factor[0] * at
-                    s = first
-                else:
-                    across = _part(held, codes, r) + codes.low[r]
-                    s = (across + codes.across[r] * first) // codes.along[r]
-                listed = transition.listed[r]
-                if listed >= 0 and not transition.allowed[listed + s - after.low[r]]:
-                    reached = False
-                    break
-                key += _code(after, r, s) * after.stride[r]
+            for at in range(sums.shape[1]):
+                reached |= sums[place, at] != 0
+            for at in range(len(base)):
+                keys[count, at] = base[at]
+            for r in range(moving):
+                partial[r] += factor[r]
+                if reached and listed[r] >= 0:
+                    reached = allowed[listed[r] + partial[r] - low[r]]
+                keys[count, word[r]] += _code(partial[r], low[r], same[r], more[r]) * stride[r]
             if not reached:
                 continue
             node = count
             if len(table) > 0:
-                slot = _found(key, keys, table)
+                slot = _found(keys, count, table)
                 if table[slot] >= 0:
                     node = table[slot]
                 else:
                     table[slot] = node
             numbers[place] = node
             if node == count:
-                keys[count] = key
                 count += 1
     return count
 

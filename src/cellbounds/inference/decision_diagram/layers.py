@@ -1,7 +1,6 @@
 """Layers of a decision diagram: the numbers that the compiled parts need to place cells in turn.
 
-A node is known by the partial sums of the open sums. Equations that depend on each other have
-partial sums that do so too; those that follow from the others are not written into its key.
+A node is known by the partial sums of the open sums, written as digits of one key.
 
 The last cell of an equation has no choice. Placed together with the cell before it, it costs no
 layer of its own, and the nodes in between, often the most of all, are never made.
@@ -9,10 +8,7 @@ layer of its own, and the nodes in between, often the most of all, are never mad
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +17,13 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
     LinearSum,
     PartialSums,
     partial_sums,
-    relations,
 )
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
 __all__ = [
     "BITS",
     "DiagramLayer",
-    "LineCodes",
+    "Digits",
     "LineTable",
     "SumCodes",
     "Transition",
@@ -37,9 +32,6 @@ __all__ = [
 
 BITS = 62
 """Numbers of ways are written in words of so many bits."""
-
-MOST_RELATED = 200
-"""Cells up to which relations are looked for after each of them, where keys do not fit."""
 
 MOST_LISTED = 50_000_000
 """Partial sums of listed values, over all layers, that may be written down."""
@@ -80,47 +72,53 @@ class DiagramLayer(NamedTuple):
         """Bytes taken."""
         return sum(int(a.nbytes) for a in (self.firsts, self.sizes, self.goals, self.numbers))
 
+    @property
+    def most_terms(self) -> int:
+        """The largest number of nodes, with a value each, that lead to one node."""
+        alive = self.sizes > 0
+        begins = self.goals[alive]
+        ends = begins + self.step * (self.sizes[alive] - 1) + 1
+        size = int(ends.max()) + 1
+        # One more from each node's first place on, one less behind its last.
+        changes = np.bincount(begins, minlength=size) - np.bincount(ends, minlength=size)
+        by_place = np.cumsum(changes)[:-1]
+        if not len(self.numbers):
+            return int(by_place.max())
+        return int(np.bincount(self.numbers[: size - 1] + 1, by_place)[1:].max())
+
     def values(self, node: int, turn: int) -> IntArray:
         """The counts of the cells placed when a node takes a turn."""
         return np.asarray(self.lowers + self.firsts[node] + self.slopes * turn)
+
+
+class Digits(NamedTuple):
+    """Where numbers are written in a key of one or more words: mixed radix within each word.
+
+    A number of which nothing is told apart is not written: its stride is 0.
+    """
+
+    word: IntArray
+    stride: IntArray
+    width: IntArray
+
+    @property
+    def words(self) -> int:
+        """How many words a key has."""
+        return int(self.word.max(initial=0)) + 1
 
 
 class SumCodes(NamedTuple):
     """How partial sums are written into keys, one entry for each open sum.
 
     A code is the number of a partial sum among those told apart: up to `same` it counts from
-    `low`, beyond it leaves `more` out (see `PartialSums`). Stride 0: not in the key.
+    `low`, beyond it leaves `more` out (see `PartialSums`).
     """
 
-    stride: IntArray
-    width: IntArray
+    digits: Digits
     low: IntArray
     high: IntArray
     same: IntArray
     more: IntArray
-
-
-class Formulas(NamedTuple):
-    """Partial sums not in the key: ``(constants + times @ partial sums) / divisors``."""
-
-    places: IntArray
-    constants: IntArray
-    times: IntArray
-    divisors: IntArray
-
-
-class LineCodes(NamedTuple):
-    """How the line that a node moves along is written as one number.
-
-    The codes of sums that do not move, the remainder of the first that does, and what stays the
-    same of the others: ``along * partial - across * first`` above `low`.
-    """
-
-    stride: IntArray
-    width: IntArray
-    along: IntArray
-    across: IntArray
-    low: IntArray
 
 
 class LineTable(NamedTuple):
@@ -169,6 +167,10 @@ class Transition(NamedTuple):
         Places on lines are counted from here.
     factor
         What one more in the cell adds to each touched sum, through the others placed too.
+    origin_low
+        The least partial sum of each moving sum at the origin of a line.
+    lines
+        How lines are written: by the moving sums at the origin, and the codes of the others.
     listed, allowed
         Where the values allowed to a moving sum begin in `allowed`; -1: all.
     """
@@ -180,11 +182,11 @@ class Transition(NamedTuple):
     merging: bool
     place_low: int
     factor: IntArray
+    origin_low: IntArray
     others: CompletingCells
     before: SumCodes
     after: SumCodes
-    formulas: Formulas
-    lines: LineCodes
+    lines: Digits
     listed: IntArray
     allowed: BoolArray
 
@@ -197,12 +199,11 @@ class Transition(NamedTuple):
 
 
 def transitions_of(
-    sums: Sequence[LinearSum], cells: IntArray, lower: IntArray, upper: IntArray
+    cells: IntArray, sums: Sequence[LinearSum], lower: IntArray, upper: IntArray
 ) -> list[Transition] | None:
-    """The transitions for an order of the cells; None if keys do not fit 64-bit integers."""
+    """The transitions for an order of the cells; None if a number does not fit 64-bit integers."""
     rank = np.empty_like(cells)
     rank[cells] = np.arange(len(cells))
-    bounds = lower[cells], upper[cells]
     partial = [partial_sums(total, rank, lower, upper) for total in sums]
     written = sum(
         int((own.high - own.low + 1).sum())
@@ -211,16 +212,54 @@ def transitions_of(
     )
     if written > MOST_LISTED:
         return None
-    everywhere = relations(sums, len(cells))
-    for groups in (_groups(sums, partial, len(cells)), [[at] for at in range(len(cells))]):
-        transitions = _transitions(sums, partial, bounds, groups, lambda _: everywhere)
-        if transitions is not None:
-            return transitions
-    if len(cells) > MOST_RELATED:
-        return None
-    # Many sums of few cells: told apart, they are all combinations of a few.
-    partial = [partial_sums(total, rank, lower, upper, apart=True) for total in sums]
-    return _transitions(sums, partial, bounds, groups, lambda at: _relations_up_to(sums, rank, at))
+    bounds = lower[cells], upper[cells]
+    stage = dict.fromkeys(range(len(sums)), 0)
+    active: list[int] = []
+    held: dict[int, _Digit] = {}
+    transitions = []
+    for group in _groups(sums, partial, len(cells)):
+        active += [k for k, own in enumerate(partial) if int(own.places[0]) in group]
+        placed = _placed(sums, partial, active, group)
+        then = {k: stage[k] + len(placed.factors.get(k, ())) for k in active}
+        moving = [
+            k
+            for k, rise in placed.rise.items()
+            if rise and (partial[k].width[then[k]] > 1 or sums[k].values is not None)
+        ]
+        rows = [*moving, *(k for k in placed.rise if k not in moving)]
+        rows += [k for k in active if k not in placed.rise]
+        widths = [max(int(partial[k].width[then[k]]), 1) for k in rows]
+        before = SumCodes(
+            _digits([held.get(k, (0, 0, 1)) for k in rows]), *_limits(partial, stage, rows)
+        )
+        own_digits = _laid_out(widths)
+        after = SumCodes(_digits(own_digits), *_limits(partial, then, rows))
+        factor = _whole([placed.rise[k] for k in rows[: len(placed.rise)]])
+        highest = int(bounds[1][group[0]])
+        lines = _lines(factor[: len(moving)].tolist(), after, highest)
+        if lines is None:
+            return None
+        transitions.append(
+            Transition(
+                int(bounds[0][group[0]]),
+                highest,
+                len(placed.rise),
+                len(moving),
+                bool((after.more[: len(moving)] > 0).any()),
+                lines.place_low,
+                factor,
+                _whole(lines.low),
+                _completing(sums, placed, group[1:], rows, bounds),
+                before,
+                after,
+                _digits(_laid_out([*lines.widths, *widths[len(moving) :]])),
+                *_allowed([(sums[k], partial[k], then[k]) for k in moving]),
+            )
+        )
+        stage |= then
+        held = dict(zip(rows, own_digits, strict=True))
+        active = [k for k in active if stage[k] < len(partial[k].places)]
+    return transitions
 
 
 def _completes(total: LinearSum, own: PartialSums) -> bool:
@@ -247,7 +286,7 @@ def _groups(
     return groups
 
 
-class _Group(NamedTuple):
+class _Placed(NamedTuple):
     """A group of cells placed together, and the open sums that they belong to.
 
     Attributes
@@ -266,12 +305,12 @@ class _Group(NamedTuple):
     rise: dict[int, int]
 
 
-def _grouped(
+def _placed(
     sums: Sequence[LinearSum],
     partial: Sequence[PartialSums],
-    active: Sequence[int],
+    active: Iterable[int],
     group: Sequence[int],
-) -> _Group:
+) -> _Placed:
     """What placing a group of cells does to the open sums."""
     factors: dict[int, dict[int, int]] = {}
     equations: dict[int, int] = {}
@@ -290,182 +329,79 @@ def _grouped(
         # The factor of the cell itself is 1 or -1, which is its own inverse.
         slopes[at] = -own[at] * risen
     rise = {k: sum(f * slopes[at] for at, f in here.items()) for k, here in factors.items()}
-    return _Group(factors, equations, slopes, rise)
+    return _Placed(factors, equations, slopes, rise)
 
 
-Derived = dict[int, tuple[Fraction, dict[int, Fraction]]]
-"""Partial sums that follow from others: a constant, and factors of the others."""
+_Digit = tuple[int, int, int]
+"""Word, stride and width of one number in a key."""
 
 
-def _relations_up_to(
-    sums: Sequence[LinearSum], rank: IntArray, at: int
-) -> list[dict[int, Fraction]]:
-    """What holds between partial sums once cell number `at` is placed."""
-    placed, numbers = [], []
-    for k, total in enumerate(sums):
-        there = rank[total.cells] <= at
-        if there.any() and (total.fixed or not there.all()):
-            part = replace(total, cells=rank[total.cells[there]], factors=total.factors[there])
-            placed.append(replace(part, lower=0, upper=0, values=None))
-            numbers.append(k)
-    related = relations(placed, at + 1)
-    return [{numbers[k]: times for k, times in relation.items()} for relation in related]
+def _laid_out(widths: Iterable[int]) -> list[_Digit]:
+    """Digits one after the other, in as many words as they take."""
+    digits: list[_Digit] = []
+    word, filled = 0, 1
+    for width in widths:
+        if filled * width >= SAFE:
+            word, filled = word + 1, 1
+        digits.append((word, filled if width > 1 else 0, width))
+        filled *= width
+    return digits
 
 
-def _derived_from(
-    related: Sequence[dict[int, Fraction]],
-    touched: Sequence[int],
-    left: Sequence[int],
-    stage: Sequence[int],
-    sums: Sequence[LinearSum],
-) -> Derived:
-    """Open equations whose partial sums follow from those of others.
+def _digits(digits: Sequence[_Digit]) -> Digits:
+    return Digits(*_whole(digits).reshape(-1, 3).T.copy())
 
-    Touched ones are preferred: the fewer sums move, the less a line has to tell.
+
+def _limits(
+    partial: Sequence[PartialSums], stage: Mapping[int, int], rows: Sequence[int]
+) -> IntArray:
+    """Low, high, same and more of some partial sums, one line each."""
+    entries = [[own[stage[k]] for own in partial[k].limits] for k in rows]
+    return _whole(entries).reshape(-1, 4).T.copy()
+
+
+class _Lines(NamedTuple):
+    """The first place, and for each moving sum what it can be at the origin: least, how many."""
+
+    place_low: int
+    low: list[int]
+    widths: list[int]
+
+
+def _lines(factors: Sequence[int], after: SumCodes, highest: int) -> _Lines | None:
+    """What places and origins of lines there are; None if they leave 64-bit integers.
+
+    The origin of a line is where its first moving sum is from 0 to below the (absolute) factor.
     """
-    open_rows = sorted(left, key=lambda k: (k not in touched, k))
-    column = {k: place for place, k in enumerate(open_rows)}
-    entries = []
-    for relation in related:
-        entry = [Fraction(0)] * (len(open_rows) + 1)
-        for k, times in relation.items():
-            if k in column:
-                entry[column[k]] = times
-            elif stage[k] > 0:
-                entry[-1] += times * sums[k].lower
-        if any(entry[:-1]):
-            entries.append(entry)
-    if not entries:
-        return {}
-    from flint import fmpq, fmpq_mat
-
-    dense = [fmpq(f.numerator, f.denominator) for entry in entries for f in entry]
-    echelon, rank = fmpq_mat(len(entries), len(open_rows) + 1, dense).rref()
-    derived: Derived = {}
-    for line in range(rank):
-        row = [echelon[line, c] for c in range(len(open_rows) + 1)]
-        exact = [Fraction(int(entry.p), int(entry.q)) for entry in row]
-        pivot = next((c for c, factor in enumerate(exact[:-1]) if factor), None)
-        if pivot is not None:
-            others = {open_rows[c]: -exact[c] for c in range(pivot + 1, len(open_rows)) if exact[c]}
-            derived[open_rows[pivot]] = (-exact[-1], others)
-    return derived
-
-
-def _formulas(derived: Derived, largest: Mapping[int, int]) -> Formulas | None:
-    """The formulas in integers, None if these could leave 64 bits.
-
-    `largest` says how far from zero each partial sum can be, in the order of their numbers here.
-    """
-    rows = list(largest)
-    times = np.zeros((len(derived), len(rows)), np.int64)
-    constants, divisors = [], []
-    for line, (constant, others) in enumerate(derived.values()):
-        divisor = math.lcm(constant.denominator, *(f.denominator for f in others.values()))
-        whole = {k: int(factor * divisor) for k, factor in others.items()}
-        constants.append(int(constant * divisor))
-        divisors.append(divisor)
-        reach = sum(abs(factor) * largest[k] for k, factor in whole.items())
-        if reach + abs(constants[-1]) + divisor >= SAFE:
+    if not factors:
+        return _Lines(0, [], [])
+    lows, highs = after.low.tolist(), after.high.tolist()
+    step = factors[0]
+    places = sorted((end - end % abs(step)) // step for end in (lows[0], highs[0]))
+    low, widths = [], []
+    for factor, least, most in zip(factors, lows, highs, strict=False):
+        shifts = [factor * place for place in places]
+        low.append(least - max(shifts))
+        widths.append(most - min(shifts) - low[-1] + 1)
+        # Partial sums are written as if the cell were empty, which may be far from any end.
+        away = abs(factor) * (max(map(abs, places)) + 2 * highest)
+        if widths[-1] + abs(low[-1]) + away >= SAFE:
             return None
-        for k, factor in whole.items():
-            times[line, rows.index(k)] = factor
-    places = _whole([rows.index(k) for k in derived])
-    return Formulas(places, _whole(constants), times, _whole(divisors))
-
-
-class _Code(NamedTuple):
-    """One entry of `SumCodes`, without its stride."""
-
-    width: int
-    low: int
-    high: int
-    same: int
-    more: int
-
-    @classmethod
-    def of(cls, partial: PartialSums, stage: int) -> _Code:
-        low, high = int(partial.low[stage]), int(partial.high[stage])
-        same, more = int(partial.same[stage]), int(partial.more[stage])
-        return cls(max(high - low + 1 - more, 1), low, high, same, more)
-
-
-def _codes(entries: Sequence[_Code], strides: Sequence[int]) -> SumCodes:
-    return SumCodes(_whole(strides), *(_whole([code[k] for code in entries]) for k in range(5)))
-
-
-def _transitions(
-    sums: Sequence[LinearSum],
-    partial: Sequence[PartialSums],
-    bounds: tuple[IntArray, IntArray],
-    groups: Sequence[Sequence[int]],
-    related: Callable[[int], Sequence[dict[int, Fraction]]],
-) -> list[Transition] | None:
-    """The transitions, one for each group of cells placed together.
-
-    `related` gives relations between the partial sums after some cells.
-    """
-    stage = [0] * len(sums)
-    active: list[int] = []
-    strides: dict[int, int] = {}
-    derived: Derived = {}
-    transitions = []
-    for group in groups:
-        active += [k for k, own in enumerate(partial) if int(own.places[0]) in group]
-        placed = _grouped(sums, partial, active, group)
-        touched = list(placed.factors)
-        code_before = {k: _Code.of(partial[k], stage[k]) for k in active}
-        for k in touched:
-            stage[k] += len(placed.factors[k])
-        code_after = {k: _Code.of(partial[k], stage[k]) for k in active}
-        left = [k for k in active if stage[k] < len(partial[k].places)]
-        new_derived = _derived_from(related(group[-1]), touched, left, stage, sums)
-        width = {k: 1 if k in new_derived else code_after[k].width for k in active}
-        moving = [
-            k for k in touched if placed.rise[k] and (width[k] > 1 or sums[k].values is not None)
-        ]
-        rows = [*moving, *(k for k in touched if k not in moving)]
-        rows += [k for k in active if k not in touched]
-        before, after = [code_before[k] for k in rows], [code_after[k] for k in rows]
-        new_strides = _strides(rows, [width[k] for k in rows])
-        factors = [placed.rise[k] for k in rows[: len(touched)]]
-        highest = int(bounds[1][group[0]])
-        lines = _line_codes(factors[: len(moving)], after, [width[k] for k in rows], highest)
-        reach = {k: max(abs(c.low), abs(c.high)) for k, c in zip(rows, before, strict=True)}
-        formulas = _formulas(derived, reach)
-        if new_strides is None or lines is None or formulas is None:
-            return None
-        transitions.append(
-            Transition(
-                int(bounds[0][group[0]]),
-                highest,
-                len(touched),
-                len(moving),
-                any(code.more > 0 for code in after[: len(moving)]),
-                _first_place(factors[0], after[0]) if moving else 0,
-                _whole(factors),
-                _completing(sums, placed, group[1:], rows, bounds),
-                _codes(before, [strides.get(k, 0) for k in rows]),
-                _codes(after, [new_strides[k] for k in rows]),
-                formulas,
-                lines,
-                *_allowed([(sums[k], partial[k], stage[k]) for k in moving]),
-            )
-        )
-        active, strides, derived = left, new_strides, new_derived
-    return transitions
+    # At the origin the first sum is less than one factor above zero.
+    low[0], widths[0] = 0, abs(step)
+    return _Lines(places[0], low, widths)
 
 
 def _completing(
     sums: Sequence[LinearSum],
-    placed: _Group,
+    placed: _Placed,
     others: Sequence[int],
     rows: Sequence[int],
     bounds: tuple[IntArray, IntArray],
 ) -> CompletingCells:
     equations = [placed.equations[at] for at in others]
     touched = [placed.factors[k] for k in rows if k in placed.factors]
-    gain = np.array([[own.get(at, 0) for at in others] for own in touched], dtype=np.int64)
+    gain = _whole([[own.get(at, 0) for at in others] for own in touched])
     return CompletingCells(
         _whole([rows.index(k) for k in equations]),
         _whole([placed.factors[k][at] for k, at in zip(equations, others, strict=True)]),
@@ -477,50 +413,7 @@ def _completing(
     )
 
 
-def _first_place(factor: int, after: _Code) -> int:
-    """No place on a line is before this one (see `expansion_kernel.follow`)."""
-    return min(after.low // factor, after.high // factor) - 1
-
-
-def _line_codes(
-    factors: Sequence[int], after: Sequence[_Code], widths: Sequence[int], highest: int
-) -> LineCodes | None:
-    """How lines are written; None if that takes more than 64-bit integers."""
-    rows = len(after)
-    along, across, low, kinds = [0] * rows, [0] * rows, [0] * rows, [1] * rows
-    for r, factor in enumerate(factors):
-        if r == 0:
-            kinds[0] = abs(factor)
-            continue
-        shared = math.gcd(factors[0], factor)
-        along[r], across[r] = factors[0] // shared, factor // shared
-        ends = [
-            along[r] * own - across[r] * first
-            for own in (after[r].low, after[r].high)
-            for first in (after[0].low, after[0].high)
-        ]
-        low[r], kinds[r] = min(ends), max(ends) - min(ends) + 1
-        # Partial sums are written as if the cell were empty, which may be far from any end.
-        away = 2 * abs(along[r] * factor) * highest
-        if max(abs(end) for end in ends) + away >= SAFE:
-            return None
-    kinds[len(factors) :] = widths[len(factors) :]
-    strides = _strides(range(rows), kinds)
-    if strides is None:
-        return None
-    return LineCodes(*map(_whole, (list(strides.values()), kinds, along, across, low)))
-
-
-def _strides(rows: Sequence[int], widths: Sequence[int]) -> dict[int, int] | None:
-    """Mixed radix; a sum of which nothing is told apart has stride 0."""
-    if math.prod(widths) >= SAFE:
-        return None
-    return {
-        k: math.prod(widths[:place]) if widths[place] > 1 else 0 for place, k in enumerate(rows)
-    }
-
-
-def _whole(values: Sequence[int]) -> IntArray:
+def _whole(values: Sequence[object]) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 

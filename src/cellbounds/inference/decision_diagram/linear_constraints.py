@@ -33,8 +33,6 @@ __all__ = [
     "merged",
     "needed",
     "partial_sums",
-    "problem_of",
-    "relations",
     "sums_of",
 ]
 
@@ -77,15 +75,15 @@ class LinearSum:
         return self.lower <= value <= self.upper and listed
 
 
-def sums_of(problem: Problem, statements: IntArray | None = None) -> list[LinearSum]:
+def sums_of(problem: Problem, statements: IntArray) -> list[LinearSum]:
     """The rows and lists of a problem; `statements` says where the system's rows are from."""
     sums = []
     for row in range(len(problem.row_lower)):
         inside = slice(problem.starts[row], problem.starts[row + 1])
-        source = () if statements is None else (int(statements[problem.origin[row]]),)
+        source = int(statements[problem.origin[row]])
         limits = int(problem.row_lower[row]), int(problem.row_upper[row])
         entries = problem.cells[inside], problem.coefficients[inside]
-        sums.append(LinearSum(*entries, *limits, sources=frozenset(source)))
+        sums.append(LinearSum(*entries, *limits, sources=frozenset([source])))
     for cells, values in problem.lists:
         ones = np.ones(len(cells), dtype=np.int64)
         sums.append(LinearSum(cells, ones, min(values), max(values), values))
@@ -170,24 +168,6 @@ def needed(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> list[
     return needed_sums
 
 
-def problem_of(sums: Iterable[LinearSum], lower: IntArray, upper: IntArray) -> Problem:
-    """Cells between bounds, and sums over them, as a problem."""
-    listed = [total for total in sums if total.values is not None]
-    rows = [total for total in sums if total.values is None]
-    empty = np.zeros(0, dtype=np.int64)
-    return Problem(
-        lower,
-        upper,
-        np.cumsum([0, *(len(total.cells) for total in rows)]),
-        np.concatenate([empty, *(total.cells for total in rows)]),
-        np.concatenate([empty, *(total.factors for total in rows)]),
-        np.array([total.lower for total in rows], dtype=np.int64),
-        np.array([total.upper for total in rows], dtype=np.int64),
-        np.arange(len(rows)),
-        tuple((total.cells, total.values) for total in listed if total.values is not None),
-    )
-
-
 PRIME = 2**61 - 1
 
 MOST_ENTRIES = 3_000_000
@@ -245,20 +225,6 @@ def _mark_unions(sums: Sequence[LinearSum], size: int, follows: list[bool]) -> N
             if sum(len(sums[k].cells) for k in members.tolist()) == len(total.cells):
                 _check(total, sum(sums[k].lower for k in members.tolist()))
                 follows[place] = True
-
-
-def relations(sums: Sequence[LinearSum], size: int) -> list[dict[int, Fraction]]:
-    """Combinations of equations that are zero for all counts: factors by number of the equation."""
-    equations = [place for place, total in enumerate(sums) if total.fixed]
-    if not equations or len(equations) * size > MOST_ENTRIES:
-        return []
-    equations.sort(key=lambda place: len(sums[place].cells))
-    ordered = [sums[place] for place in equations]
-    related = []
-    for column, used in _combinations(ordered, len(ordered), size):
-        relation = {equations[k]: -times for k, times in used.items()}
-        related.append(relation | {equations[column]: Fraction(1)})
-    return related
 
 
 def _combinations(
@@ -342,6 +308,11 @@ class PartialSums(NamedTuple):
         """How many partial sums are told apart."""
         return np.asarray(self.high - self.low + 1 - self.more)
 
+    @property
+    def limits(self) -> tuple[IntArray, ...]:
+        """Low, high, same and more."""
+        return self.low, self.high, self.same, self.more
+
     def allowed(self, stage: int, values: frozenset[int]) -> BoolArray:
         """Which partial sums leave one of the listed values within reach of the other cells."""
         partial = np.arange(int(self.low[stage]), int(self.high[stage]) + 1)
@@ -351,13 +322,8 @@ class PartialSums(NamedTuple):
         return np.asarray((after < len(listed)) & (nearest <= partial + self.rest_most[stage]))
 
 
-def partial_sums(
-    total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray, *, apart: bool = False
-) -> PartialSums:
-    """The stages of a sum whose cells are placed in the order of `rank`.
-
-    `apart` tells all partial sums apart until the sum is complete.
-    """
+def partial_sums(total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray) -> PartialSums:
+    """The stages of a sum whose cells are placed in the order of `rank`."""
     order = np.argsort(rank[total.cells], kind="stable")
     factors, cells = total.factors[order], total.cells[order]
     places = rank[cells]
@@ -370,7 +336,7 @@ def partial_sums(
     safe_low = low if total.lower == NO_LOWER else np.maximum(low, total.lower - rest_least)
     safe_high = high if total.upper == NO_UPPER else np.minimum(high, total.upper - rest_most)
     alike = safe_low <= safe_high
-    if apart or total.values is not None:
+    if total.values is not None:
         alike[:-1] = False
     same = np.where(alike, safe_low - low, 0)
     more = np.where(alike, safe_high - safe_low, 0)

@@ -17,7 +17,7 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["backward", "best", "draw", "forward", "masses", "most_terms"]
+__all__ = ["backward", "best", "draw", "forward", "masses"]
 
 UP, DOWN = 2.0**RANGE, 2.0**-RANGE
 TOP, BOTTOM = 2.0 ** (RANGE // 2), 2.0 ** -(RANGE // 2)
@@ -122,19 +122,6 @@ def forward(
 
 
 @compiled
-def most_terms(layer: DiagramLayer, terms: IntArray) -> int:
-    """The largest number of terms that are added to one node, one after the other."""
-    most = 0
-    for node in range(len(layer.sizes)):
-        for k in range(layer.sizes[node] if layer.step == 1 else min(layer.sizes[node], 1)):
-            goal = _goal(layer, node, k)
-            if goal >= 0:
-                terms[goal] += 1
-                most = max(most, terms[goal])
-    return most
-
-
-@compiled
 def masses(
     layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
     block: int, by_value: RangedFloats,
@@ -187,22 +174,19 @@ def best(
 
 @compiled
 def draw(
-    layer: DiagramLayer, weights: LayerWeights, after: RangedFloats, uniform: FloatArray,
-    nodes: IntArray, values: IntArray,
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
+    uniform: FloatArray, nodes: IntArray, values: IntArray,
 ) -> None:  # fmt: skip
-    """Move every draw from its node to one of the next layer; `values` gets the counts."""
+    """Move every draw from its node to one of the next layer; `values` gets the counts.
+
+    `here` are the weights of all ways from each node on, which the terms of its values add up to.
+    """
     starts, mantissas, exponents = weights
+    sums, powers = here
     ahead, ahead_powers = after
     for number in range(len(nodes)):
         node = nodes[number]
-        mantissa, exponent = 0.0, 0
-        for k in range(layer.sizes[node]):
-            goal = _goal(layer, node, k)
-            if goal >= 0:
-                term, power = _weight(layer, node, k, starts, mantissas, exponents)
-                term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
-                mantissa, exponent = _plus(mantissa, exponent, term, power)
-        wanted = mantissa * uniform[number]
+        wanted, exponent = sums[node] * uniform[number], powers[node]
         seen = 0.0
         chosen = -1
         for k in range(layer.sizes[node]):

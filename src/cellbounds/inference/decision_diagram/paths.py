@@ -189,15 +189,12 @@ class WeightedDiagram:
     @cached_property
     def error(self) -> float:
         """No probability is further from the truth than this part of itself."""
-        from cellbounds.inference.decision_diagram.path_kernel import most_terms
-
         roundings, across = 0, 0
         for depth, layer in enumerate(self._diagram.layers):
             # Forwards and backwards: two for a weight, one for a product, one for each sum.
             roundings += 6 * len(layer.lowers) + 2 * int(layer.sizes.max())
             if depth + 1 < len(self._diagram.layers):
-                terms = np.zeros(len(self._back[depth + 1].mantissa), dtype=np.int32)
-                roundings += int(most_terms(layer, terms))
+                roundings += layer.most_terms
             # The sums of `masses`: blocks, and within them a term of each node; more if a cell
             # stays the same for several values of the first.
             block = math.isqrt(len(layer.sizes)) + 1
@@ -237,8 +234,8 @@ class WeightedDiagram:
         nodes = np.zeros(size, dtype=np.int64)
         for depth, layer in enumerate(self._diagram.layers):
             values = np.empty((size, len(layer.lowers)), dtype=np.int64)
-            after = self._back[depth + 1]
-            draw(layer, self._weights[depth], after, rng.random(size), nodes, values)
+            here, after = self._back[depth : depth + 2]
+            draw(layer, self._weights[depth], here, after, rng.random(size), nodes, values)
             drawn[:, self._cells[depth]] = values
         return drawn
 

@@ -16,6 +16,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from cellbounds.inference.importance.propagation_kernel import VariableBounds
 from cellbounds.inference.importance.sampling_plan import SamplingPlan
@@ -66,37 +67,35 @@ def make_centre(plan: SamplingPlan, shapes: FloatArray, factors: FloatArray) -> 
     if len(problem.row_lower) <= MOST_ROWS and (problem.row_lower == problem.row_upper).any():
         problem = problem.with_rows(independent_rows(problem))
     cells, rows = len(plan.free), len(problem.row_lower)
-    loose = np.flatnonzero(problem.row_lower != problem.row_upper)
+    equal = problem.row_lower == problem.row_upper
+    loose = np.flatnonzero(~equal)
     unknowns = cells + len(loose)
-    inside = [np.array([cell], dtype=np.int64) for cell in range(cells)] + list(plan.members)
-    widths = np.array([len(cells_of) for cells_of in plan.members], dtype=np.int64)
-    entry_unknown = np.concatenate([problem.cells, cells + np.arange(len(loose)), *plan.members])
-    entry_row = np.concatenate(
-        [problem.rows, loose, np.repeat(rows + np.arange(len(widths)), widths)]
-    ).astype(np.int64)
-    ones = np.ones(int(widths.sum()))
-    entry_factor = np.concatenate([problem.coefficients, -np.ones(len(loose)), ones])
-    order = np.argsort(entry_unknown, kind="stable")
-    right = np.zeros(rows + len(widths))
-    right[:rows] = np.where(problem.row_lower == problem.row_upper, problem.row_lower, 0)
+    widths = [len(group) for group in plan.members]
+    members = np.concatenate([np.zeros(0, dtype=np.int64), *plan.members])
+    # Rows over the cells, the unknowns of inequalities taken away; then what defines the sums.
+    entries = np.concatenate([problem.coefficients, -np.ones(len(loose)), np.ones(len(members))])
+    entry_rows = [problem.rows, loose, rows + np.repeat(np.arange(len(widths)), widths)]
+    entry_unknowns = [problem.cells, np.arange(cells, unknowns), members]
+    places = (np.concatenate(entry_rows), np.concatenate(entry_unknowns))
+    matrix = coo_array((entries, places), shape=(rows + len(widths), unknowns)).tocsc()
     bottom = np.where(problem.row_lower == NO_LOWER, -np.inf, problem.row_lower.astype(float))
     top = np.where(problem.row_upper == NO_UPPER, np.inf, problem.row_upper.astype(float))
     low = np.concatenate([np.zeros(cells), bottom[loose]])
     high = np.concatenate([_own_limits(plan), top[loose]])
     return Centre(
-        np.searchsorted(entry_unknown[order], np.arange(unknowns + 1)).astype(np.int64),
-        entry_row[order],
-        entry_factor[order].astype(np.float64),
-        right,
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int64),
+        matrix.data,
+        np.concatenate([np.where(equal, problem.row_lower, 0), np.zeros(len(widths))]),
         low,
         high,
         np.concatenate([shapes, np.ones(len(loose))]),
         np.concatenate([np.log(factors), np.zeros(len(loose))]),
-        np.concatenate([[0], np.cumsum([len(cells_of) for cells_of in inside])]).astype(np.int64),
-        np.concatenate([np.zeros(0, dtype=np.int64), *inside]).astype(np.int64),
+        np.cumsum([0, *np.ones(cells, dtype=np.int64), *widths]),
+        np.concatenate([np.arange(cells), members]),
         _beginning(low, high, plan.upper[:cells]),
         rows,
-        _affordable(unknowns, len(right), len(inside)),
+        _affordable(unknowns, rows + len(widths), cells + len(widths)),
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,7 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.inference.importance.centre import Centre, central_means, make_centre
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
-from cellbounds.inference.importance.propagation_kernel import VariableBounds, probe, propagate_root
+from cellbounds.inference.importance.propagation_kernel import VariableBounds, propagate_root
 from cellbounds.inference.importance.proposal_kernel import (
     NORMAL,
     UNIFORM,
@@ -22,12 +21,12 @@ from cellbounds.inference.importance.proposal_kernel import (
     ProposalLaw,
     draw_tables,
 )
-from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan, with_values
-from cellbounds.model.effort import Effort
+from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.runtime.workers import Until, checked_executor, shared
+from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
 __all__ = ["estimate_count", "importance_draws", "make_proposal"]
@@ -38,15 +37,12 @@ TRIALS, ROUND = 150, 5
 TRIAL_SHARE = 0.3
 """The part of the time before a deadline that trials may take."""
 
-QUICK, LARGEST_BLOCK = 0.1, 64
-"""Seconds within which a block of draws makes the next one twice as large, and its largest size."""
+QUICK = 0.1
+"""Seconds of work that are not worth asking workers for."""
 
-PIECE, PIECES = 0.5, 16
-"""Seconds that a worker draws before it is asked again, and how many pieces there are at least, so
-that several workers have something to do."""
-
-PROBED = 20_000_000
-"""Visits to entries of rows that may be spent on refuting single values beforehand."""
+PIECE, PIECES, LARGEST_BLOCK = 0.2, 16, 64
+"""Seconds of a block of draws, how many blocks there are at least, so that several workers have
+something to do, and how many draws one has at most."""
 
 LAWS = (
     ProposalLaw(URN, 1.0),
@@ -57,10 +53,6 @@ LAWS = (
 )
 """What choices may be drawn from; the last one needs no centre."""
 
-DEADLY, CARE = 0.3, 0.5
-"""Part of dead ends from which on it is tried whether testing every value before it is offered
-pays, and what the draws must be worth for that: they take longer."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
@@ -70,7 +62,6 @@ class Proposal:
     root: VariableBounds
     centre: Centre
     law: ProposalLaw
-    careful: bool = False
 
     def drawn(self, seed: int, first: int, count: int) -> tuple[IntArray, FloatArray]:
         """Draws number `first` on: values of all variables, and log probabilities."""
@@ -93,8 +84,8 @@ class Proposal:
     def _filled(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
         logs = np.zeros(len(values))
         draw_tables(
-            self.plan.matrix, self.plan.order, self.centre, self.law, self.careful, self.root,
-            np.uint64(seed), first, values, given, logs,
+            self.plan.matrix, self.plan.order, self.centre, self.law, self.root, np.uint64(seed),
+            first, values, given, logs,
         )  # fmt: skip
         return logs
 
@@ -125,8 +116,6 @@ def make_proposal(
                 "the prior gives no weight to any table that fits the release; give cells that "
                 "may hold somebody a positive weight"
             ) from problem
-    plan = _probed(plan, root)
-    root = _root(plan)
     kinds = [weights.kinds[cell] for cell in plan.free]
     shapes = np.array([np.inf if shape is None else float(shape) for shape, _ in kinds])
     factors = np.array([float(factor) for _, factor in kinds])
@@ -143,23 +132,6 @@ def _root(plan: SamplingPlan) -> VariableBounds:
     return VariableBounds(*root)
 
 
-def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
-    """List the values that propagation does not refute, where it refutes some inside."""
-    left = PROBED
-    possible_values: dict[int, IntArray] = {}
-    for variable in plan.order.tolist():
-        width = int(root.upper[variable] - root.lower[variable])
-        left -= (width + 1) * len(plan.matrix.variables)
-        if left < 0:
-            break
-        possible = probe(plan.matrix, root, variable) if width else np.ones(1, dtype=bool)
-        if not possible.any():
-            raise InconsistentRelease("the published figures contradict each other")
-        if not possible.all():
-            possible_values[variable] = int(root.lower[variable]) + np.flatnonzero(possible)
-    return with_values(plan, possible_values)
-
-
 def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | None) -> Proposal:
     """The proposal whose trial draws are worth most."""
     if not (proposal.root.lower < proposal.root.upper).any():
@@ -168,27 +140,15 @@ def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | Non
     until = math.inf if deadline is None else now + TRIAL_SHARE * max(deadline - now, 0.0)
     laws = LAWS if proposal.centre.used else LAWS[-1:]
     offered = [replace(proposal, law=law) for law in laws]
-    trials = _tried(offered, weights, seed, until)
-    worth = [trial.effective_size / trial.attempts for trial in trials]
-    if all(len(trial) < (1 - DEADLY) * trial.attempts for trial in trials):
-        careful = [replace(proposal_of, careful=True) for proposal_of in offered]
-        offered += careful
-        trials = _tried(careful, weights, seed, until)
-        worth += [CARE * trial.effective_size / trial.attempts for trial in trials]
-    return offered[int(np.argmax(worth))]
-
-
-def _tried(
-    offered: list[Proposal], weights: Weights, seed: int, until: float
-) -> list[ImportanceDraws]:
-    """Trial draws of each proposal, as many of each as of the others."""
     blocks: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in offered]
+    # As many trial draws of each law as of the others, however soon the time is over.
     for first in range(0, TRIALS, ROUND):
         if first and time.monotonic() > until:
             break
-        for k, proposal in enumerate(offered):
-            blocks[k].append(proposal.drawn(seed, k * TRIALS + first, ROUND))
-    return [_weighted(*pair, weights) for pair in zip(offered, blocks, strict=True)]
+        for k, trial in enumerate(offered):
+            blocks[k].append(trial.drawn(seed, k * TRIALS + first, ROUND))
+    worth = [_weighted(proposal, drawn, weights).effective_size for drawn in blocks]
+    return offered[int(np.argmax(worth))]
 
 
 def _weighted(
@@ -210,9 +170,7 @@ def importance_draws(
     *,
     draws: int,
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
-    deadline: float | None = None,
-    executor: Executor | None = None,
+    budget: Budget | None = None,
     largest_block: int = LARGEST_BLOCK,
 ) -> ImportanceDraws:
     """Draw tables that fit a release, with weights that make up for how they were drawn.
@@ -230,12 +188,8 @@ def importance_draws(
         How many tables to attempt; some attempts may lead to none.
     rng
         Where the randomness comes from; two numbers are taken from it.
-    progress
-        Called with the draws made and the draws in all.
-    deadline
-        A time of ``time.monotonic()`` at which to stop.
-    executor
-        Workers to share the draws with. They do not change what is drawn.
+    budget
+        When to stop, who helps (that does not change what is drawn) and who listens.
     largest_block
         Draws between two looks at the clock. It does not change what is drawn.
 
@@ -249,9 +203,9 @@ def importance_draws(
     if draws < 1:
         raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
     seeds = rng.integers(0, 2**63, size=2).tolist()
-    proposal = make_proposal(release, weights, seeds[0], deadline)
+    effort = budget or Budget()
+    proposal = make_proposal(release, weights, seeds[0], effort.deadline)
     blocks: list[tuple[IntArray, FloatArray]] = []
-    effort = Effort(deadline, checked_executor(executor), None, progress)
     try:
         for block in _blocks(proposal, seeds[1], draws, effort, largest_block):
             blocks.append(block)
@@ -264,35 +218,21 @@ def importance_draws(
 
 
 def _blocks(
-    proposal: Proposal, seed: int, draws: int, effort: Effort, largest: int
+    proposal: Proposal, seed: int, draws: int, effort: Budget, largest: int
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Blocks of draws in their order, at least one. How they are cut does not change them."""
-    done, size, took = 0, 1, 0.0
-    while done < draws and not (done and effort.spent):
-        if effort.executor is not None and took > QUICK:
-            yield from _blocks_of_workers(proposal, seed, done, draws, took / done, effort)
-            return
-        begun = time.monotonic()
-        block = proposal.drawn(seed, done, min(size, draws - done))
-        yield block
-        done += len(block[1])
-        seconds = time.monotonic() - begun
-        took += seconds
-        if seconds < QUICK:
-            size = min(2 * size, largest)
-
-
-def _blocks_of_workers(
-    proposal: Proposal, seed: int, done: int, draws: int, pace: float, effort: Effort
-) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The rest of the draws, in pieces that are worth sending: `pace` is the time for a draw."""
-    size = max(1, min(int(PIECE / pace), -(-(draws - done) // PIECES)))
+    begun = time.monotonic()
+    first_block = proposal.drawn(seed, 0, 1)
+    pace = max(time.monotonic() - begun, 1e-9)
+    yield first_block
+    size = max(1, min(int(PIECE / pace), -(-draws // PIECES), largest))
     until = Until.of(effort.left)
     pieces = [
-        (proposal, seed, first, min(size, draws - first), until)
-        for first in range(done, draws, size)
+        (proposal, seed, first, min(size, draws - first), until) for first in range(1, draws, size)
     ]
-    with closing(shared(effort.executor, _drawn, pieces)) as results:
+    # Workers are not asked for what is done before they have read it.
+    helpers = effort.executor if pace * draws > QUICK else None
+    with closing(shared(helpers, _drawn, pieces)) as results:
         for _, block in results:
             if block is None:
                 return  # the time was over
@@ -311,14 +251,11 @@ def estimate_count(
     *,
     draws: int = 1000,
     rng: np.random.Generator,
-    deadline: float | None = None,
-    executor: Executor | None = None,
+    budget: Budget | None = None,
 ) -> Estimate:
     """About how many tables fit a release, with the error of the estimate.
 
     The mean over all draws of one over the probability of the table drawn; dead ends count zero.
     """
     weights = Uniform().weights(release.domain)
-    return importance_draws(
-        release, weights, draws=draws, rng=rng, deadline=deadline, executor=executor
-    ).estimate
+    return importance_draws(release, weights, draws=draws, rng=rng, budget=budget).estimate

@@ -23,7 +23,6 @@ __all__ = [
     "empty_queue",
     "holds",
     "place",
-    "probe",
     "propagate_root",
 ]
 
@@ -211,15 +210,3 @@ def copied(source: VariableBounds) -> Any:
     return VariableBounds(
         source.lower.copy(), source.upper.copy(), source.least.copy(), source.most.copy()
     )
-
-
-@compiled
-def probe(matrix: ConstraintMatrix, root: VariableBounds, variable: Any) -> Any:
-    """Which values of a variable propagation does not refute, from its lower bound on."""
-    low, high = root.lower[variable], root.upper[variable]
-    possible = np.zeros(high - low + 1, dtype=np.bool_)
-    trial, queue = copied(root), empty_queue(matrix)
-    for value in range(low, high + 1):
-        copy_bounds(root, trial)
-        possible[value - low] = place(matrix, trial, queue, variable, value)
-    return possible

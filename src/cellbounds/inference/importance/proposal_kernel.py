@@ -14,7 +14,6 @@ import numpy as np
 
 from cellbounds.inference.importance.centre import Centre, expected, workspace
 from cellbounds.inference.importance.propagation_kernel import (
-    RowQueue,
     VariableBounds,
     copied,
     copy_bounds,
@@ -24,7 +23,7 @@ from cellbounds.inference.importance.propagation_kernel import (
 )
 from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled, random_state, random_unit
+from cellbounds.runtime.compilation import compiled, random_below, random_state, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["NORMAL", "UNIFORM", "URN", "ProposalLaw", "draw_tables"]
@@ -118,22 +117,6 @@ def _weighed(
 
 
 @compiled
-def _tested(
-    matrix: ConstraintMatrix, now: VariableBounds, trial: VariableBounds, queue: RowQueue,
-    variable: Any, pieces: Any, begins: IntArray, chances: FloatArray,
-) -> None:  # fmt: skip
-    """Leave out values that propagation refutes at once."""
-    total = 0.0
-    for piece in range(pieces):
-        copy_bounds(now, trial)
-        if not place(matrix, trial, queue, variable, begins[piece]):
-            chances[piece] = 0.0
-        total += chances[piece]
-    for piece in range(pieces):
-        chances[piece] = chances[piece] / total if total > 0 else 0.0
-
-
-@compiled
 def _choose(
     pieces: Any, begins: IntArray, listed: Any, chances: FloatArray, state: IntArray
 ) -> Any:
@@ -143,13 +126,10 @@ def _choose(
     while piece < pieces - 1 and at >= chances[piece]:
         at -= chances[piece]
         piece += 1
-    while piece > 0 and chances[piece] == 0.0:  # only if rounding left nothing for the last ones
-        piece -= 1
     if listed or begins[piece + 1] - begins[piece] == 1:
         return begins[piece], chances[piece]
     size = begins[piece + 1] - begins[piece]
-    inside = min(np.int64(random_unit(state) * size), size - 1)
-    return begins[piece] + inside, chances[piece] / size
+    return begins[piece] + random_below(state, size), chances[piece] / size
 
 
 @compiled
@@ -166,15 +146,15 @@ def _chance_of(value: Any, pieces: Any, begins: IntArray, listed: Any, chances: 
 
 @compiled
 def draw_tables(
-    matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw, careful: Any,
+    matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw,
     root: VariableBounds, seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
 ) -> None:  # fmt: skip
     """Fill `tables` with draws number `first` on, and `logs` with their log probabilities.
 
-    A dead end has minus infinity. `careful` leaves out values that propagation refutes at once.
-    With `given` the tables are not drawn but followed: how likely each would have been.
+    A dead end has minus infinity. With `given` the tables are not drawn but followed: how likely
+    each would have been.
     """
-    now, trial, queue, work = copied(root), copied(root), empty_queue(matrix), workspace(centre)
+    now, queue, work = copied(root), empty_queue(matrix), workspace(centre)
     longest = CANDIDATES + 1
     for variable in range(len(root.lower)):
         longest = max(longest, matrix.lists[variable + 1] - matrix.lists[variable] + 1)
@@ -197,8 +177,6 @@ def draw_tables(
             listed = matrix.lists[variable + 1] > matrix.lists[variable]
             pieces = _offered(matrix, now, variable, begins)
             _weighed(law, mean, spread, shape, low, high, pieces, begins, listed, chances)
-            if careful and (listed or pieces == high - low + 1):
-                _tested(matrix, now, trial, queue, variable, pieces, begins, chances)
             if given:
                 value = tables[number, variable]
                 chance = _chance_of(value, pieces, begins, listed, chances)

@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
+from cellbounds.inference.decision_diagram.components import with_upper_limits
 from cellbounds.model.constraints import NO_UPPER, System, compile_release
 from cellbounds.model.problem import Problem, make_problem, presolve
-from cellbounds.results.values import UNBOUNDED
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release
 
-__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan", "with_values"]
+__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan"]
 
 Row = tuple[dict[int, int], int, int]
 """Factors by variable, and the limits of their sum."""
@@ -117,7 +116,7 @@ class SamplingPlan:
     Attributes
     ----------
     fixed
-        The counts of all cells, those of free cells zero.
+        The counts of all cells; those of free cells mean nothing.
     free
         The free cells, numbered as in the domain: the first variables.
     problem
@@ -164,66 +163,41 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
         problem = replace(problem, upper=np.where(nobody, 0, problem.upper))
     presolved = presolve(problem)
     small, free = presolved.problem, presolved.cells
-    fixed = np.where(problem.lower == problem.upper, problem.lower, 0)
-    number = np.full(len(fixed), -1)
+    number = np.full(len(problem.lower), -1)
     number[free] = np.arange(len(free))
-    lists = _lists(problem.lists, fixed, number)
-    groups = _groups(release, system, number, lists)
+    lists = [(np.sort(cells), values) for cells, values in small.lists]
+    groups = _groups(release, system, number, [cells for cells, _ in lists])
     rows = _with_sums(_rows_of(small), groups, len(free))
     lower, upper = (
         np.concatenate([ends, [int(ends[group].sum()) for group in groups]]).astype(np.int64)
         for ends in (small.lower, small.upper)
     )
     place = {group.tobytes(): len(free) + k for k, group in enumerate(groups)}
-    allowed: dict[int, set[int]] = {}
+    allowed: dict[int, IntArray] = {}
     for cells, values in lists:
         variable = int(cells[0]) if len(cells) == 1 else place[cells.tobytes()]
-        allowed[variable] = allowed.get(variable, values) & values
-    matrix = _constraint_matrix(rows, lower, upper, allowed)
+        allowed[variable] = np.array(sorted(values.intersection(allowed.get(variable, values))))
+    matrix = _constraint_matrix(rows, upper, allowed)
     order = _order(matrix, len(free), lower, upper)
-    return SamplingPlan(fixed, free, small, matrix, tuple(groups), lower, upper, order)
+    return SamplingPlan(presolved.fixed, free, small, matrix, tuple(groups), lower, upper, order)
 
 
 def _limited(release: Release, problem: Problem) -> Problem:
-    """Upper limits for all cells, from sharp bounds where propagation finds none."""
-    if (problem.upper != NO_UPPER).all():
-        return problem
-    answer = bounds(release)
-    for flat, value in enumerate(answer.upper.ravel()):
-        if value is UNBOUNDED:
-            index = [int(k) for k in np.unravel_index(flat, release.domain.shape)]
-            named = ", ".join(map(str, release.domain.labels(index)))
-            raise UnsupportedRelease(
-                f"the cell {named} has no upper limit, so there is no end to the tables; give N "
-                "or an upper limit of it, Total(upper=...)"
-            )
-    upper = answer.upper.ravel().astype(np.int64)
-    return replace(problem, upper=np.minimum(problem.upper, upper))
-
-
-def _lists(
-    lists: Iterable[tuple[IntArray, frozenset[int]]], fixed: IntArray, number: IntArray
-) -> list[tuple[IntArray, set[int]]]:
-    """The value lists over free cells.
-
-    Raises
-    ------
-    InconsistentRelease
-        If a list about fixed cells alone does not hold.
-    """
-    free_lists = []
-    for cells, values in lists:
-        left = np.sort(number[cells][number[cells] >= 0])
-        shifted = {value - int(fixed[cells].sum()) for value in values}
-        if len(left):
-            free_lists.append((left, shifted))
-        elif 0 not in shifted:
-            raise InconsistentRelease("the published figures contradict each other")
-    return free_lists
+    """Upper limits for all cells, also those that follow from several rows together."""
+    # Lists say nothing here that rows do not say too.
+    upper = with_upper_limits(replace(problem, lists=())).upper
+    if (upper == NO_UPPER).any():
+        index = np.unravel_index(int(np.argmax(upper == NO_UPPER)), release.domain.shape)
+        named = ", ".join(map(str, release.domain.labels([int(k) for k in index])))
+        raise UnsupportedRelease(
+            f"the cell {named} has no upper limit, so there is no end to the tables; give N "
+            "or an upper limit of it, Total(upper=...)"
+        )
+    return replace(problem, upper=upper)
 
 
 def _groups(
-    release: Release, system: System, number: IntArray, lists: list[tuple[IntArray, set[int]]]
+    release: Release, system: System, number: IntArray, listed: list[IntArray]
 ) -> list[IntArray]:
     """Sums worth a variable, small ones first, each once."""
     wanted = []
@@ -239,58 +213,36 @@ def _groups(
         if (system.coefficients[inside] == 1).all():
             wanted.append(system.cells[inside])
     free = [np.sort(number[cells][number[cells] >= 0]) for cells in wanted]
-    groups = [group for group in [*(cells for cells, _ in lists), *free] if len(group) > 1]
+    groups = [group for group in [*listed, *free] if len(group) > 1]
     return sorted({group.tobytes(): group for group in groups}.values(), key=len)
 
 
 def _constraint_matrix(
-    rows: list[Row], lower: IntArray, upper: IntArray, allowed: dict[int, set[int]]
+    rows: list[Row], upper: IntArray, allowed: dict[int, IntArray]
 ) -> ConstraintMatrix:
-    widths = [len(terms) for terms, _, _ in rows]
-    variables = np.array([v for terms, _, _ in rows for v in terms], dtype=np.int64)
-    factors = np.array([f for terms, _, _ in rows for f in terms.values()], dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    owner = np.repeat(np.arange(len(rows)), widths)
-    by_variable = np.argsort(variables, kind="stable")
-    widest = np.abs(factors).astype(float) * upper[variables]
-    if float(np.bincount(owner, widest, minlength=1).max()) >= SAFE / 4:
+    terms, low, high = zip(*rows, strict=True) if rows else ((), (), ())
+    starts = np.cumsum([0, *map(len, terms)])
+    variables = np.array([v for row in terms for v in row], dtype=np.int64)
+    factors = np.array([f for row in terms for f in row.values()], dtype=np.int64)
+    by_row = csr_array((factors, variables, starts), shape=(len(rows), len(upper)))
+    if (abs(by_row).astype(float) @ upper).max(initial=0) >= SAFE / 4:
         raise TooMuchWork(
             "counts times coefficients pass 64-bit integers, which tables are drawn in; give "
             "rates with fewer decimals, or a smaller upper limit of N"
         )
-    lists, values = _listed(
-        {v: np.array(sorted(values_of)) for v, values_of in allowed.items()}, len(lower)
-    )
+    by_variable = by_row.tocsc()
     return ConstraintMatrix(
         starts,
         variables,
         factors,
-        np.array([low for _, low, _ in rows], dtype=np.int64),
-        np.array([high for _, _, high in rows], dtype=np.int64),
-        np.concatenate([[0], np.cumsum(np.bincount(variables, minlength=len(lower)))]),
-        owner[by_variable],
-        factors[by_variable],
-        lists,
-        values,
+        np.array(low, dtype=np.int64),
+        np.array(high, dtype=np.int64),
+        by_variable.indptr.astype(np.int64),
+        by_variable.indices.astype(np.int64),
+        by_variable.data,
+        np.cumsum([0, *(len(allowed.get(variable, ())) for variable in range(len(upper)))]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *(allowed[v] for v in sorted(allowed))]),
     )
-
-
-def _listed(allowed: Mapping[int, IntArray], count: int) -> tuple[IntArray, IntArray]:
-    """Where the values of each variable begin, and the values."""
-    sizes = [len(allowed.get(variable, ())) for variable in range(count)]
-    values = [np.zeros(0, dtype=np.int64), *(allowed[variable] for variable in sorted(allowed))]
-    return np.cumsum([0, *sizes]), np.concatenate(values).astype(np.int64)
-
-
-def with_values(plan: SamplingPlan, limited: Mapping[int, IntArray]) -> SamplingPlan:
-    """The same plan with some variables limited to some of the values they had."""
-    matrix = plan.matrix
-    before = {
-        variable: matrix.values[matrix.lists[variable] : matrix.lists[variable + 1]]
-        for variable in np.flatnonzero(np.diff(matrix.lists)).tolist()
-    }
-    lists, values = _listed({**before, **limited}, len(plan.lower))
-    return replace(plan, matrix=matrix._replace(lists=lists, values=values))
 
 
 def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArray) -> IntArray:

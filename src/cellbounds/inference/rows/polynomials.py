@@ -14,7 +14,7 @@ import numpy as np
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import NOTHING, ScaledFloats, rounded
 
-__all__ = ["ROUNDINGS", "coefficient", "dense", "product", "product_steps"]
+__all__ = ["ROUNDINGS", "coefficient", "correlation", "dense", "product", "product_steps"]
 
 ROUNDINGS = 32
 """Units of error that a product adds at most."""
@@ -61,6 +61,15 @@ def coefficient(left: ScaledFloats, right: ScaledFloats, place: int) -> ScaledFl
     from cellbounds.inference.rows.sum_kernel import multiply
 
     return ScaledFloats(*multiply(left, right, np.array([place])))
+
+
+def correlation(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
+    """For each v the sum over y of left(y) times right(y - v); both have the same length."""
+    from cellbounds.inference.rows.sum_kernel import multiply
+
+    turned = ScaledFloats(*(np.ascontiguousarray(part[::-1]) for part in right))
+    size = len(left.mantissa)
+    return ScaledFloats(*multiply(left, turned, np.arange(size - 1, 2 * size - 1)))
 
 
 def _steepness(numbers: ScaledFloats) -> int:

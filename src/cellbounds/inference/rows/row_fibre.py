@@ -34,6 +34,7 @@ from cellbounds.inference.protocol import (
 from cellbounds.inference.rows.polynomials import (
     ROUNDINGS,
     coefficient,
+    correlation,
     dense,
     product,
     product_steps,
@@ -306,12 +307,10 @@ class WeightedRowFibre:
 
     def _part_masses(self, cell: SummedCell, part: int, masses: ScaledFloats) -> ScaledFloats:
         """The same for one part: what remains of each sum is shared out among the others."""
-        from cellbounds.inference.rows.sum_kernel import correlate
-
         most = len(masses.mantissa) - 1
         check_work(most**2 / 2, self._effort, "the distribution of a part of a cell")
         share = masses.over(cell.sequence(most))
-        others = ScaledFloats(*correlate(share, cell.rest(part, most)))
+        others = correlation(share, cell.rest(part, most))
         return cell.part(part, most).times(others)
 
     def mode(self) -> IntArray:

@@ -2,8 +2,8 @@
 
 The number of row vectors with cells between l_j and u_j and sum n is the coefficient of x**s,
 s = n - sum l_j, in the product of 1 + x + ... + x**w_j, w_j = u_j - l_j; that is, in the product
-of 1 - x**(w_j + 1), a polynomial with few terms when few widths are distinct, divided by
-(1 - x)**J. All of it is in integers. Weights of a cell that is a sum come from those of its parts.
+of 1 - x**(w_j + 1), divided by (1 - x)**J. All of it is in integers. Weights of a cell that is a
+sum come from those of its parts.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = ["CHAIN", "RowVectors", "SummedCell", "WeightedRow", "row_counts"]
 CHAIN = 26
 """Roundings of a sum of products, what is too faint to be added included."""
 
-SUBSETS = 1 << 6
-"""Sets of columns that are gone through for all row sums at once."""
+SUBSETS = 1 << 10
+"""Sets of columns up to which all are gone through, for all row sums at once."""
 
 INTERPRETED = 64
 """Steps that one operation on Python's integers counts for."""
@@ -139,91 +139,66 @@ class SummedCell:
 def row_counts(row_type: RowType, effort: float) -> list[int]:
     """For each feasible sum, how many ways there are to fill the row, parts included."""
     lower, upper = row_type.ranges(row_type.sums)
-    if not row_type.plain:
-        return _by_products(row_type, lower, upper, effort)
-    widths = upper - lower
-    rest = row_type.sums - lower.sum(axis=0)
+    if row_type.plain:
+        # Columns of equal widths, whatever the sum, are taken together.
+        times = Counter(widths.tobytes() for widths in upper - lower)
+        if math.prod(n + 1 for n in times.values()) <= SUBSETS:
+            distinct = [np.frombuffer(widths, dtype=np.int64) for widths in times]
+            rest = row_type.sums - lower.sum(axis=0)
+            return _by_exclusion(np.array(distinct), list(times.values()), rest)
+    return _by_products(row_type, lower, upper, effort)
+
+
+def _by_exclusion(widths: IntArray, times: Sequence[int], rest: IntArray) -> list[int]:
+    """Inclusion and exclusion over the sets of columns that exceed their width.
+
+    `widths` have the columns first, each of which is there several times; `rest` is what they add
+    up to: all sums at once.
+    """
     # As many vectors reach the rest from below as from above.
-    rest = np.minimum(rest, widths.sum(axis=0) - rest)
-    if row_type.width == 1:
-        return [1] * len(row_type.sums)
-    if row_type.width == 2:
-        return [int(n) + 1 for n in widths.min(axis=0)]
-    check_room(float(rest.max()), "counting the ways to fill the rows")
-    most = math.comb(int(rest.max()) + row_type.width - 1, row_type.width - 1)
-    if 1 << row_type.width <= SUBSETS and most << row_type.width < SAFE:
-        return _all_at_once(widths, rest)
-    return _one_by_one(widths, rest, effort)
-
-
-def _all_at_once(widths: IntArray, rest: IntArray) -> list[int]:
-    """Inclusion and exclusion over all sets of columns that exceed their width."""
-    fillings = np.ones(int(rest.max()) + 1, dtype=np.int64)
-    for _ in range(len(widths) - 1):
+    rest = np.minimum(rest, np.array(times) @ widths - rest)
+    columns, longest = sum(times), int(rest.max())
+    check_room(float(longest), "counting the ways to fill the rows")
+    most = math.comb(longest + columns - 1, columns - 1)
+    kind = np.int64 if most << columns < SAFE else object
+    fillings = np.ones(longest + 1, dtype=kind)
+    for _ in range(columns - 1):
         fillings = np.cumsum(fillings)
-    counts = np.zeros(len(rest), dtype=np.int64)
-    for chosen in itertools.product((0, 1), repeat=len(widths)):
-        left = rest - np.array(chosen) @ (widths + 1)
-        sign = -1 if sum(chosen) % 2 else 1
-        counts += sign * np.where(left >= 0, fillings[np.maximum(left, 0)], 0)
+    counts = np.zeros(len(rest), dtype=kind)
+
+    def exclude(column: int, left: IntArray, sign: int) -> None:
+        """Let columns from this one on exceed their width as often as something is left."""
+        if column == len(widths):
+            counts[:] += sign * np.where(left >= 0, fillings[np.maximum(left, 0)], 0)
+            return
+        for exceeding in range(times[column] + 1):
+            if (left < 0).all():
+                break
+            ways = math.comb(times[column], exceeding)
+            exclude(column + 1, left, sign * (-1) ** exceeding * ways)
+            left = left - widths[column] - 1
+
+    exclude(0, rest, 1)
     return [int(count) for count in counts]
 
 
-def _one_by_one(widths: IntArray, rest: IntArray, effort: float) -> list[int]:
-    """The same for one sum at a time, equal widths taken together."""
-    columns = len(widths)
-    groups = [Counter(column_widths) for column_widths in widths.T.tolist()]
-    terms = [
-        math.prod(min(times, left // (width + 1)) + 1 for width, times in group.items())
-        for group, left in zip(groups, rest.tolist(), strict=True)
-    ]
-    running = (columns * (rest + 1)).tolist()
-    steps = sum(map(min, terms, running)) + int(rest.max())
-    check_work(INTERPRETED * float(steps), effort, "counting the ways to fill the rows")
-    fillings = _fillings(columns, int(rest.max()))
-    counts = []
-    for group, left, few, many in zip(groups, rest.tolist(), terms, running, strict=True):
-        if few <= many:
-            signs = _signs(group, left)
-            counts.append(sum(sign * fillings[left - shift] for shift, sign in signs.items()))
-        else:
-            # Cheaper when most widths are distinct.
-            ones = [[1] * (width + 1) for width in group.elements()]
-            counts.append(_sum_of_products(ones, left))
-    return counts
-
-
-def _signs(group: Counter[int], rest: int) -> dict[int, int]:
-    """The product of (1 - x**(width + 1))**times up to x**rest, as shifts and coefficients."""
-    signs = {0: 1}
-    for width, times in group.items():
-        powers = [
-            (k * (width + 1), (-1) ** k * math.comb(times, k))
-            for k in range(min(times, rest // (width + 1)) + 1)
-        ]
-        multiplied: dict[int, int] = {}
-        for shift, sign in signs.items():
-            for more, factor in powers:
-                if shift + more <= rest:
-                    multiplied[shift + more] = multiplied.get(shift + more, 0) + sign * factor
-        signs = multiplied
-    return signs
-
-
 def _by_products(row_type: RowType, lower: IntArray, upper: IntArray, effort: float) -> list[int]:
-    """Rows whose cells have lists of values, or parts."""
+    """Rows whose cells have lists of values, or parts; or of many columns."""
     widths = upper - lower + 1
-    steps = float(widths.min(axis=0).sum() if row_type.width == 2 else 8.0 * widths.sum())
+    steps = float(widths.min(axis=0).sum() if row_type.width == 2 else widths.sum())
+    if not row_type.plain and row_type.width > 2:
+        steps *= 8
     steps += float(upper.max(axis=1).sum(dtype=float))
     check_work(INTERPRETED * steps, effort, "counting the ways to fill the rows and their parts")
     ways = [_ways(row_type, column, int(upper[column].max())) for column in range(row_type.width)]
-    counts = []
-    for total, low, high in zip(
-        row_type.sums.tolist(), lower.T.tolist(), upper.T.tolist(), strict=True
-    ):
-        pieces = [column_ways[a : b + 1] for column_ways, a, b in zip(ways, low, high, strict=True)]
-        counts.append(_sum_of_products(pieces, total - sum(low)))
-    return counts
+    # As many plain vectors reach a rest from below as from above.
+    rest = row_type.sums - lower.sum(axis=0)
+    rest = np.minimum(rest, upper.sum(axis=0) - row_type.sums) if row_type.plain else rest
+    ends = zip(lower.T.tolist(), upper.T.tolist(), strict=True)
+    return [
+        _sum_of_products((own[a : b + 1] for own, a, b in zip(ways, low, high, strict=True)), left)
+        for left, (low, high) in zip(rest.tolist(), ends, strict=True)
+    ]
 
 
 def _sum_of_products(pieces: Iterable[list[int]], rest: int) -> int:
@@ -231,8 +206,9 @@ def _sum_of_products(pieces: Iterable[list[int]], rest: int) -> int:
     from flint import fmpz_poly
 
     product_of = fmpz_poly([1])
-    for piece in pieces:
-        product_of = product_of.mul_low(fmpz_poly(piece), rest + 1)
+    for piece, times in Counter(tuple(piece[: rest + 1]) for piece in pieces).items():
+        power = fmpz_poly(list(piece)).pow_trunc(times, rest + 1)
+        product_of = product_of.mul_low(power, rest + 1)
     return int(product_of[rest])
 
 

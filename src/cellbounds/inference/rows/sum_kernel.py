@@ -20,7 +20,7 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
-__all__ = ["DEEPEST", "POWERS", "correlate", "masses", "multiply", "normal", "tails", "totals"]
+__all__ = ["DEEPEST", "POWERS", "masses", "multiply", "normal", "tails", "totals"]
 
 BLOCK = 64
 """Terms that are summed without compensation."""
@@ -368,17 +368,4 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
             begin = first if early else end
             early = False
         mantissas[k], exponents[k] = normal(total, scale)
-    return ScaledFloats(mantissas, exponents)
-
-
-@compiled
-def correlate(left: ScaledFloats, right: ScaledFloats) -> Any:
-    """For each v the sum over y of left(y) times right(y - v)."""
-    hm, he = left
-    m, e = right
-    size = len(hm)
-    mantissas, exponents = np.zeros(size), np.zeros(size, dtype=np.int64)
-    for v in range(size):
-        count = min(size - v, len(m))
-        mantissas[v], exponents[v] = dot(hm[v : v + count], he[v : v + count], m[:count], e[:count])
     return ScaledFloats(mantissas, exponents)

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,7 +28,7 @@ __all__ = [
     "ListedSums",
     "OffsetSet",
     "Residues",
-    "SetAlgebra",
+    "SumAlgebra",
     "Window",
     "bits_of",
     "leave_one_out",
@@ -148,18 +148,12 @@ class OffsetSet:
         """The same as far as offsets up to `most` go: an end that is not reached is no end."""
         return replace(self, last=None) if self.last is not None and self.last >= most else self
 
-    def first_in_tail(self) -> int:
-        """The first offset of the periodic part."""
-        return _first_multiple(self.size, self.step)
-
-    def __contains__(self, offset: object) -> bool:
-        if not isinstance(offset, int) or offset < 0:
-            return False
-        if offset < self.size:
-            return bool(self.bits >> offset & 1)
-        if self.step == 0 or (self.last is not None and offset > self.last):
-            return False
-        return offset % self.step == 0
+    def tail(self, least: int, most: int) -> range:
+        """The offsets of the periodic part from `least` to `most`."""
+        if not self.step:
+            return range(0)
+        first = _first_multiple(max(least, self.size), self.step)
+        return range(first, (most if self.last is None else min(most, self.last)) + 1, self.step)
 
     def members(self, offsets: IntArray) -> BoolArray:
         """Which of many offsets (none negative) are members."""
@@ -192,42 +186,36 @@ def _first_multiple(bound: int, step: int) -> int:
     return -(-bound // step) * step if step else bound
 
 
-Held = TypeVar("Held")
-
 SPARSE_LIMIT = 1 << 22
 """Sums that `ListedSums` keeps at most."""
 
 
-class SetAlgebra(Protocol[Held]):
-    """Sets of sums that can take in one more row."""
+class SumAlgebra(Protocol):
+    """Sets of sums that can take in one more row; what is held is an algebra's own affair."""
 
-    def nothing(self) -> Held:
+    def nothing(self) -> Any:
         """The set with the empty sum alone."""
-        ...
 
-    def plus(self, held: Held, row: OffsetSet, copies: int) -> Held:
+    def plus(self, held: Any, row: OffsetSet, copies: int, /) -> Any:
         """All sums of a member and `copies` members of the row."""
-        ...
 
-    def holds(self, held: Held, offset: int) -> bool:
+    def holds(self, held: Any, offset: int, /) -> bool:
         """Whether a sum can be made."""
-        ...
 
-    def full(self, held: Held) -> bool:
+    def full(self, held: Any, /) -> bool:
         """Whether no row can add anything."""
-        ...
 
 
 def leave_one_out(
-    algebra: SetAlgebra[Held], rows: Sequence[OffsetSet], copies: Sequence[int]
-) -> list[Held]:
+    algebra: SumAlgebra, rows: Sequence[OffsetSet], copies: Sequence[int]
+) -> list[Any]:
     """For each row, the sums of all rows but one copy of it.
 
     Document 004's divide and conquer: rows outside a half are added before descending into it,
     so that only about log2 of the number of rows sets exist at any time. Rows that fill their
     window soonest come first, and both halves have some: once a set is full, nothing is left to do.
     """
-    results: list[Held | None] = [None] * len(rows)
+    results: list[Any] = [None] * len(rows)
     order = sorted(range(len(rows)), key=lambda place: rows[place].size)
     pending = [(order, algebra.nothing())] if rows else []
     while pending:
@@ -238,20 +226,20 @@ def leave_one_out(
             continue
         halves = inside[::2], inside[1::2]
         for inner, outer in (halves, halves[::-1]):
-            made = held
+            sums = held
             for place in outer:
-                made = algebra.plus(made, rows[place], copies[place])
-                if algebra.full(made):
+                sums = algebra.plus(sums, rows[place], copies[place])
+                if algebra.full(sums):
                     break
             else:
-                pending.append((inner, made))
+                pending.append((inner, sums))
                 continue
             for place in inner:
-                results[place] = made
-    return [held for held in results if held is not None]
+                results[place] = sums
+    return results
 
 
-def sum_of_all(algebra: SetAlgebra[Held], rows: Sequence[OffsetSet], copies: Sequence[int]) -> Held:
+def sum_of_all(algebra: SumAlgebra, rows: Sequence[OffsetSet], copies: Sequence[int]) -> Any:
     """The sums of all rows."""
     held = algebra.nothing()
     for row, times in zip(rows, copies, strict=True):
@@ -289,10 +277,8 @@ class Window:
         """Add copies of a row, by doubling."""
         if held[1] == 0 or copies == 0:
             return held
-        if row.step > 1 and row.pure:
-            return self._plus_multiples(held, row.step)  # one copy makes all multiples
         if row.step > 1:
-            for _ in range(copies):
+            for _ in range(1 if row.pure else copies):  # one copy makes all multiples
                 held = self._plus_periodic(held, row)
             return held
         power = self._window_of(row)
@@ -349,22 +335,14 @@ class Window:
                 since = 0
         return self._trimmed(made & mask, limit)
 
-    def _plus_multiples(self, held: Bits, step: int) -> Bits:
-        bits, limit = held
-        count = -(-limit // step)
-        return self._trimmed(spread(bits, count, step, limit) & ((1 << limit) - 1), limit)
-
     def _plus_periodic(self, held: Bits, row: OffsetSet) -> Bits:
-        finite = self._sum(held, (row.bits & ((1 << self.width) - 1), self.width))
-        begin = row.first_in_tail()
-        end = self.width - 1 if row.last is None else min(row.last, self.width - 1)
-        if begin > end:
-            return finite
-        count = (end - begin) // row.step + 1
-        bits = held[0] | ((1 << self.width) - (1 << held[1]))
-        tail = spread(bits, count, row.step, self.width) << begin & ((1 << self.width) - 1)
-        both = tail | finite[0] | ((1 << self.width) - (1 << finite[1]))
-        return self._trimmed(both, self.width)
+        # The row holds 0, so sums from the limit on are all held, before and after.
+        bits, limit = held
+        finite, fewer = self.plus_bits(held, row.bits)
+        tail = row.tail(0, limit - 1)
+        if tail:
+            finite |= spread(bits, len(tail), row.step, limit) << tail.start
+        return self._trimmed((finite | -1 << fewer) & ((1 << limit) - 1), limit)
 
 
 def _cut(held: Bits, limit: int) -> Bits:
@@ -413,43 +391,27 @@ class Residues:
 
     def plus(self, held: IntArray, row: OffsetSet, copies: int) -> IntArray:
         """Add copies of a row."""
-        if row.pure:
-            return self._plus_multiples(held, row.step) if copies else held
-        for _ in range(copies):
-            held = self._plus_once(held, row)
+        for _ in range(min(copies, 1) if row.pure else copies):  # one copy makes all multiples
+            sums = held
+            for first, length in row.runs:
+                for offset in range(first, first + length):
+                    if offset and offset <= self._slack:
+                        sums = np.minimum(sums, self._shifted(held, offset))
+            tail = row.tail(0, self._slack)
+            if tail:
+                shifted = self._shifted(held, tail.start)
+                count = (tail[-1] - tail.start) // row.step + 1  # too many for len(), perhaps
+                sums = np.minimum(sums, self._plus_steps(shifted, row.step, count))
+            held = sums
         return held
-
-    def _plus_once(self, held: IntArray, row: OffsetSet) -> IntArray:
-        made = held
-        for first, length in row.runs:
-            for offset in range(first, first + length):
-                if offset and offset <= self._slack:
-                    made = np.minimum(made, self._shifted(held, offset))
-        if row.step:
-            begin = row.first_in_tail()
-            end = self._slack if row.last is None else min(row.last, self._slack)
-            if begin <= end:
-                tail = self._shifted(held, begin)
-                if row.last is None:
-                    tail = self._plus_multiples(tail, row.step)
-                else:
-                    tail = self._plus_few(tail, row.step, (end - begin) // row.step + 1)
-                made = np.minimum(made, tail)
-        return made
 
     def _shifted(self, held: IntArray, offset: int) -> IntArray:
         moved = np.roll(held, offset % self.modulus) + offset
         return np.asarray(np.minimum(moved, self._never))
 
-    def _plus_multiples(self, held: IntArray, step: int) -> IntArray:
-        shift, needed = 1, self.modulus // math.gcd(self.modulus, step)
-        while shift < needed and shift * step <= self._slack:
-            held = np.minimum(held, self._shifted(held, shift * step))
-            shift *= 2
-        return held
-
-    def _plus_few(self, held: IntArray, step: int, count: int) -> IntArray:
-        done = 1
+    def _plus_steps(self, held: IntArray, step: int, count: int) -> IntArray:
+        """Add less than `count` steps, by doubling; a whole round of the residues is enough."""
+        count, done = min(count, self.modulus // math.gcd(self.modulus, step)), 1
         while done < count:
             more = min(done, count - done)
             held = np.minimum(held, self._shifted(held, more * step))

@@ -11,7 +11,7 @@ linear convex functions, which end after finitely many exact steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -52,6 +52,20 @@ class RowProblem:
     rows: IntArray
     facts: ConditionalFacts
 
+    def chosen(self, rows: Sequence[int]) -> RowProblem:
+        """The problem of some of the rows."""
+        place = {row: new for new, row in enumerate(rows)}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        arrays: Any = {
+            name: array[rows] for name, array in fields.items() if isinstance(array, np.ndarray)
+        }
+        return replace(
+            self,
+            cell_values={(place[i], j): v for (i, j), v in self.cell_values.items()},
+            row_values={place[i]: v for i, v in self.row_values.items()},
+            **arrays,
+        )
+
     @property
     def height(self) -> int:
         """The number of rows."""
@@ -71,6 +85,10 @@ class RowProblem:
     def name(self, row: int) -> str:
         """The row's givens in words, for messages."""
         return _row_name(self.facts, int(self.rows[row]))
+
+    def lists(self, row: int) -> dict[int, tuple[int, ...]]:
+        """The possible counts of the cells of a row that have a list, by column."""
+        return {column: values for (i, column), values in self.cell_values.items() if i == row}
 
     @property
     def needs_objects(self) -> bool:

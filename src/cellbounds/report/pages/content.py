@@ -7,7 +7,6 @@ to know them. The internal part is everything that leans on the confidential cou
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,11 +25,11 @@ from cellbounds.errors import (
 )
 from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.posterior import posterior
-from cellbounds.model.effort import Effort
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
 from cellbounds.report.pages.wording import plain_label, plain_values, published, responses_of
 from cellbounds.results import Attainable, Distribution, Unbounded
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.distances import as_floats, distance_of
@@ -154,7 +153,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
     return values
 
 
-def _blamed(audit: Audit, effort: Effort, limits: ReportLimits) -> dict[str, Any]:
+def _blamed(audit: Audit, effort: Budget, limits: ReportLimits) -> dict[str, Any]:
     """The statements that force each of the first broken findings; and what was left out."""
     verdict = audit.verdict
     broken = verdict.broken
@@ -166,10 +165,10 @@ def _blamed(audit: Audit, effort: Effort, limits: ReportLimits) -> dict[str, Any
         why = "bounds of this release take long" if slow else large
         return {"said": f"not worked out: {why} (Verdict.blame works one out)", "findings": []}
     blamed: list[dict[str, Any]] = []
-    ends = time.monotonic() + (limits.blame_seconds if effort.left is None else effort.left)
+    budget = effort.share(most=limits.blame_seconds if effort.left is None else None)
     words = ""
     for place, finding in enumerate(broken[: limits.blamed]):
-        if place and time.monotonic() >= ends:
+        if place and budget.spent:
             words = "the time was spent; "
             break
         try:
@@ -196,7 +195,7 @@ def chances_of(
     over: tuple[str, ...],
     *,
     seed: int | None,
-    seconds: float | None,
+    budget: Budget,
     limits: ReportLimits,
 ) -> CellPosteriors:
     """The posterior of the cells under a uniform prior over the consistent tables."""
@@ -235,7 +234,7 @@ def chances_of(
             effort=effort,
             draws=limits.draws,
             rng=seed,
-            seconds=limits.draw_seconds if seconds is None else max(seconds, 1.0),
+            budget=budget.share(most=limits.draw_seconds),
         )
     except InconsistentRelease:
         raise
@@ -322,7 +321,7 @@ def _tells_nothing(verdict: Verdict) -> bool:
 
 
 def public_cells(
-    source: Audit | Attainable, known: Release, effort: Effort, limits: ReportLimits
+    source: Audit | Attainable, known: Release, effort: Budget, limits: ReportLimits
 ) -> PublicCells:
     """What everybody knows of each cell: `known` is the release with the structural zeros.
 
@@ -337,9 +336,9 @@ def public_cells(
     sets = [cell.values for cell in source.cells]
     leans = source.start_used and not all(values.settled for values in sets)
     if leans or answer.digest != known.digest:
-        left = limits.again_seconds if effort.left is None else max(effort.left, 1.0)
+        again = effort.share(most=limits.again_seconds if effort.left is None else None)
         try:
-            answer = limits.attainable(known, over=answer.over, seconds=left)
+            answer = limits.attainable(known, over=answer.over, budget=again)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             return PublicCells((), "none", "none", f"not worked out: {problem}")
         sets = [values for _, values in answer.items()]
@@ -494,7 +493,7 @@ def internal_part(
     seed: int | None,
     source: str | None,
     made: str | None,
-    effort: Effort,
+    effort: Budget,
     limits: ReportLimits,
 ) -> dict[str, Any]:
     """Verdict, findings, counts, blame, posteriors of the cells at risk, utility, the input."""

@@ -93,7 +93,7 @@ def cores() -> int:
 class Processes(Executor):
     """Worker processes that are started only when work has proven to be long.
 
-    Work that is shared with them (by functions with an ``executor=``) is begun here; after about
+    Work that is shared with them (see :class:`cellbounds.Budget`) is begun here; after about
     half a second of it they are started in the background, and take their part when they are up.
     The owner goes on beside them. They end with him, even if he is killed, and leave
     interruptions from the keyboard to him.
@@ -111,17 +111,16 @@ class Processes(Executor):
     >>> import cellbounds as cb
     >>> from cellbounds.runtime.workers import Processes
     >>> with Processes(2) as executor:
-    ...     found = cb.explore(
-    ...         cb.example_table("delinquent"), response="education", executor=executor
-    ...     )
+    ...     budget = cb.Budget(workers=executor)
+    ...     table = cb.example_table("delinquent")
+    ...     found = cb.explore(table, response="education", budget=budget)
     >>> found.best.notation
     '[education|county]@1'
     """
 
     def __init__(self, number: int | None = None, *, patience: float = PATIENCE) -> None:
         number = min(cores(), MOST) if number is None else number
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
-            raise InvalidInput(f"number={number!r}; give the number of processes, 1 to {MOST}")
+        self.check(number)
         self.number = number
         self.helpers = number - 1
         self._patience = patience
@@ -131,6 +130,17 @@ class Processes(Executor):
         self._pool: ProcessPool | None = None
         self._closed = False
         prepare()
+
+    @staticmethod
+    def check(number: object) -> None:
+        """Refuse a number of processes that nobody can mean."""
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
+            raise InvalidInput(f"workers={number!r}; give the number of processes, 1 to {MOST}")
+
+    @property
+    def ended(self) -> bool:
+        """Whether they take no work any more."""
+        return self._closed
 
     def __repr__(self) -> str:
         state = "not started" if self._pool is None else "started"

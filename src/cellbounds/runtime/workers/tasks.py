@@ -54,8 +54,8 @@ def checked_executor(executor: object) -> Executor | None:
     if executor is None or isinstance(executor, Executor):
         return executor
     raise InvalidInput(
-        f"executor={executor!r}; give a concurrent.futures.Executor, such as a "
-        "ProcessPoolExecutor or a Dask client's get_executor(), or None"
+        f"workers={executor!r}; give a number of processes, a concurrent.futures.Executor such as "
+        "a ProcessPoolExecutor or a Dask client's get_executor(), or None"
     )
 
 
@@ -105,7 +105,9 @@ def shared(
     [(0, 8), (1, 9)]
     """
     pieces = _Pieces(checked_executor(executor), work, arguments)
-    nobody = executor is None or (isinstance(executor, Processes) and not executor.helpers)
+    nobody = executor is None or (
+        isinstance(executor, Processes) and (executor.ended or not executor.helpers)
+    )
     results = pieces.alone() if nobody else pieces.together()
     with closing(results):
         for done, (place, result) in enumerate(_sorted(results) if ordered else results):

@@ -10,14 +10,14 @@ as sets, one row sum at a time.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
-from cellbounds.model.rates.offset_sets import OffsetSet, Window, bits_of, runs_of
+from cellbounds.model.rates.offset_sets import OffsetSet, Window, bits_of, positions
 from cellbounds.model.rates.row_problem import RowProblem, RowShapes, real_row
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
@@ -109,13 +109,9 @@ class Evaluator:
 
     def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest count of every cell for admissible sums."""
-        return self.ranges(*self.limits(rows, sums), sums)
-
-    @staticmethod
-    def ranges(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
-        """The same from l_j and u_j: what the other columns leave, at most and at least."""
-        short = sums - upper.sum(axis=0)
-        long = sums - lower.sum(axis=0)
+        lower, upper = self.limits(rows, sums)
+        # What the other columns leave, at most and at least.
+        short, long = sums - upper.sum(axis=0), sums - lower.sum(axis=0)
         return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
 
     def sums_array(self, sums: Sequence[Any] | IntArray, largest: int) -> IntArray:
@@ -131,98 +127,69 @@ class ListedRow:
 
     def __init__(self, problem: RowProblem, evaluator: Evaluator, row: int) -> None:
         self._evaluator, self._row, self._width = evaluator, row, problem.width
-        self._lists: dict[int, Sequence[int]] = {
-            column: values for (i, column), values in problem.cell_values.items() if i == row
-        }
+        self._lists = problem.lists(row)
 
-    def cell_sets(self, total: int) -> list[tuple[int, int]] | None:
-        """For each column its counts as (smallest, bits above it), None if one has none."""
-        sums = self._evaluator.sums_array([total], total).reshape(1, 1)
-        rows = np.array([self._row])
+    def _cell_sets(self, total: int, fixed: Mapping[int, int]) -> tuple[list[tuple[int, int]], int]:
+        """For each column its counts as (smallest, bits above it), and what these leave of a sum.
+
+        Less than nothing is left if some column has no count. Some counts are fixed.
+        """
+        sums = self._evaluator.sums_array([[total]], total)
+        limits = self._evaluator.limits(np.array([self._row]), sums)
         sets = []
-        lowers, uppers = self._evaluator.limits(rows, sums)
-        for column in range(self._width):
-            lower, upper = int(lowers[column, 0, 0]), int(uppers[column, 0, 0])
+        ends = zip(*(side[:, 0, 0].tolist() for side in limits), strict=True)
+        for column, (lower, upper) in enumerate(ends):
             bits = (1 << max(upper - lower + 1, 0)) - 1
-            if column in self._lists:
-                bits = 0
-                for value in self._lists[column]:
-                    if lower <= value <= upper:
-                        bits |= 1 << (value - lower)
+            listed = [fixed[column]] if column in fixed else self._lists.get(column)
+            if listed is not None:
+                bits = sum(1 << (value - lower) for value in listed if lower <= value <= upper)
             if not bits:
-                return None
+                return [], -1
             shift = (bits & -bits).bit_length() - 1
             sets.append((lower + shift, bits >> shift))
-        return sets
+        return sets, total - sum(first for first, _ in sets)
 
     def admissible(self, total: int) -> bool:
         """Whether the row can have this sum."""
-        sets = self.cell_sets(total)
-        if sets is None:
-            return False
-        slack = total - sum(first for first, _ in sets)
+        sets, slack = self._cell_sets(total, {})
         if slack < 0:
             return False
         window = Window(slack + 1)
-        made = window.nothing()
+        held = window.nothing()
         for _, bits in sets:
-            made = window.plus_bits(made, bits)
-        return window.holds(made, slack)
+            held = window.plus_bits(held, bits)
+        return window.holds(held, slack)
 
-    def counts(self, total: int) -> list[tuple[int, int]]:
+    def counts(self, total: int, fixed: Mapping[int, int] | None = None) -> list[tuple[int, int]]:
         """For each column its attainable counts as (smallest, bits above it), given a sum."""
-        sets = self.cell_sets(total)
-        slack = -1 if sets is None else total - sum(first for first, _ in sets)
-        if sets is None or slack < 0:
+        sets, slack = self._cell_sets(total, fixed or {})
+        if slack < 0:
             return [(0, 0)] * self._width
         window = Window(slack + 1)
-        found = []
+        attainable = []
         for column, (first, bits) in enumerate(sets):
-            others = window.nothing()
+            held = window.nothing()
             for place, (_, more) in enumerate(sets):
                 if place != column:
-                    others = window.plus_bits(others, more)
-            made, limit = others
-            made |= (1 << (slack + 1)) - (1 << limit)
+                    held = window.plus_bits(held, more)
+            others, limit = held
+            others |= (1 << (slack + 1)) - (1 << limit)
             # An offset goes with what is left of the slack: the bits of the others turned round.
-            found.append((first, bits & int(f"{made:0{slack + 1}b}"[::-1], 2)))
-        return found
+            attainable.append((first, bits & int(f"{others:0{slack + 1}b}"[::-1], 2)))
+        return attainable
 
     def cell_values(self, total: int, column: int) -> list[int]:
         """The attainable counts of one cell, given an admissible sum."""
         first, bits = self.counts(total)[column]
-        return [
-            value
-            for start, length in runs_of(bits)
-            for value in range(first + start, first + start + length)
-        ]
+        return [first + place for place in positions(bits).tolist()]
 
     def fill(self, total: int, column: int | None, value: int | None) -> list[int]:
         """Counts of the whole row with this sum, the cell in `column` being `value`."""
         fixed: dict[int, int] = {} if column is None or value is None else {column: value}
         for place in range(self._width):
-            if place in fixed:
-                continue
-            for candidate in self.cell_values(total, place):
-                if self._completes(total, {**fixed, place: candidate}):
-                    fixed[place] = candidate
-                    break
+            first, bits = self.counts(total, fixed)[place]
+            fixed[place] = first + (bits & -bits).bit_length() - 1
         return [fixed[place] for place in range(self._width)]
-
-    def _completes(self, total: int, fixed: dict[int, int]) -> bool:
-        sets = self.cell_sets(total)
-        if sets is None:
-            return False
-        rest = total - sum(fixed.values())
-        loose = [one for place, one in enumerate(sets) if place not in fixed]
-        slack = rest - sum(first for first, _ in loose)
-        if slack < 0:
-            return False
-        window = Window(slack + 1)
-        made = window.nothing()
-        for _, bits in loose:
-            made = window.plus_bits(made, bits)
-        return window.holds(made, slack)
 
 
 EFFORT = 1 << 30
@@ -264,39 +231,26 @@ def admissible_sums(
     if len(wrong):
         raise _impossible(problem, int(wrong[0]))
     plain, special = _split(problem)
-    sets: list[OffsetSet | None] = [None] * problem.height
+    sets: dict[int, OffsetSet] = dict(
+        zip(plain.tolist(), _plain_rows(plain, shapes, evaluator, problem, copies), strict=True)
+    )
     begin: list[int | None] = [0] * problem.height
-    for row, found in zip(
-        plain, _plain_rows(plain, shapes, evaluator, problem, copies), strict=True
-    ):
-        sets[row] = found
-    starts = [found.start if found else 1 for found in sets]
-    for row in special:
+    starts = [sets[row].start if row in sets else 1 for row in range(problem.height)]
+    for row in special.tolist():
         room = None
         if problem.total_upper is not None:
             room = problem.total_upper - (sum(map(operator.mul, starts, copies)) - starts[row])
-        made, begin[row] = _special_row(problem, shapes, evaluator, int(row), room)
-        sets[row], starts[row] = made, made.start
-    return RowSums([found for found in sets if found is not None], begin)
+        sets[row], begin[row] = _special_row(problem, shapes, evaluator, row, room)
+        starts[row] = sets[row].start
+    return RowSums([sets[row] for row in range(problem.height)], begin)
 
 
 def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
     """Rows without priors, and the others."""
-    if problem.bare and problem.height > 1:
-        return np.arange(problem.height), np.arange(0)
-    listed = np.zeros(problem.height, dtype=bool)
-    for row, _ in problem.cell_values:
-        listed[row] = True
-    for row in problem.row_values:
-        listed[row] = True
-    prior = (
-        listed
-        | (problem.cell_lower > 0).any(axis=1)
-        | (problem.cell_upper > 0).any(axis=1)
-        | (problem.row_lower > 1)
-        | (problem.row_upper >= 0)
-    )
     # An upper bound of zero is part of the row's shape, not of its priors.
+    bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
+    prior = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
+    prior[[*problem.row_values, *(row for row, _ in problem.cell_values)]] = True
     return np.flatnonzero(~prior), np.flatnonzero(prior)
 
 
@@ -336,7 +290,9 @@ def _plain_rows(
         # Rows that need more sums than others stay in the loop longer.
         longest = max(tested[place] for place in waiting) - done
         length = longest if longest < 2 * length else length
-        mask = _tested(rows[waiting], shapes, evaluator, problem, done, length)
+        sums = np.arange(done + 1, done + length + 1) * shapes.step[rows[waiting]][:, None]
+        wide = sums.astype(object) if problem.needs_objects else sums
+        mask = evaluator.admissible(rows[waiting], wide)
         packed = np.packbits(mask, axis=1, bitorder="little")
         firsts: list[int] = np.where(mask.any(axis=1), mask.argmax(axis=1), length).tolist()
         for line, place, first in zip(packed, waiting, firsts, strict=True):
@@ -347,27 +303,12 @@ def _plain_rows(
         done += length
         length = min(2 * length, _LONGEST)
         waiting = [place for place in waiting if tested[place] > done]
-    found = []
+    sets = []
     for count, step, parts in zip(tested, steps, pieces, strict=True):
         # Bit k stands for the sum (k+1) * step.
         bits = int.from_bytes(b"".join(parts), "little") & ((1 << count) - 1)
-        bits = bits if step == 1 else _stretched(bits, step)
-        found.append(OffsetSet.make(step, bits, count * step, step))
-    return found
-
-
-def _tested(
-    rows: IntArray,
-    shapes: RowShapes,
-    evaluator: Evaluator,
-    problem: RowProblem,
-    done: int,
-    length: int,
-) -> BoolArray:
-    """Which of the next multiples of each row's step are admissible."""
-    multiples = np.arange(done + 1, done + length + 1)
-    sums = multiples[None, :] * shapes.step[rows][:, None]
-    return evaluator.admissible(rows, sums.astype(object) if problem.needs_objects else sums)
+        sets.append(OffsetSet.make(step, _stretched(bits, step), count * step, step))
+    return sets
 
 
 def _check_effort(problem: RowProblem, counts: Sequence[int]) -> None:
@@ -379,14 +320,8 @@ def _check_effort(problem: RowProblem, counts: Sequence[int]) -> None:
 
 
 def _stretched(bits: int, step: int) -> int:
-    wide, place = 0, 0
-    while bits:
-        skip = (bits & -bits).bit_length() - 1
-        place += skip
-        wide |= 1 << (place * step)
-        bits >>= skip + 1
-        place += 1
-    return wide
+    """Bits that are `step` times as far apart."""
+    return bits if bits < 2 or step == 1 else int(("0" * (step - 1)).join(f"{bits:b}"), 2)
 
 
 def _special_row(
@@ -401,9 +336,7 @@ def _special_row(
     ):
         raise _impossible(problem, row)
     begin = -(-least.numerator // least.denominator)
-    capped = bool((problem.cell_upper[row] > 0).any()) or any(
-        i == row for i, _ in problem.cell_values
-    )
+    capped = bool((problem.cell_upper[row] > 0).any() or problem.lists(row))
     most = real.largest_sum()
     ends = [bound for bound in (room, None if most is None else int(most)) if bound is not None]
     end = min(ends) if ends else None
@@ -425,7 +358,7 @@ def _special_row(
     if values is not None:
         bits = _listed_sums(first, step, bits, size, saturates, end, values)
         size, tail = bits.bit_length(), False
-    elif step > 1:
+    else:
         bits = _stretched(bits, step)
     if not bits and not tail and problem.bare:
         raise unreachable(problem)
@@ -441,8 +374,8 @@ def _special_row(
 def _tested_bits(
     problem: RowProblem, evaluator: Evaluator, row: int, first: int, step: int, count: int
 ) -> int:
-    listed = any(i == row for i, _ in problem.cell_values)
-    if count * problem.width > EFFORT or (listed and count > LISTED_EFFORT):
+    listed = ListedRow(problem, evaluator, row) if problem.lists(row) else None
+    if count * problem.width > EFFORT or (listed is not None and count > LISTED_EFFORT):
         raise TooMuchWork(
             f"the row {problem.name(row)} has {count} sums to test one by one because of prior "
             "bounds on its cells; tighten the priors or leave them out"
@@ -456,10 +389,9 @@ def _tested_bits(
             first + (done + length) * step,
         )
         mask = evaluator.admissible(rows, sums[None, :])[0]
-        if listed:
-            listed_row = ListedRow(problem, evaluator, row)
+        if listed is not None:
             for place in np.flatnonzero(mask):
-                mask[place] = listed_row.admissible(int(sums[place]))
+                mask[place] = listed.admissible(int(sums[place]))
         bits |= bits_of(mask) << done
     return bits
 

@@ -15,7 +15,7 @@ from cellbounds.model.rates.offset_sets import (
     ListedSums,
     OffsetSet,
     Residues,
-    SetAlgebra,
+    SumAlgebra,
     Window,
     leave_one_out,
     positions,
@@ -86,7 +86,7 @@ def _broad(row: OffsetSet, rows: Sequence[OffsetSet]) -> bool:
     return row.last is None or row.last - row.size >= max(one.largest_gap for one in rows)
 
 
-def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SetAlgebra[Any], int]:
+def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SumAlgebra, int]:
     """A way to hold sums of some of the rows up to a slack, and the row to begin with.
 
     Every set that includes that row is exact: it saturates the window, or its step is the modulus.
@@ -126,41 +126,24 @@ def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
     The others' largest sum is beyond the window, so `least` cuts the part above it only.
     """
     bits, limit = held
-    start = row.start
     segments: list[Segment] = []
     # Complements from the limit on are all held: everything in the row up to offset `free`.
     free = slack - limit
     if free >= least:
         early = row.bits & ((1 << min(row.size, free + 1)) - 1)
-        segments.append((start + least, early >> least))
-        if row.step:
-            end = free if row.last is None else min(free, row.last)
-            begin = -(-max(least, row.size) // row.step) * row.step
-            if begin <= end:
-                last = start + begin + (end - begin) // row.step * row.step
-                segments.append((start + begin, last, row.step))
+        segments.append((row.start + least, early >> least))
+        tail = row.tail(least, free)
+        if tail:
+            segments.append((row.start + tail.start, row.start + tail[-1], row.step))
     if bits:
         # Offsets free+1, ..., slack have the complements limit-1, ..., 0: the bits turned round.
         turned = int(f"{bits:0{limit}b}"[::-1], 2)
-        segments.append((start + free + 1, turned & _part(row, free + 1, slack)))
+        tail = row.tail(free + 1, slack)
+        late = row.bits >> (free + 1)
+        if tail:
+            late |= spread(1, len(tail), row.step, limit) << (tail.start - free - 1)
+        segments.append((row.start + free + 1, turned & late))
     return SumSet(segments)
-
-
-def _part(row: OffsetSet, begin: int, end: int) -> int:
-    """The offsets of a row from `begin` to `end`, as bits above `begin`."""
-    length = end - begin + 1
-    made = row.bits >> begin if begin < row.size else 0
-    if row.step:
-        top = end if row.last is None else min(end, row.last)
-        first = -(-max(begin, row.size) // row.step) * row.step
-        if first <= top:
-            if row.step == 1:
-                made |= (1 << (top - begin + 1)) - (1 << (first - begin))
-            else:
-                made |= spread(1, (top - first) // row.step + 1, row.step, length) << (
-                    first - begin
-                )
-    return made & ((1 << length) - 1)
 
 
 def _of_one_row(
@@ -259,16 +242,12 @@ def _unit(rows: Sequence[OffsetSet]) -> int:
 
 
 def _divided(row: OffsetSet, unit: int) -> OffsetSet:
-    mask = 0
-    for place in positions(row.bits).tolist():
-        mask |= 1 << (place // unit)
+    bits = int(f"{row.bits:b}"[::-1][::unit][::-1], 2)
     last = None if row.last is None else row.last // unit
-    return replace(row, bits=mask, size=-(-row.size // unit), step=row.step // unit, last=last)
+    return replace(row, bits=bits, size=-(-row.size // unit), step=row.step // unit, last=last)
 
 
-def _fitting_in(
-    algebra: SetAlgebra[Any], held: Any, row: OffsetSet, slack: int, unit: int
-) -> SumSet:
+def _fitting_in(algebra: SumAlgebra, held: Any, row: OffsetSet, slack: int, unit: int) -> SumSet:
     """Sums of the row whose complement is held; what is held is in multiples of the unit."""
     if isinstance(algebra, Window) and unit == 1 and algebra.width == slack + 1:
         return _fitting(row, held, slack)
@@ -316,33 +295,25 @@ def _in_order(parts: list[Progression]) -> SumSet:
 def _fitting_residues(
     algebra: Residues, held: Any, row: OffsetSet, slack: int, unit: int
 ) -> list[Progression]:
-    found: list[Progression] = []
-    modulus = algebra.modulus * unit
+    sums: list[Progression] = []
     for first, length in row.runs:
         for offset in range(first, first + length):
             rest = slack - offset
             if rest >= 0 and rest % unit == 0 and algebra.holds(held, rest // unit):
-                found.append((row.start + offset, row.start + offset, 1))
-    if not row.step:
-        return found
-    begin = row.first_in_tail()
-    end = slack if row.last is None else min(slack, row.last)
+                sums.append((row.start + offset, row.start + offset, 1))
+    tail = row.tail(0, slack)
+    modulus = algebra.modulus * unit
     period = modulus // math.gcd(modulus, row.step)
-    for turn in range(period):
-        first = begin + turn * row.step
+    for first in tail[:period]:
         rest = slack - first
-        if rest < 0 or first > end:
-            break
         if rest % unit:
             continue
         # Within a residue class everything from its smallest sum on is held.
         smallest = int(held[rest // unit % algebra.modulus]) * unit
-        last = min(slack - smallest, end)
-        if last >= first:
-            stride = row.step * period
-            last = first + (last - first) // stride * stride
-            found.append((row.start + first, row.start + last, stride))
-    return found
+        alike = range(first, min(slack - smallest, tail[-1]) + 1, row.step * period)
+        if alike:
+            sums.append((row.start + first, row.start + alike[-1], alike.step))
+    return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -372,7 +343,7 @@ def solve_rows(whole: RowProblem) -> FeasibleRows:
         Naming the row that no counts can make, or saying that N cannot be reached.
     """
     kind, firsts, copies = _distinct_rows(whole)
-    problem = _chosen(whole, firsts)
+    problem = whole if len(firsts) == whole.height else whole.chosen(firsts)
     evaluator = Evaluator(problem)
     shapes = row_shapes(problem)
     sums = admissible_sums(problem, shapes, evaluator, copies)
@@ -419,32 +390,31 @@ def _without_total(
     """Only a lower limit of N, or none: a row must make up what the others cannot."""
     tops = [None if one.largest is None else one.start + one.largest for one in sets]
     feasible = []
-    for place, one in enumerate(sets):
+    for place, row in enumerate(sets):
         others: int | None = 0
         for other, (top, times) in enumerate(zip(tops, copies, strict=True)):
             times -= other == place
             if times and others is not None:
                 others = None if top is None else others + top * times
         least = 0 if others is None else max(problem.total_lower - others, 0)
-        found = _members_from(one, least)
-        if not found:
+        sums = _members_from(row, least)
+        if not sums:
             raise unreachable(problem)
-        feasible.append(SumSet(found))
+        feasible.append(SumSet(sums))
     return feasible
 
 
-def _members_from(one: OffsetSet, least: int) -> list[Progression]:
-    found: list[Progression] = []
-    for first, length in one.runs:
-        begin, end = max(one.start + first, least), one.start + first + length - 1
+def _members_from(row: OffsetSet, least: int) -> list[Progression]:
+    sums: list[Progression] = []
+    for first, length in row.runs:
+        begin, end = max(row.start + first, least), row.start + first + length - 1
         if begin <= end:
-            found.append((begin, end, 1))
-    if one.step:
-        offset = one.next_member(max(least - one.start, one.size))
-        if offset is not None:
-            last = None if one.largest is None else one.start + one.largest
-            found.append((one.start + offset, last, one.step))
-    return found
+            sums.append((begin, end, 1))
+    offset = row.next_member(max(least - row.start, row.size))
+    if offset is not None:
+        last = None if row.largest is None else row.start + row.largest
+        sums.append((row.start + offset, last, row.step))
+    return sums
 
 
 def _check_empty(problem: RowProblem) -> None:
@@ -470,40 +440,11 @@ def _distinct_rows(problem: RowProblem) -> tuple[IntArray, list[int], list[int]]
         columns += [problem.row_lower[:, None], problem.row_upper[:, None]]
     packed = any(column.dtype == object for column in columns)
     table = np.hstack([c.astype(object if packed else np.int64) for c in columns])
-    seen: dict[object, int] = {}
-    kind: list[int] = []
-    firsts: list[int] = []
-    copies: list[int] = []
-    for row in range(problem.height):
-        line = table[row]
-        key: object = tuple(line.tolist()) if packed else line.tobytes()
-        if row in listed:
-            key = (row, key)  # rows with value lists are not compared
-        place = seen.setdefault(key, len(firsts))
-        if place == len(firsts):
-            firsts.append(row)
-            copies.append(0)
-        copies[place] += 1
-        kind.append(place)
-    return np.array(kind, dtype=np.int64), firsts, copies
-
-
-def _chosen(problem: RowProblem, rows: list[int]) -> RowProblem:
-    if len(rows) == problem.height:
-        return problem
-    place = {row: new for new, row in enumerate(rows)}
-    return replace(
-        problem,
-        low=problem.low[rows],
-        high=problem.high[rows],
-        scale=problem.scale[rows],
-        low_open=problem.low_open[rows],
-        high_open=problem.high_open[rows],
-        cell_lower=problem.cell_lower[rows],
-        cell_upper=problem.cell_upper[rows],
-        cell_values={(place[i], j): v for (i, j), v in problem.cell_values.items()},
-        row_lower=problem.row_lower[rows],
-        row_upper=problem.row_upper[rows],
-        row_values={place[i]: v for i, v in problem.row_values.items()},
-        rows=problem.rows[rows],
-    )
+    keys: list[object] = [tuple(line) for line in table.tolist()] if packed else []
+    keys = keys or [line.tobytes() for line in table]
+    for row in listed:
+        keys[row] = row, keys[row]  # rows with value lists are not compared
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    kind = np.array([places[key] for key in keys], dtype=np.int64)
+    _, firsts, copies = np.unique(kind, return_index=True, return_counts=True)
+    return kind, firsts.tolist(), copies.tolist()

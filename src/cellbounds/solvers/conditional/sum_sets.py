@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from cellbounds.errors import TooMuchWork
-from cellbounds.model.rates.offset_sets import positions, run_ends, runs_of
+from cellbounds.model.rates.offset_sets import positions, run_ends
 from cellbounds.results.values import Progression, ValueSet
-from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.arrays import SAFE, IntArray, whole_array
 
 __all__ = ["Segment", "SumSet"]
 
@@ -26,7 +28,9 @@ class SumSet:
     """
 
     def __init__(self, segments: Sequence[Segment], *, mixed: bool = False) -> None:
-        self._segments = [one for one in segments if len(one) == 3 or one[1]]
+        self._segments: list[Any] = [
+            segment for segment in segments if len(segment) == 3 or segment[1]
+        ]
         self.mixed = mixed
 
     def __bool__(self) -> bool:
@@ -35,60 +39,50 @@ class SumSet:
     @property
     def unbounded(self) -> bool:
         """Whether there is no largest sum."""
-        return any(len(one) == 3 and one[1] is None for one in self._segments)
+        return any(segment[1] is None for segment in self._segments)
 
     @cached_property
     def values(self) -> ValueSet:
         """The same as a set of values."""
-        runs: list[Progression] = []
-        for one in self._segments:
-            if len(one) == 3:
-                pieces: list[Progression] = [one]
-            else:
-                base = one[0]
-                pieces = [(base + a, base + a + n - 1, 1) for a, n in runs_of(one[1])]
-            for first, last, step in pieces:
-                previous = runs[-1] if runs else None
-                if previous and step == previous[2] == 1 and previous[1] == first - 1:
-                    runs[-1] = (previous[0], last, 1)
-                else:
-                    runs.append((first, last, step))
-        return ValueSet(runs)
+        ends = (array.tolist() for array in self.runs)
+        return ValueSet(
+            (first, None if last < 0 else last, step)
+            for first, last, step in zip(*ends, strict=True)
+        )
 
-    def runs(self) -> tuple[IntArray, IntArray, list[Progression]]:
-        """First and last of each run of bits, and the progressions; neighbours are joined.
+    @cached_property
+    def runs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """First, last (-1: without end) and step of each progression; neighbours are joined.
 
         The arrays are of Python integers where int64 would not do.
         """
-        progressions = [one for one in self._segments if len(one) == 3]
-        bits = [run_ends(_members(*one)) for one in self._segments if len(one) == 2]
-        if not bits:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), progressions
-        firsts, lasts = (np.concatenate(ends) for ends in zip(*bits, strict=True))
-        for place, (first, last, step) in enumerate(progressions):
-            if step != 1:
+        if not self:
+            return (np.zeros(0, dtype=np.int64),) * 3
+        pieces: list[tuple[IntArray, ...]] = []
+        for progressions, alike in itertools.groupby(self._segments, lambda one: len(one) == 3):
+            if progressions:
+                pieces.append(tuple(map(_whole, zip(*alike, strict=True))))
                 continue
-            before = np.asarray(lasts == first - 1, dtype=bool)
-            after = np.zeros_like(before)
-            if last is not None:
-                after = np.asarray(firsts == last + 1, dtype=bool)
-            if before.any() or after.any():
-                first = int(firsts[before][0]) if before.any() else first
-                last = int(lasts[after][0]) if after.any() else last
-                progressions[place] = (first, last, 1)
-                apart = ~(before | after)
-                firsts, lasts = firsts[apart], lasts[apart]
-        return firsts, lasts, progressions
+            for base, bits in alike:
+                places = positions(bits)
+                large = base + bits.bit_length() >= SAFE
+                firsts, lasts = run_ends((places.astype(object) if large else places) + base)
+                pieces.append((firsts, lasts, np.ones_like(firsts)))
+        firsts, lasts, steps = (np.concatenate(ends) for ends in zip(*pieces, strict=True))
+        joined = (steps[1:] == 1) & (steps[:-1] == 1) & (firsts[1:] == lasts[:-1] + 1)
+        apart = np.flatnonzero(~np.asarray(joined, dtype=bool))
+        first_of, last_of = np.append(0, apart + 1), np.append(apart, len(firsts) - 1)
+        return firsts[first_of], lasts[last_of], steps[first_of]
 
     def head(self, count: int) -> list[int]:
         """The smallest members, at most so many."""
-        members = self.values if self.mixed else self._upwards()
-        return list(itertools.islice(members, count))
+        upwards = itertools.chain.from_iterable(map(_upwards, self._segments))
+        return list(itertools.islice(self.values if self.mixed else upwards, count))
 
     def tail(self, count: int) -> list[int]:
         """The largest members in decreasing order, at most so many."""
-        members = reversed(self.values) if self.mixed else self._downwards()
-        return list(itertools.islice(members, count))
+        downwards = itertools.chain.from_iterable(map(_downwards, reversed(self._segments)))
+        return list(itertools.islice(reversed(self.values) if self.mixed else downwards, count))
 
     def without_middle(self, count: int) -> list[int]:
         """All members, but only the first and last so many of each long progression."""
@@ -100,49 +94,34 @@ class SumSet:
                 )
             return list(self.values)
         members: list[int] = []
-        for one in self._segments:
-            if len(one) == 2:
-                members += SumSet([one])._upwards()
+        for segment in self._segments:
+            if len(segment) == 2:
+                members += _upwards(segment)
                 continue
-            first, last, step = one
-            if last is None:
-                members += range(first, first + count * step, step)
-            elif (last - first) // step <= 2 * count:
-                members += range(first, last + 1, step)
-            else:
-                members += range(first, first + count * step, step)
-                members += range(last - (count - 1) * step, last + 1, step)
+            first, last, step = segment
+            every = range(first, first + count * step if last is None else last + 1, step)
+            long = (every.stop - 1 - first) // step > 2 * count
+            members += [*every[:count], *every[-count:]] if long else every
         return members
 
-    def _upwards(self) -> Iterator[int]:
-        for one in self._segments:
-            if len(one) == 3:
-                first, last, step = one
-                yield from (
-                    itertools.count(first, step) if last is None else range(first, last + 1, step)
-                )
-            else:
-                base, bits = one
-                while bits:
-                    lowest = bits & -bits
-                    yield base + lowest.bit_length() - 1
-                    bits ^= lowest
 
-    def _downwards(self) -> Iterator[int]:
-        for one in reversed(self._segments):
-            if len(one) == 3:
-                first, last, step = one
-                assert last is not None
-                yield from range(first + (last - first) // step * step, first - 1, -step)
-            else:
-                base, bits = one
-                while bits:
-                    top = bits.bit_length() - 1
-                    yield base + top
-                    bits ^= 1 << top
+def _upwards(segment: Segment) -> Iterable[int]:
+    if len(segment) == 3:
+        first, last, step = segment
+        return itertools.count(first, step) if last is None else range(first, last + 1, step)
+    base, bits = segment
+    return (base + match.start() for match in re.finditer("1", f"{bits:b}"[::-1]))
 
 
-def _members(base: int, bits: int) -> IntArray:
-    """The sums that bits above a base stand for."""
-    places = positions(bits)
-    return (places if base + bits.bit_length() < SAFE else places.astype(object)) + base
+def _downwards(segment: Segment) -> Iterable[int]:
+    if len(segment) == 3:
+        first, last, step = segment
+        assert last is not None
+        return range(first, last + 1, step)[::-1]
+    base, bits = segment
+    top = base + bits.bit_length() - 1
+    return (top - match.start() for match in re.finditer("1", f"{bits:b}"))
+
+
+def _whole(values: Sequence[int | None]) -> IntArray:
+    return whole_array([-1 if value is None else value for value in values], (len(values),))

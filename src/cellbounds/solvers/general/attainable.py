@@ -10,9 +10,9 @@ import numpy as np
 
 from cellbounds.errors import TooMuchWork
 from cellbounds.model.constraints import NO_UPPER
-from cellbounds.model.effort import Effort
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.search import Search
 from cellbounds.solvers.general.strategy import Item, in_rounds, settle_one
 
@@ -81,14 +81,14 @@ class SumValues:
         return next((run.table_at(value) for run in self.runs if run.holds(value)), None)
 
 
-def values_of(search: Search, place: int, effort: Effort) -> SumValues:
+def values_of(search: Search, place: int, effort: Budget) -> SumValues:
     """Find every value of one sum, or what is known of them when the effort is spent."""
     if not effort.spent:
         for side in (0, 1):
             settle_one(search, place, side, effort)
     if not len(search.pool):
-        high = int(search.high[place])
-        nothing = [(int(search.low[place]), None if high == NO_UPPER else high, 1)]
+        high = int(search.proven[1, place])
+        nothing = [(int(search.proven[0, place]), None if high == NO_UPPER else high, 1)]
         return SumValues(ValueSet([], unknown=nothing), ())
     if search.endless[place]:
         return _without_end(search, place)
@@ -104,8 +104,8 @@ def values_of(search: Search, place: int, effort: Effort) -> SumValues:
 
 def _as_it_stands(search: Search, place: int) -> SumValues:
     """What is known without any work: the ends that tables attain."""
-    low, high = int(search.low[place]), int(search.high[place])
-    least, most = int(search.pool.least[place]), int(search.pool.most[place])
+    low, high = int(search.proven[0, place]), int(search.proven[1, place])
+    least, most = int(search.pool.ends[0, place]), int(search.pool.ends[1, place])
     between = [(low, least - 1, 1), (least + 1, most - 1, 1), (most + 1, high, 1)]
     known = [(value, value, 1) for value in sorted({least, most})]
     return SumValues(ValueSet(known, unknown=[one for one in between if one[0] <= one[1]]), ())
@@ -113,7 +113,7 @@ def _as_it_stands(search: Search, place: int) -> SumValues:
 
 def _unbroken(search: Search, place: int) -> SumValues:
     """Values of a sum without gaps; a table for one of them is looked for when it is wanted."""
-    least, most = int(search.low[place]), int(search.high[place])
+    least, most = int(search.proven[0, place]), int(search.proven[1, place])
     runs = [
         Run(value, 1, 0, search.pool.nearest(place, side), None)
         for side, value in enumerate((least, most))
@@ -132,7 +132,7 @@ def table_with(search: Search, place: int, value: int, seconds: float | None) ->
 
 
 def values_of_each(
-    search: Search, places: Sequence[int], effort: Effort
+    search: Search, places: Sequence[int], effort: Budget
 ) -> Iterator[tuple[int, SumValues]]:
     """The same for many sums, by whoever helps; the tables of one show the way to others.
 
@@ -147,15 +147,15 @@ def values_of_each(
             yield place, values
 
 
-def _values_in_part(search: Search, items: Sequence[Item], effort: Effort) -> list[SumValues]:
+def _values_in_part(search: Search, items: Sequence[Item], effort: Budget) -> list[SumValues]:
     return [values_of(search, place, effort) for place, _ in items]
 
 
 def _without_end(search: Search, place: int) -> SumValues:
     """Values of a sum that nothing limits: all from the least on if a single cell may grow."""
-    least = int(search.pool.least[place])
+    least = int(search.pool.ends[0, place])
     table = search.pool.nearest(place, 0)
-    low = int(search.low[place])
+    low = int(search.proven[0, place])
     below = [(low, least - 1, 1)] if low < least else []
     for cell in search.asked.members(place).tolist():
         if search.full.grows_alone(cell):
@@ -194,7 +194,7 @@ class _Gap:
 class _Gaps:
     """The values of one sum while they are being found."""
 
-    def __init__(self, search: Search, place: int, effort: Effort) -> None:
+    def __init__(self, search: Search, place: int, effort: Budget) -> None:
         self._search, self._place, self._effort = search, place, effort
         self._members = search.asked.members(place)
         self._cells, self._constant = search.objective(place)
@@ -212,7 +212,7 @@ class _Gaps:
             self._climb(value)
         covered = ValueSet.from_intervals((run.first, run.last) for run in self.runs)
         self._known = [(first, last, 1) for first, last in covered.runs if last is not None]
-        low, high = int(search.low[place]), int(search.high[place])
+        low, high = int(search.proven[0, place]), int(search.proven[1, place])
         ends = [low - 1, *(e for first, last, _ in self._known for e in (first, last)), high + 1]
         gaps = [
             _Gap(left + 1, right - 1, next_first=True)
@@ -239,7 +239,7 @@ class _Gaps:
         """Follow moves that raise the sum by one until there is none, or what follows is known."""
         search = self._search
         counts = self._tables[value]
-        top = int(search.high[self._place])
+        top = int(search.proven[1, self._place])
         while search.walker.possible and value < top and not self._effort.spent:
             if any(run.first <= value + 1 <= run.last for run in self.runs):
                 return
@@ -274,9 +274,9 @@ class _Gaps:
         start = next((run.table_at(value - 1) for run in self.runs if run.holds(value - 1)), None)
         if start is None or not search.walker.possible or self._effort.spent:
             return None
-        counts, high = start.copy(), search.high.copy()
-        high[place] = value
-        search.walker.push(search.pool, counts, (place, 1), (search.low, high), NEXT_VALUE)
+        counts, goals = start.copy(), search.proven.copy()
+        goals[1, place] = value
+        search.walker.push(search.pool, counts, [(place, 1)], goals, NEXT_VALUE)
         return counts if int(counts[self._members].sum()) == value else None
 
     def _ask(self, gap: _Gap) -> tuple[bool, IntArray | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,10 @@ class IntegerProgram:
 
     def any_table(self, seconds: float | None) -> Found:
         """Some table, or a proof that there is none."""
-        return self._asked("any_table", seconds)
+        answer = self._ask(seconds, quick=True)
+        if answer.cells is not None or answer.final:
+            return answer
+        return self._ask(seconds)
 
     def with_sum(
         self,
@@ -82,17 +85,27 @@ class IntegerProgram:
         `residues` is a modulus and the residues that the sum may have. `quick` searches for a
         moment only, without preparation: on small problems that takes a third of the time.
         """
-        return self._asked("with_sum", seconds, cells, low, high, residues, quick)
+        limits = _SumLimits(cells, low, high, residues)
+        return self._ask(seconds, limits=limits, quick=quick)
 
     def minimize(
         self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
     ) -> Found:
         """The table with the least weighted sum."""
-        return self._asked("minimize", seconds, cells, weights, hint)
+        return self._ask(seconds, least=(cells, weights), hint=hint)
 
-    def _asked(self, name: str, seconds: float | None, *given: Any) -> Found:
+    def _ask(
+        self,
+        seconds: float | None,
+        *,
+        limits: _SumLimits | None = None,
+        least: tuple[IntArray, IntArray] | None = None,
+        hint: IntArray | None = None,
+        quick: bool = False,
+    ) -> Found:
+        question = seconds, limits, least, hint, quick
         try:
-            found: Found = self._model.ask(name, seconds, *given, seconds=seconds)
+            answer: Found = self._model.ask("answer", *question, seconds=seconds)
         except Ended as ended:
             if not ended.late:
                 warnings.warn(
@@ -101,7 +114,16 @@ class IntegerProgram:
                     stacklevel=2,
                 )
             return Found(None, final=False)
-        return found
+        return answer
+
+
+class _SumLimits(NamedTuple):
+    """Cells, and what their sum may be."""
+
+    cells: IntArray
+    low: int
+    high: int
+    residues: tuple[int, list[int]] | None
 
 
 class _Model:
@@ -112,78 +134,61 @@ class _Model:
 
         self._cp = cp_model
         self._model: Any = cp_model.CpModel()
-        self._cells = [
+        for low, high in zip(problem.lower, problem.upper, strict=True):
             self._model.new_int_var(int(low), int(high), "")
-            for low, high in zip(problem.lower, problem.upper, strict=True)
-        ]
+        self._size = len(problem.lower)
         for row in range(len(problem.row_lower)):
             inside = slice(problem.starts[row], problem.starts[row + 1])
             low, high = int(problem.row_lower[row]), int(problem.row_upper[row])
             self._model.add_linear_constraint(
-                self._weighted(problem.cells[inside], problem.coefficients[inside]),
+                self._sum(self._model, problem.cells[inside], problem.coefficients[inside]),
                 -LARGEST * 2 if low == NO_LOWER else low,
                 LARGEST * 2 if high == NO_UPPER else high,
             )
         self._listed = bool(problem.lists)
         for cells, values in problem.lists:
             domain = cp_model.Domain.from_values(sorted(values))
-            total = self._weighted(cells, np.ones(len(cells), dtype=np.int64))
-            self._model.add_linear_expression_in_domain(total, domain)
+            self._model.add_linear_expression_in_domain(self._sum(self._model, cells), domain)
 
-    def _weighted(self, cells: IntArray, weights: IntArray) -> Any:
-        return self._cp.LinearExpr.weighted_sum(
-            [self._cells[c] for c in cells.tolist()], weights.tolist()
-        )
+    def _sum(self, model: Any, cells: IntArray, weights: IntArray | None = None) -> Any:
+        variables = [model.get_int_var_from_proto_index(cell) for cell in cells.tolist()]
+        if weights is None:
+            return self._cp.LinearExpr.sum(variables)
+        return self._cp.LinearExpr.weighted_sum(variables, weights.tolist())
 
-    def any_table(self, seconds: float | None) -> Found:
-        found = self._solve(self._model.clone(), None, seconds, quick=True)
-        if found.cells is not None or found.final:
-            return found
-        return self._solve(self._model.clone(), None, seconds)
-
-    def with_sum(
+    def answer(
         self,
         seconds: float | None,
-        cells: IntArray,
-        low: int,
-        high: int,
-        residues: tuple[int, list[int]] | None,
+        limits: _SumLimits | None,
+        least: tuple[IntArray, IntArray] | None,
+        hint: IntArray | None,
         quick: bool,
     ) -> Found:
+        """A table within limits of a sum, or with the least of one."""
         model = self._model.clone()
-        total = self._weighted_in(model, cells, np.ones(len(cells), dtype=np.int64))
-        model.add_linear_constraint(total, low, high)
-        if residues is not None:
-            modulus, allowed = residues
-            turns = model.new_int_var(low // modulus, high // modulus, "")
-            domain = self._cp.Domain.from_values(sorted(allowed))
-            rest = model.new_int_var_from_domain(domain, "")
-            model.add(total == modulus * turns + rest)
-        return self._solve(model, None, seconds, quick)
+        if limits is not None:
+            total = self._sum(model, limits.cells)
+            model.add_linear_constraint(total, limits.low, limits.high)
+            if limits.residues is not None:
+                modulus, allowed = limits.residues
+                turns = model.new_int_var(limits.low // modulus, limits.high // modulus, "")
+                domain = self._cp.Domain.from_values(sorted(allowed))
+                rest = model.new_int_var_from_domain(domain, "")
+                model.add(total == modulus * turns + rest)
+        if least is not None:
+            model.minimize(self._sum(model, *least))
+        if hint is not None:
+            for k, value in enumerate(hint.tolist()):
+                model.add_hint(model.get_int_var_from_proto_index(k), value)
+        return self._solve(model, seconds, quick=quick)
 
-    def minimize(
-        self, seconds: float | None, cells: IntArray, weights: IntArray, hint: IntArray | None
-    ) -> Found:
-        model = self._model.clone()
-        model.minimize(self._weighted_in(model, cells, weights))
-        return self._solve(model, hint, seconds)
-
-    def _weighted_in(self, model: Any, cells: IntArray, weights: IntArray) -> Any:
-        found = [model.get_int_var_from_proto_index(c) for c in cells.tolist()]
-        return self._cp.LinearExpr.weighted_sum(found, weights.tolist())
-
-    def _solve(
-        self, model: Any, hint: IntArray | None, seconds: float | None, quick: bool = False
-    ) -> Found:
+    def _solve(self, model: Any, seconds: float | None, *, quick: bool) -> Found:
         """Search steadily, and if that does not settle it, by all means.
 
         Steady searches run in a single thread and count their steps instead of seconds. What is
         too hard for them is left to threads that help each other: faster in the end, and right,
         but which table they find is a matter of luck.
         """
-        if hint is not None:
-            for k, value in enumerate(hint.tolist()):
-                model.add_hint(model.get_int_var_from_proto_index(k), value)
         if quick:
             return self._searched(model, seconds, most=A_MOMENT, quick=True)
         end = None if seconds is None else time.monotonic() + seconds
@@ -192,11 +197,11 @@ class _Model:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 break
-            found = self._searched(model, left, most=most, turns=turns)
-            if found.final:
-                return found
-            if found.cells is not None:
-                best = found
+            answer = self._searched(model, left, most=most, turns=turns)
+            if answer.final:
+                return answer
+            if answer.cells is not None:
+                best = answer
         return best
 
     def _searched(
@@ -226,7 +231,7 @@ class _Model:
             raise CellboundsError("the integer solver refused a model; please report this")
         if status in (self._cp.OPTIMAL, self._cp.FEASIBLE):
             answer = solver.response_proto
-            cells = np.array(list(answer.solution), dtype=np.int64)[: len(self._cells)]
+            cells = np.array(list(answer.solution), dtype=np.int64)[: self._size]
             best = status == self._cp.OPTIMAL
             # A search that was stopped may report the default 0 for what it proved.
             proven = best and model.has_objective()

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -110,25 +110,13 @@ ROUNDED = 2**52
 """Numerators below this are whole in floating point, so that rounding may find them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Basis:
-    """Which cells and rows are basic, and where the others stand."""
-
-    cells: BoolArray
-    rows: BoolArray
-    at: IntArray
-    row_at: IntArray
-
-
 class ExactProgram:
     """The relaxation of a problem; answers are fractions."""
 
     def __init__(self, problem: Problem, *, bounded: bool = False) -> None:
         """Take a problem; `bounded`: it has tables, and an end in every direction asked."""
-        import highspy
-
-        self._highspy = highspy
-        self._problem = problem
+        # Lists of values are no part of the relaxation.
+        self._problem = problem = replace(problem, lists=())
         self._program = LinearProgram(problem, exact=True)
         self._bounded = bounded
         self._feasible: bool | None = bounded or None
@@ -199,7 +187,7 @@ class ExactProgram:
             return None
         ends = self._problem.lower, self._problem.upper
         for side, limits in enumerate(ends):
-            self._reached[side] |= cells == _times(limits, denominator, NO_UPPER)
+            self._reached[side] |= cells == _times(limits, denominator)
         return value
 
     def _holds(self, cells: IntArray, denominator: int) -> bool:
@@ -208,20 +196,12 @@ class ExactProgram:
         limits = (problem.lower, problem.upper, problem.row_lower, problem.row_upper)
         if max(map(_widest, limits)) * denominator >= SAFE:
             return False
-        low, high = (_times(one, denominator, NO_UPPER) for one in limits[:2])
-        if (cells < low).any() or (cells > high).any():
-            return False
-        if not len(problem.cells):
-            return True
         sizes = np.abs(problem.coefficients.astype(float) * cells[problem.cells])
-        if float(np.add.reduceat(sizes, problem.starts[:-1]).max()) >= SAFE:
+        if len(sizes) and float(np.add.reduceat(sizes, problem.starts[:-1]).max()) >= SAFE:
             return False
-        sums = problem.sums(cells)
-        low, high = (
-            _times(limits[2], denominator, NO_LOWER),
-            _times(limits[3], denominator, NO_UPPER),
-        )
-        return not ((sums < low).any() or (sums > high).any())
+        low, high, row_low, row_high = (_times(ends, denominator) for ends in limits)
+        scaled = replace(problem, lower=low, upper=high, row_lower=row_low, row_upper=row_high)
+        return scaled.holds(cells)
 
     @cached_property
     def _duals(self) -> Duals:
@@ -246,8 +226,9 @@ class ExactProgram:
 
     def _verified(self, weights: IntArray) -> Fraction | None:
         """The value of the proposed basis if it is optimal in exact arithmetic."""
-        problem, basis = self._problem, self._basis()
-        columns, tight = np.flatnonzero(basis.cells), np.flatnonzero(~basis.rows)
+        problem = self._problem
+        basic, at, row_basic, row_at = self._basis()
+        columns, tight = np.flatnonzero(basic), np.flatnonzero(~row_basic)
         if len(columns) != len(tight):
             return None
         if len(columns) > MOST_BASIC:
@@ -256,11 +237,11 @@ class ExactProgram:
                 f"{MOST_BASIC} are solved in fractions, ask for kind='sharp'"
             )
         rows, exact = self._dense[tight], weights.astype(object)
-        counts, slopes = basis.at.copy(), exact.copy()
+        counts, slopes = at.copy(), exact.copy()
         if len(columns):
             counts[columns] = 0
             square = rows[:, columns]
-            solved = _solve(square, basis.row_at[tight] - rows.dot(counts))
+            solved = _solve(square, row_at[tight] - rows.dot(counts))
             multipliers = _solve(square.T, exact[columns])
             if solved is None or multipliers is None:
                 return None
@@ -269,44 +250,41 @@ class ExactProgram:
             prices[tight] = multipliers
             terms = prices[problem.rows] * problem.coefficients
             np.subtract.at(slopes, problem.cells, terms)
-            fixed = problem.row_lower == problem.row_upper
-            at_lower = basis.row_at == problem.row_lower
-            if not _signed(multipliers, at_lower[tight], fixed[tight]):
+            if not _signed(prices, row_at, problem.row_lower, problem.row_upper, ~row_basic):
                 return None
-        others = ~basis.cells
-        fixed, at_lower = problem.lower == problem.upper, basis.at == problem.lower
-        if not _signed(slopes[others], at_lower[others], fixed[others]):
+        if not _signed(slopes, at, problem.lower, problem.upper, ~basic):
             return None
-        sums = problem.sums(counts) if len(problem.cells) else np.zeros(0, dtype=object)
-        limits = (problem.lower, problem.upper), (problem.row_lower, problem.row_upper)
-        for values, (low, high) in zip((counts, sums), limits, strict=True):
-            if (values < low).any() or (values > high).any():
-                return None
-        return Fraction(exact.dot(counts))
+        return Fraction(exact.dot(counts)) if problem.holds(counts) else None
 
-    def _basis(self) -> _Basis:
-        statuses = self._highspy.HighsBasisStatus
-        basis = self._program.basis()
-        problem = self._problem
+    def _basis(self) -> tuple[BoolArray, IntArray, BoolArray, IntArray]:
+        """Which cells are basic, where the others stand; the same of the rows."""
+        from highspy import HighsBasisStatus as Status
 
-        def which(found: Any, status: Any) -> BoolArray:
-            return np.array([one == status for one in found], dtype=bool)
+        basis, problem = self._program.basis(), self._problem
 
-        at = np.where(which(basis.col_status, statuses.kUpper), problem.upper, problem.lower)
-        row_upper = which(basis.row_status, statuses.kUpper)
+        def which(statuses: Any, status: Any) -> BoolArray:
+            return np.array([each == status for each in statuses], dtype=bool)
+
+        at = np.where(which(basis.col_status, Status.kUpper), problem.upper, problem.lower)
+        row_upper = which(basis.row_status, Status.kUpper)
         row_upper |= problem.row_lower == NO_LOWER
         row_upper &= problem.row_upper != NO_UPPER
-        return _Basis(
-            which(basis.col_status, statuses.kBasic),
-            which(basis.row_status, statuses.kBasic),
+        row_at = np.where(row_upper, problem.row_upper, problem.row_lower)
+        basic = which(basis.col_status, Status.kBasic)
+        return (
+            basic,
             at.astype(object),
-            np.where(row_upper, problem.row_upper, problem.row_lower).astype(object),
+            which(basis.row_status, Status.kBasic),
+            row_at.astype(object),
         )
 
 
-def _signed(slopes: IntArray, at_lower: BoolArray, fixed: BoolArray) -> bool:
+def _signed(
+    slopes: IntArray, at: IntArray, lower: IntArray, upper: IntArray, standing: BoolArray
+) -> bool:
     """Whether nothing is gained by leaving the limit that a cell or a row sum stands at."""
-    return bool((fixed | np.where(at_lower, slopes >= 0, slopes <= 0)).all())
+    kept = np.where(at == lower, slopes >= 0, slopes <= 0) | (lower == upper)
+    return bool(kept[standing].all())
 
 
 def _small_fractions(values: IntArray) -> tuple[IntArray, int] | None:
@@ -321,9 +299,10 @@ def _small_fractions(values: IntArray) -> tuple[IntArray, int] | None:
     return np.rint(values * denominator).astype(np.int64), denominator
 
 
-def _times(limits: IntArray, factor: int, nothing: int) -> IntArray:
+def _times(limits: IntArray, factor: int) -> IntArray:
     """Multiples of limits; what is no limit stays none."""
-    return np.where(limits == nothing, nothing, factor * np.where(limits == nothing, 0, limits))
+    nothing = (limits == NO_LOWER) | (limits == NO_UPPER)
+    return np.where(nothing, limits, factor * limits)
 
 
 def _widest(limits: IntArray) -> int:
@@ -359,7 +338,6 @@ def _shortfall(problem: Problem) -> Fraction:
         starts=problem.starts + 2 * np.arange(count + 1),
         cells=np.insert(problem.cells, ends, slacks),
         coefficients=np.insert(problem.coefficients, ends, np.tile([1, -1], count)),
-        lists=(),
     )
     weights = np.concatenate([np.zeros(size), np.ones(2 * count)]).astype(np.int64)
     # Whatever the rows miss can be made up, and that costs 0 or more.
@@ -376,7 +354,6 @@ def _cone(problem: Problem) -> Problem:
         upper=np.where(problem.upper == NO_UPPER, NO_UPPER, 0),
         row_lower=np.where(problem.row_lower == NO_LOWER, NO_LOWER, 0),
         row_upper=np.where(problem.row_upper == NO_UPPER, NO_UPPER, 0),
-        lists=(),
     )
 
 

@@ -10,6 +10,7 @@ bounds.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.pool import TablePool
 from cellbounds.statements import Release
 
-__all__ = ["Guide", "Hypercubes", "Walker", "hypercubes", "moves_of"]
+__all__ = ["OUT_OF_REACH", "Guide", "Hypercubes", "Walker", "hypercubes", "moves_of"]
 
 MOST_AXES = 6
 """Larger hypercubes have more than 64 corners, and hardly ever all of them are free."""
@@ -38,6 +39,7 @@ RUN_STARTS = 8
 """Cells of a sum through which a run is looked for."""
 
 OUT_OF_REACH = 2**62
+"""A goal that no sum meets."""
 
 
 def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
@@ -155,75 +157,41 @@ class Walker:
         self,
         pool: TablePool,
         counts: IntArray,
-        bound: tuple[int, int],
-        goals: tuple[IntArray, IntArray],
+        bounds: Sequence[tuple[int, int]],
+        goals: IntArray,
         proposals: int,
         guide: Guide | None = None,
     ) -> None:
-        """Walk from a table towards the goal of one sum; every goal met on the way is kept.
+        """Walk from a table towards the goals of some sums, one after the other.
 
-        `bound` is the place of the sum and the side; `goals` are the proven bounds of all sums;
-        `counts` changes in place.
+        `bounds` are the places of the sums and the sides; `goals` are the proven bounds of all
+        sums, and every one that is met on the way is kept; `counts` changes in place. A guide is
+        for one sum.
         """
-        from cellbounds.solvers.general.walk_kernel import walk
+        from cellbounds.solvers.general.walk_kernel import walk_each
 
-        place, side = bound
-        sums, least, most, snapshots = self._buffers(pool, counts, goals)
-        members = self.asked.members(place)
-        near, weights, temperature = _guidance(guide, len(counts), members)
+        targets, sides = np.array(bounds, dtype=np.int64).T.copy()
+        # Goals that no table has met yet, or that are to be met once more.
+        least = np.where(pool.ends[0] > goals[0], goals[0], -1)
+        most = np.where(pool.ends[1] < goals[1], goals[1], OUT_OF_REACH)
+        for side, unmet in enumerate((least, most)):
+            aimed = targets[sides == side]
+            unmet[aimed] = goals[side, aimed]
+        behind, sums = self.asked.behind, self.asked.sums(counts).copy()
+        near, weights, temperature = _guidance(guide, len(counts), self.asked.members(targets[0]))
+        room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
+        snapshots = np.empty((room, len(counts)), dtype=np.int64)
         left = proposals
-        while left > 0:
-            left, met = walk(
-                self.cubes, counts, sums, members, place, 1 if side else -1,
-                int(goals[side][place]), least, most, near, weights, temperature, left,
+        while len(targets):
+            done, left, met = walk_each(
+                self.cubes, counts, sums, behind.starts, behind.cells, targets, sides, goals,
+                least, most, near, weights, temperature, left, proposals,
                 AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
             for table in snapshots[:met]:
                 pool.add(table)
-            if met < len(snapshots):
-                break
+            targets, sides = targets[done:], sides[done:]
         pool.add(counts)
-
-    def push_each(
-        self,
-        pool: TablePool,
-        counts: IntArray,
-        bounds: list[tuple[int, int]],
-        goals: tuple[IntArray, IntArray],
-        proposals: int,
-    ) -> None:
-        """Blind walks towards several goals, one after the other, from a table on.
-
-        `counts` changes in place; every goal met on the way is kept.
-        """
-        from cellbounds.solvers.general.walk_kernel import walk_each
-
-        sums, least, most, snapshots = self._buffers(pool, counts, goals)
-        unguided = np.zeros(len(counts))
-        targets, sides = np.array(bounds, dtype=np.int64).T.copy()
-        aims = np.where(sides == 0, goals[0][targets], goals[1][targets])
-        behind = self.asked.behind
-        while len(targets):
-            done, met = walk_each(
-                self.cubes, counts, sums, behind.starts, behind.cells, targets, sides, aims,
-                least, most, unguided, proposals, AIMED_BLINDLY, self._state, snapshots,
-            )  # fmt: skip
-            for table in snapshots[:met]:
-                pool.add(table)
-            targets, sides, aims = targets[done:], sides[done:], aims[done:]
-        pool.add(counts)
-
-    def _buffers(
-        self, pool: TablePool, counts: IntArray, goals: tuple[IntArray, IntArray]
-    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Sums, goals that no table has met yet, and room for the tables that will."""
-        room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
-        return (
-            self.asked.sums(counts).copy(),
-            np.where(pool.least > goals[0], goals[0], -1),
-            np.where(pool.most < goals[1], goals[1], OUT_OF_REACH),
-            np.empty((room, len(counts)), dtype=np.int64),
-        )
 
 
 def _random_state(number: int) -> IntArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,34 +17,30 @@ __all__ = ["Excerpt", "TablePool"]
 Packed = tuple[IntArray | None, IntArray]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Excerpt:
+class Excerpt(NamedTuple):
     """What somebody who works on a few sums needs of a pool.
 
-    `packed` are the first table and those that go furthest in these sums; `places`, `least_at`
-    and `most_at` say which goes furthest in which.
+    `packed` are the first table and those that go furthest in these sums; `places` and `furthest`
+    say which goes furthest in which.
     """
 
-    packed: tuple[Packed, ...]
+    packed: list[Packed]
     places: IntArray
-    least_at: IntArray
-    most_at: IntArray
+    furthest: IntArray
 
 
 class TablePool:
-    """Consistent tables, and the smallest and largest value of each sum among them.
+    """Consistent tables, and the smallest and largest value of each sum among them (`ends`).
 
     A table is kept if it goes further than the others in some sum. Sparse tables are packed.
     """
 
     def __init__(self, problem: Problem, asked: Targets) -> None:
-        self._problem = problem
-        self._asked = asked
+        self._problem, self._asked = problem, asked
         self._packed: list[Packed] = []
-        self.least = np.zeros(0, dtype=np.int64)
-        self.most = np.zeros(0, dtype=np.int64)
-        self._least_at = np.zeros(asked.size, dtype=np.int64)
-        self._most_at = np.zeros(asked.size, dtype=np.int64)
+        # One line for the smallest values, one for the largest; never changed, but replaced.
+        self.ends = np.zeros((2, asked.size), dtype=np.int64)
+        self._furthest = np.zeros((2, asked.size), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._packed)
@@ -56,17 +52,11 @@ class TablePool:
         if float(counts.sum(dtype=float)) >= WIDEST:
             raise TooMuchWork(TOO_WIDE)
         sums = self._asked.sums(counts)
-        place = len(self._packed)
-        if not place:
-            self.least, self.most = sums.copy(), sums.copy()
-        else:
-            lower, higher = sums < self.least, sums > self.most
-            if not (lower.any() or higher.any()):
-                return False
-            self.least = np.where(lower, sums, self.least)
-            self.most = np.where(higher, sums, self.most)
-            self._least_at[lower] = place
-            self._most_at[higher] = place
+        further = np.stack([sums < self.ends[0], sums > self.ends[1]]) | (not self._packed)
+        if not further.any():
+            return False
+        self.ends = np.where(further, sums, self.ends)
+        self._furthest[further] = len(self._packed)
         self._packed.append(_packed(counts))
         return True
 
@@ -81,37 +71,30 @@ class TablePool:
 
     def nearest(self, place: int, side: int) -> IntArray:
         """The table that goes furthest in one sum: down (side 0) or up (side 1)."""
-        return self.at(self.number(place, side))
-
-    def number(self, place: int, side: int) -> int:
-        """The number of the table that goes furthest in one sum."""
-        return int((self._least_at if side == 0 else self._most_at)[place])
+        return self.at(int(self._furthest[side, place]))
 
     def extremes(self, place: int) -> list[int]:
         """The numbers of the tables that go furthest in one sum."""
-        return sorted({self.number(place, 0), self.number(place, 1)})
+        return sorted(set(self._furthest[:, place].tolist()))
 
     def excerpt(self, places: Iterable[int]) -> Excerpt:
         """The tables that matter for some sums."""
         chosen = np.array(sorted(set(places)), dtype=np.int64)
-        sides = self._least_at[chosen], self._most_at[chosen]
         # The first table is always there: it stands for what has nothing to do with a sum.
-        kept, numbers = np.unique(np.concatenate([[0], *sides]), return_inverse=True)
-        cut = 1 + len(chosen)
-        packed = tuple(self._packed[k] for k in kept) if self._packed else ()
-        return Excerpt(packed, chosen, numbers[1:cut], numbers[cut:])
+        numbers = np.append(self._furthest[:, chosen], 0)
+        kept, furthest = np.unique(numbers, return_inverse=True)
+        packed = [self._packed[k] for k in kept] if self._packed else []
+        return Excerpt(packed, chosen, furthest[:-1].reshape(2, -1))
 
-    def cut_down(self, least: IntArray, most: IntArray, excerpt: Excerpt) -> TablePool:
+    def cut_down(self, ends: IntArray, excerpt: Excerpt) -> TablePool:
         """Another pool that has attained as much, with the tables of an excerpt.
 
         In sums that the excerpt is not about, the first table stands for the one that goes
         furthest.
         """
         other = TablePool(self._problem, self._asked)
-        other._packed = list(excerpt.packed)
-        other.least, other.most = least.copy(), most.copy()
-        other._least_at[excerpt.places] = excerpt.least_at
-        other._most_at[excerpt.places] = excerpt.most_at
+        other._packed, other.ends = list(excerpt.packed), ends
+        other._furthest[:, excerpt.places] = excerpt.furthest
         return other
 
     def packed(self, place: int) -> Packed:
@@ -124,11 +107,8 @@ class TablePool:
 
 
 def _packed(counts: IntArray) -> Packed:
-    largest = int(counts.max(initial=0))
-    kind = np.int32 if largest < 2**31 else np.int64
+    small = counts.astype(np.int32 if counts.max(initial=0) < 2**31 else np.int64)
     where = np.flatnonzero(counts)
-    if 4 * len(where) < len(counts):
-        return where.astype(np.int32 if len(counts) < 2**31 else np.int64), counts[where].astype(
-            kind
-        )
-    return None, counts.astype(kind)
+    if 4 * len(where) >= len(counts):
+        return None, small
+    return where.astype(np.int32 if len(counts) < 2**31 else np.int64), small[where]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,17 +17,20 @@ from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
 from cellbounds.model.targets import asked_about
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
+from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import Duals, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.solvers.general.pool import Excerpt, TablePool
 from cellbounds.statements import Release
 
-__all__ = ["CAP", "Proof", "Search", "Solvers", "Standing"]
+__all__ = ["CAP", "SIGNS", "Proof", "Search", "Solvers", "Standing"]
 
 CAP = 10**6
 """Cells that nothing limits are searched so far up; beyond, only proofs count."""
+
+SIGNS = (1, -1)
+"""A lower bound (side 0) is the least of a sum, an upper one (side 1) that of its negative."""
 
 
 class Solvers:
@@ -99,16 +103,13 @@ class Proof:
     NAMES = ("propagation", "dual", "solver")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class Standing(NamedTuple):
     """What is proven of all sums, and what is attained, at some moment."""
 
-    low: IntArray
-    high: IntArray
-    endless: BoolArray
+    proven: IntArray
     proofs: IntArray
-    least: IntArray
-    most: IntArray
+    endless: BoolArray
+    ends: IntArray
 
 
 class Search:
@@ -118,8 +119,10 @@ class Search:
     ----------
     full, small, numbers, expand
         The problem, the same presolved, the cells of it that are left, and the way back to tables.
-    low, high
-        What is proven of each sum asked for; NO_UPPER where nothing is.
+    proven
+        The lower (first line) and upper bounds of the sums asked for; NO_UPPER where there is none.
+    proofs
+        What proved each of them.
     endless
         Sums that are proven to have no upper bound.
     pool
@@ -149,13 +152,13 @@ class Search:
         self.walker = Walker(self.full, self.asked, domain.shape, moves_of(release))
         if float(self.full.lower.sum(dtype=float)) >= WIDEST:
             raise TooMuchWork(TOO_WIDE)
-        self.low = self.asked.sums(self.full.lower).copy()
         # A sum of limits that leaves 64 bits says nothing: what limits the sum is a row's to say.
         open_top = self.asked.sums(self.full.upper.astype(float)) >= WIDEST
         ends = np.where(self.full.upper == NO_UPPER, 0, self.full.upper)
-        self.high = np.where(open_top, NO_UPPER, self.asked.sums(ends))
-        self.endless = np.zeros(self.asked.size, dtype=bool)
+        high = np.where(open_top, NO_UPPER, self.asked.sums(ends))
+        self.proven = np.stack([self.asked.sums(self.full.lower), high])
         self.proofs = np.zeros((2, self.asked.size), dtype=np.int8)
+        self.endless = np.zeros(self.asked.size, dtype=bool)
         self.history: list[tuple[str, float, int]] = []
         self.write: Callable[[Search, bool], None] | None = None
         self._program: LinearProgram | None = None
@@ -166,11 +169,7 @@ class Search:
 
     def standing(self) -> Standing:
         """What is proven and attained now."""
-        pool = self.pool
-        return Standing(
-            self.low.copy(), self.high.copy(), self.endless.copy(), self.proofs.copy(),
-            pool.least.copy(), pool.most.copy(),
-        )  # fmt: skip
+        return Standing(self.proven.copy(), self.proofs.copy(), self.endless.copy(), self.pool.ends)
 
     def apart(self, standing: Standing, excerpt: Excerpt, number: int) -> Search:
         """A search of its own for a part of the work, from a given state of the whole.
@@ -179,9 +178,9 @@ class Search:
         remember what they were asked. Walks are as different as the `number` is.
         """
         other = copy(self)
-        other.low, other.high = standing.low.copy(), standing.high.copy()
-        other.endless, other.proofs = standing.endless.copy(), standing.proofs.copy()
-        other.pool = self.pool.cut_down(standing.least, standing.most, excerpt)
+        other.proven, other.proofs = standing.proven.copy(), standing.proofs.copy()
+        other.endless = standing.endless.copy()
+        other.pool = self.pool.cut_down(standing.ends, excerpt)
         other.walker = self.walker.branch(number)
         other.write, other.history = None, []
         other._program, other._rounds = None, number
@@ -200,8 +199,7 @@ class Search:
     def note(self, step: str) -> None:
         """Write a step into the history."""
         now = time.monotonic()
-        left = sum(int(side.sum()) for side in self.open_bounds())
-        self.history.append((step, now - self._clock, left))
+        self.history.append((step, now - self._clock, int(self.open_bounds().sum())))
         self._clock = now
         self.keep()
 
@@ -211,31 +209,31 @@ class Search:
         """Whether a table attains what is proven."""
         if not len(self.pool):
             return False
-        if side == 0:
-            return bool(self.pool.least[place] == self.low[place])
-        return bool(self.endless[place] or self.pool.most[place] == self.high[place])
+        endless = side == 1 and self.endless[place]
+        return bool(endless or self.pool.ends[side, place] == self.proven[side, place])
 
-    def open_bounds(self) -> tuple[BoolArray, BoolArray]:
-        """Which lower and which upper bounds are not settled."""
+    def open_bounds(self) -> BoolArray:
+        """Which lower (first line) and which upper bounds are not settled."""
         if not len(self.pool):
-            return np.ones(self.asked.size, dtype=bool), np.ones(self.asked.size, dtype=bool)
-        return self.pool.least > self.low, (self.pool.most < self.high) & ~self.endless
+            return np.ones_like(self.proven, dtype=bool)
+        unsettled: BoolArray = self.pool.ends != self.proven
+        unsettled[1] &= ~self.endless
+        return unsettled
 
     def prove(self, place: int, side: int, value: int, proof: int) -> None:
         """Note a bound that was proven, if it is better than what was known."""
-        if side == 0 and value > self.low[place]:
-            self.low[place], self.proofs[0, place] = value, proof
-        elif side == 1 and value < self.high[place]:
-            self.high[place], self.proofs[1, place] = value, proof
-        if self.low[place] > self.high[place]:
+        if (value > self.proven[0, place]) if side == 0 else (value < self.proven[1, place]):
+            self.proven[side, place], self.proofs[side, place] = value, proof
+        low, high = self.proven[:, place]
+        if low > high:
             raise InconsistentRelease("the published figures contradict each other")
-        beyond = len(self.pool) and (
-            self.pool.least[place] < self.low[place] or self.pool.most[place] > self.high[place]
-        )
-        if beyond:
-            raise CellboundsError(
-                "a bound was proven that a table goes beyond; please report this with the release"
-            )
+        if len(self.pool):
+            least, most = self.pool.ends[:, place]
+            if least < low or most > high:
+                raise CellboundsError(
+                    "a bound was proven that a table goes beyond; please report this with the "
+                    "release"
+                )
 
     # Tables.
 
@@ -248,6 +246,12 @@ class Search:
             )
         self.pool.add(counts)
 
+    def take(self, answer: Found) -> bool:
+        """Keep the table that the integer solver found; says whether there is one."""
+        if answer.cells is not None:
+            self.pool.add(self.expand(answer.cells))
+        return answer.cells is not None
+
     def first_table(self, seconds: float | None) -> bool:
         """Find some consistent table; says whether there is one in the pool.
 
@@ -259,10 +263,9 @@ class Search:
         if len(self.pool):
             return True
         if not len(self.numbers):
-            self._add_if_consistent(self.full.lower.copy())
-            if not len(self.pool):
+            if not self.full.holds(self.full.lower):
                 raise InconsistentRelease("no table fits all the published figures")
-            return True
+            return self.pool.add(self.full.lower)
         began = time.monotonic()
         proposal = self.program.minimize(np.array([0]), np.array([1]), seconds)
         if proposal is not None and self._add_if_near(proposal.cells):
@@ -273,12 +276,12 @@ class Search:
             seconds = max(0.01, seconds - (time.monotonic() - began))
         if not self.solvers.sendable:
             return False
-        found = self.solvers.integers.any_table(seconds)
-        if found.cells is not None:
-            self.pool.add(self.expand(found.cells))
-        elif found.final and not (self.capped and self._limited_part_fits(seconds)):
+        answer = self.solvers.integers.any_table(seconds)
+        if self.take(answer):
+            return True
+        if answer.final and not (self.capped and self._limited_part_fits(seconds)):
             raise InconsistentRelease("no table of counts fits all the published figures")
-        return bool(len(self.pool))
+        return False
 
     def _limited_part_fits(self, seconds: float | None) -> bool:
         """Whether nothing speaks against a table of the cells that all have to do with limits."""
@@ -286,17 +289,15 @@ class Search:
         endless = np.isin(labels, labels[self.small.upper == NO_UPPER])
         if endless.all():
             return True
-        found = IntegerProgram(self.small.restricted(~endless)).any_table(seconds)
-        return found.cells is not None or not found.final
+        answer = IntegerProgram(self.small.restricted(~endless)).any_table(seconds)
+        return answer.cells is not None or not answer.final
 
     def _add_if_near(self, cells: IntArray) -> bool:
         """Keep a solver's table if it is one of whole numbers (checked exactly)."""
         whole = np.rint(cells)
         if np.abs(cells - whole).max(initial=0) > 1e-6:
             return False
-        return self._add_if_consistent(self.expand(whole.astype(np.int64)))
-
-    def _add_if_consistent(self, counts: IntArray) -> bool:
+        counts = self.expand(whole.astype(np.int64))
         if not self.full.holds(counts):
             return False
         self.pool.add(counts)
@@ -309,7 +310,7 @@ class Search:
         cells, constant = self.objective(place)
         if not len(cells):
             return None
-        sign = 1 if side == 0 else -1
+        sign = SIGNS[side]
         proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
         if proposal is None:
             return None
@@ -331,35 +332,32 @@ class Search:
         Says how many bounds it settled. The weights differ so that ties are broken and rounds
         are not alike: of many optimal corners, some are tables of whole numbers.
         """
-        low, high = self.open_bounds()
-        if not self.asked.plain or not (low.any() or high.any()):
+        unsettled = self.open_bounds()
+        before = int(unsettled.sum())
+        if not self.asked.plain or not before:
             return 0
         self._rounds += 1
-        stir = (np.arange(len(low)) * 2654435761 * self._rounds >> 7) % 97 + 1
-        weights = (low.astype(np.int64) - high) * stir
+        stir = (np.arange(self.asked.size) * 2654435761 * self._rounds >> 7) % 97 + 1
+        weights = (unsettled[0].astype(np.int64) - unsettled[1]) * stir
         if place is not None:
-            weights[place] = ABOVE_ALL if side == 0 else -ABOVE_ALL
+            weights[place] = SIGNS[side] * ABOVE_ALL
         left = weights[self.numbers]
         cells = np.flatnonzero(left)
         proposal = self.program.minimize(cells, left[cells])
         if proposal is None or not self._add_if_near(proposal.cells):
             return 0
-        before = int(low.sum() + high.sum())
-        return before - sum(int(side.sum()) for side in self.open_bounds())
+        return before - int(self.open_bounds().sum())
 
     def by_walking(self, place: int, side: int, proposals: int, guide: Guide | None = None) -> None:
         """Walk from the best table so far towards the proven bound."""
-        if not self.walker.possible or not len(self.pool):
-            return
-        counts = self.pool.nearest(place, side)
-        goals = self.low, self.high
-        self.walker.push(self.pool, counts, (place, side), goals, proposals, guide)
+        if self.walker.possible and len(self.pool):
+            counts = self.pool.nearest(place, side)
+            self.walker.push(self.pool, counts, [(place, side)], self.proven, proposals, guide)
 
     def by_walking_on(self, bounds: list[tuple[int, int]], proposals: int) -> None:
         """Blind walks towards several bounds, one after the other."""
         if self.walker.possible and len(self.pool) and bounds:
-            counts, goals = self.pool.at(0), (self.low, self.high)
-            self.walker.push_each(self.pool, counts, bounds, goals, proposals)
+            self.walker.push(self.pool, self.pool.at(0), bounds, self.proven, proposals)
 
     @property
     def reach(self) -> int:

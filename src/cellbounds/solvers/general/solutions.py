@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError, TooMuchWork
@@ -23,10 +23,12 @@ from cellbounds.model.constraints import NO_UPPER, System, compile_release
 from cellbounds.model.problem import make_problem, presolve
 from cellbounds.model.structure import Facts
 from cellbounds.model.targets import Targets, asked_about
+from cellbounds.results.cell_index import Position
 from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution, Solution
 from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.checkpoints import Checkpoint, damaged
 from cellbounds.solvers.general.attainable import SumValues, table_with, values_of, values_of_each
 from cellbounds.solvers.general.exact_linear import ExactProgram
@@ -36,6 +38,9 @@ from cellbounds.statements import Release
 
 __all__ = ["GeneralLinear", "GeneralSharp", "part_of"]
 
+Ends = tuple[Fraction, Fraction | None]
+"""The least and the most of a sum; None: no end."""
+
 EVERY = 1.0
 """Seconds between two lines, unless there is a reason to write at once."""
 
@@ -43,39 +48,58 @@ EVERY = 1.0
 def part_of(release: Release, asked: Targets, kind: str) -> str:
     """A name for one question about one release, which parts of a larger one have too."""
     known = hashlib.sha256(json.dumps([kind, release.digest]).encode())
-    for one in (asked.behind.starts, asked.behind.cells):
-        known.update(np.ascontiguousarray(one, dtype=np.int64).tobytes())
+    for array in (asked.behind.starts, asked.behind.cells):
+        known.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
     return known.hexdigest()[:24]
 
 
-class SearchCheckpoint:
-    """The lines of a checkpoint that are about one search."""
+class _Lines:
+    """The lines of a checkpoint that are about one question, each written after a while."""
 
-    def __init__(self, checkpoint: Checkpoint, search: Search) -> None:
-        """Read what there is into the search.
+    def __init__(self, checkpoint: Checkpoint, part: str) -> None:
+        self._checkpoint, self._part = checkpoint, part
+        self._last = time.monotonic()
+
+    def read(self, take: Callable[[dict[str, Any]], None]) -> None:
+        """Take over every line.
 
         Raises
         ------
         InvalidInput
-            If the file holds something that cannot be about this search.
+            If the file holds something that cannot be about this question.
         """
+        for entry in self._checkpoint.entries(self._part):
+            try:
+                take(entry)
+            except (CellboundsError, LookupError, TypeError, ValueError, ArithmeticError):
+                raise damaged(self._checkpoint.path, "a line") from None
+
+    def due(self) -> bool:
+        """Whether the last line was written long ago."""
+        return time.monotonic() - self._last >= EVERY
+
+    def write(self, entry: dict[str, list[Any]]) -> None:
+        """Write a line, unless there is nothing in it."""
+        if any(entry.values()):
+            self._checkpoint.add(self._part, entry)
+        self._last = time.monotonic()
+
+
+class SearchCheckpoint:
+    """What is written of one search: tables, bounds, and values that are settled."""
+
+    def __init__(self, checkpoint: Checkpoint, search: Search) -> None:
         # The search is not kept: it holds this, and the file would stay open in a circle.
-        self._checkpoint = checkpoint
-        self._part = part_of(search.release, search.asked, "sharp")
+        self._lines = _Lines(checkpoint, part_of(search.release, search.asked, "sharp"))
         self._new: list[tuple[int, ValueSet]] = []
         self.values: dict[int, ValueSet] = {}
-        for entry in checkpoint.entries(self._part):
-            try:
-                self._take(search, entry)
-            except (CellboundsError, KeyError, IndexError, TypeError, ValueError, OverflowError):
-                raise damaged(checkpoint.path, "a line") from None
+        self._lines.read(partial(self._take, search))
         self._note(search)
 
     def _note(self, search: Search) -> None:
         """Remember what is written, so that only what is new will be."""
-        self._tables, self._last = len(search.pool), time.monotonic()
-        self._low, self._high = search.low.copy(), search.high.copy()
-        self._endless = search.endless.copy()
+        self._tables, self._new = len(search.pool), []
+        self._proven, self._endless = search.proven.copy(), search.endless.copy()
 
     def _take(self, search: Search, entry: dict[str, Any]) -> None:
         """Take over one line: tables first, since bounds are compared with them."""
@@ -93,71 +117,28 @@ class SearchCheckpoint:
         for place, progressions in entry["values"]:
             if not 0 <= place < size:
                 raise IndexError
-            self.values[place] = ValueSet([tuple(one) for one in progressions])
+            self.values[place] = ValueSet([tuple(progression) for progression in progressions])
 
-    def found(self, place: int, values: ValueSet) -> None:
+    def keep(self, place: int, values: ValueSet) -> None:
         """Keep the values of one sum, if nothing about them is open."""
-        if values.settled and place not in self.values:
-            self.values[place] = values
+        if values.settled:
             self._new.append((place, values))
 
     def write(self, search: Search, now: bool) -> None:
         """Write what is new, at once or if the last time was long ago."""
-        if not now and time.monotonic() - self._last < EVERY:
+        if not now and not self._lines.due():
             return
-        pool = search.pool
-        bounds = [
-            [int(place), side, int(proven[place]), int(search.proofs[side, place])]
-            for side, proven, known in ((0, search.low, self._low), (1, search.high, self._high))
-            for place in np.flatnonzero(proven != known)
-        ]
-        entry = {
-            "tables": [_plain(pool.packed(k)) for k in range(self._tables, len(pool))],
-            "bounds": bounds,
+        pool, improved = search.pool, np.argwhere(search.proven != self._proven).tolist()
+        tables = [pool.packed(k) for k in range(self._tables, len(pool))]
+        self._lines.write({
+            "tables": [[where if where is None else where.tolist(), counts.tolist()]
+                       for where, counts in tables],
+            "bounds": [[place, side, int(search.proven[side, place]),
+                        int(search.proofs[side, place])] for side, place in improved],
             "endless": np.flatnonzero(search.endless & ~self._endless).tolist(),
             "values": [[place, values.to_list()] for place, values in self._new],
-        }
-        if any(entry.values()):
-            self._checkpoint.add(self._part, entry)
-        self._new = []
+        })  # fmt: skip
         self._note(search)
-
-
-class FractionCheckpoint:
-    """The lines of a checkpoint that are about exact linear bounds."""
-
-    def __init__(self, checkpoint: Checkpoint, release: Release, asked: Targets) -> None:
-        """Read what there is: the ends of each sum, None for one without end."""
-        self._checkpoint = checkpoint
-        self._part = part_of(release, asked, "linear")
-        self._last = time.monotonic()
-        self._new: list[list[Any]] = []
-        self.found: dict[int, tuple[Fraction, Fraction | None]] = {}
-        for entry in checkpoint.entries(self._part):
-            try:
-                for place, low, high in entry["ends"]:
-                    end = None if high is None else Fraction(high)
-                    self.found[place] = Fraction(low), end
-            except (KeyError, TypeError, ValueError, ZeroDivisionError):
-                raise damaged(checkpoint.path, "a line") from None
-
-    def add(self, place: int, ends: tuple[Fraction, Fraction | None]) -> None:
-        """Keep the ends of one sum."""
-        self.found[place] = ends
-        low, high = ends
-        self._new.append([place, str(low), None if high is None else str(high)])
-        self.write(now=False)
-
-    def write(self, *, now: bool) -> None:
-        """Write what is new, at once or if the last time was long ago."""
-        if self._new and (now or time.monotonic() - self._last >= EVERY):
-            self._checkpoint.add(self._part, {"ends": self._new})
-            self._new, self._last = [], time.monotonic()
-
-
-def _plain(packed: tuple[IntArray | None, IntArray]) -> list[Any]:
-    where, counts = packed
-    return [None if where is None else where.tolist(), counts.tolist()]
 
 
 MOST_CELLS = 5_000_000
@@ -196,28 +177,34 @@ class GeneralSolution(Solution):
         self._release = release
         self._query = query
         self.places = query.places(release.domain)
-        self._search = Search(release, query.over, query.cells)
+        self.search = Search(release, query.over, query.cells)
         self._all = False
         self._values: dict[int, SumValues] = {}
-        # For checking witnesses, of which a certificate has thousands.
-        self._system: System | None = None
-        state = query.effort.state
-        self._checkpoint = None if state is None else SearchCheckpoint(state, self._search)
-        if self._checkpoint is not None:
-            self._search.write = self._checkpoint.write
-            self._values = {k: SumValues(one, ()) for k, one in self._checkpoint.values.items()}
+        self._checkpoint: SearchCheckpoint | None = None
+        if isinstance(query.budget.checkpoint, Checkpoint):
+            self._checkpoint = SearchCheckpoint(query.budget.checkpoint, self.search)
+            self.search.write = self._checkpoint.write
+            self._values = {k: SumValues(v, ()) for k, v in self._checkpoint.values.items()}
+        if query.start is not None and not len(self.search.pool):
+            self.search.start_from(query.start.counts.ravel().astype(np.int64))
 
-    @property
-    def search(self) -> Search:
-        """The search, for those who want to know how it went."""
-        return self._search
+    @cached_property
+    def _system(self) -> System:
+        """For checking witnesses, of which a certificate has thousands."""
+        return compile_release(self._release)
 
     def settle(self) -> None:
         """Settle every bound as far as the effort goes."""
         if not self._all:
             with self._writing():
-                settle_all(self._search, self._query.effort.for_bounds)
+                settle_all(self.search, self._bounds_budget())
             self._all = True
+
+    def _bounds_budget(self) -> Budget:
+        early = self._query.early
+        if early is None:
+            return self._query.budget
+        return self._query.budget.share(most=max(0.0, early - time.monotonic()))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -225,115 +212,104 @@ class GeneralSolution(Solution):
         try:
             yield
         finally:
-            self._search.keep(now=True)
+            self.search.keep(now=True)
 
     def bounds(self) -> Arrays:
         """Proven bounds in the shape of the cells asked for."""
         self.settle()
-        search = self._search
-        high = self._plain(np.where(search.endless, NO_UPPER, search.high))
-        return self.places.laid_out(search.low).copy(), high
+        return self._laid_out(self.search.proven)
 
-    def _plain(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        open_top = values == NO_UPPER
+    def _laid_out(self, ends: IntArray) -> Arrays:
+        """Lower and upper ends in the shape of the cells asked for."""
+        low, high = ends
+        open_top = self.search.endless | (high == NO_UPPER)
         if open_top.any():
-            values = values.astype(object)
-            values[open_top] = UNBOUNDED
-        return self.places.laid_out(values).copy()
+            high = high.astype(object)
+            high[open_top] = UNBOUNDED
+        return self.places.laid_out(low).copy(), self.places.laid_out(high).copy()
 
     @property
     def evidence(self) -> Evidence:
         """EXACT once every bound is attained."""
-        low, high = self._search.open_bounds()
-        return Evidence.OUTER if low.any() or high.any() else Evidence.EXACT
+        return Evidence.OUTER if self.search.open_bounds().any() else Evidence.EXACT
 
     def attained(self) -> Arrays | None:
         """What the tables found attain."""
-        self.bounds()
-        search = self._search
+        self.settle()
         if self.evidence is Evidence.EXACT:
             return None
-        if not len(search.pool):
+        if not len(self.search.pool):
             nothing = np.full(self.places.shape, None, dtype=object)
             return nothing, nothing.copy()
-        high = self._plain(np.where(search.endless, NO_UPPER, search.pool.most))
-        return self.places.laid_out(search.pool.least).copy(), high
+        return self._laid_out(self.search.pool.ends)
 
-    def _place(self, index: tuple[int, ...]) -> int:
-        return self.places.number(index)
-
-    def bound(self, index: tuple[int, ...], side: int) -> Any:
+    def bound(self, index: Position, side: int) -> Any:
         """One bound, or None if the effort did not settle it."""
-        place = self._place(index)
-        if not self._search.settled(place, side):
+        place, search = self.places.number(index), self.search
+        if not search.settled(place, side):
             with self._writing():
-                settle_one(self._search, place, side, self._query.effort)
-        if not self._search.settled(place, side):
+                settle_one(search, place, side, self._query.budget)
+        if not search.settled(place, side):
             return None
-        if side == 1 and self._search.endless[place]:
-            return UNBOUNDED
-        return int((self._search.high if side else self._search.low)[place])
+        endless = side == 1 and search.endless[place]
+        return UNBOUNDED if endless else int(search.proven[side, place])
 
     def possible(self) -> bool | None:
         """Whether a table was found."""
-        return begun(self._search, self._query.effort) or None
+        return begun(self.search, self._query.budget) or None
 
-    def forces(self, index: tuple[int, ...], side: int, value: int) -> bool | None:
+    def forces(self, index: Position, side: int, value: int) -> bool | None:
         """Whether nothing beyond a value is attainable, by the cheapest proof or table."""
-        return passes(self._search, (self._place(index), side), value)
+        return passes(self.search, (self.places.number(index), side), value)
 
-    def values(self, index: tuple[int, ...]) -> ValueSet:
+    def values(self, index: Position) -> ValueSet:
         """Every attainable count of one cell."""
-        return self._sum_values(self._place(index)).values
+        return self._sum_values(self.places.number(index)).values
 
-    def gather(self, indices: Iterable[tuple[int, ...]]) -> None:
+    def gather(self, indices: Iterable[Position]) -> None:
         """Find the values of many cells at once, with whoever helps, for `values` to give."""
         self.settle()
-        places = dict.fromkeys(self._place(index) for index in indices)
+        places = dict.fromkeys(map(self.places.number, indices))
         wanted = [place for place in places if place not in self._values]
         with self._writing():
-            for place, found in values_of_each(self._search, wanted, self._query.effort):
-                self._found(place, found)
+            for place, values in values_of_each(self.search, wanted, self._query.budget):
+                self._keep(place, values)
 
-    def _found(self, place: int, values: SumValues) -> None:
+    def _keep(self, place: int, values: SumValues) -> None:
         self._values[place] = values
         if self._checkpoint is not None:
-            self._checkpoint.found(place, values.values)
+            self._checkpoint.keep(place, values.values)
 
     def _sum_values(self, place: int) -> SumValues:
         if place not in self._values:
             with self._writing():
-                self._found(place, values_of(self._search, place, self._query.effort))
+                self._keep(place, values_of(self.search, place, self._query.budget))
         return self._values[place]
 
-    def witness(self, index: tuple[int, ...], value: int) -> Table:
+    def witness(self, index: Position, value: int) -> Table:
         """A consistent table in which the cell holds `value`, checked in exact arithmetic."""
-        place = self._place(index)
-        counts = self._counts_with(place, value)
+        counts = self._counts_with(self.places.number(index), value)
         table = Table(self._release.domain, counts.reshape(self._release.domain.shape))
-        if self._system is None:
-            self._system = compile_release(self._release)
         return checked(self._release, table, self._query.over, index, value, self._system)
 
-    def _counts_with(self, place: int, value: int) -> npt.NDArray[Any]:
-        search = self._search
-        if len(search.pool):
-            for side, reached in ((0, search.pool.least), (1, search.pool.most)):
-                if reached[place] == value:
-                    return search.pool.nearest(place, side)
+    def _counts_with(self, place: int, value: int) -> IntArray:
+        pool = self.search.pool
+        for side in (0, 1):
+            if len(pool) and pool.ends[side, place] == value:
+                return pool.nearest(place, side)
         known = self._sum_values(place)
         counts = known.table_with(value)
         if counts is None and value in known.values.known:
-            counts = table_with(search, place, value, self._query.effort.left)
+            counts = table_with(self.search, place, value, self._query.budget.left)
         if counts is None:
             raise TooMuchWork(
                 "no table with this count was found within the budget; give more seconds"
             )
         return counts
 
-    def proof(self, index: tuple[int, ...], side: int) -> str:
+    def proof(self, index: Position, side: int) -> str:
         """What proved the bound."""
-        return Proof.NAMES[int(self._search.proofs[side, self._place(index)])]
+        return Proof.NAMES[int(self.search.proofs[side, self.places.number(index)])]
 
 
 class GeneralLinear:
@@ -360,24 +336,36 @@ class GeneralLinearSolution(RelaxedSolution):
     def __init__(self, release: Release, query: Query) -> None:
         self.places = query.places(release.domain)
         self._asked = asked_about(release.domain, query.over, query.cells)
-        self._effort = query.effort
+        self._budget = query.budget
         size = release.domain.size
         self._full = make_problem(compile_release(release, closed=True), size, real=True)
         presolved = presolve(self._full)
         small, self._numbers = presolved.problem, presolved.cells
         # Cells that have nothing to do with each other have programs of their own.
-        labels = small.components()
-        self._programs: dict[int, tuple[IntArray, ExactProgram]] = {}
-        for label in np.unique(labels).tolist():
-            near = labels == label
-            part = ExactProgram(small.restricted(near))
-            self._programs[label] = np.flatnonzero(near), part
-        self._labels = labels
-        self._settled = np.zeros(self.places.size, dtype=bool)
-        state = query.effort.state
-        self._checkpoint = (
-            None if state is None else FractionCheckpoint(state, release, self._asked)
-        )
+        self._labels = small.components()
+        self._programs = {
+            label: (np.flatnonzero(near), ExactProgram(small.restricted(near)))
+            for label in np.unique(self._labels).tolist()
+            for near in [self._labels == label]
+        }
+        # The ends of each sum that are known, and those of them that are not written yet.
+        self._ends: dict[int, Ends] = {}
+        self._new: list[list[Any]] = []
+        self._lines: _Lines | None = None
+        if isinstance(query.budget.checkpoint, Checkpoint):
+            part = part_of(release, self._asked, "linear")
+            self._lines = _Lines(query.budget.checkpoint, part)
+            self._lines.read(self._take)
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        """Take over a line of a checkpoint: None stands for no end."""
+        for place, low, high in entry["ends"]:
+            self._ends[place] = Fraction(low), None if high is None else Fraction(high)
+
+    def _write(self, *, now: bool) -> None:
+        if self._lines is not None and self._new and (now or self._lines.due()):
+            self._lines.write({"ends": self._new})
+            self._new = []
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds as fractions: optima, or what propagation proves."""
@@ -385,53 +373,47 @@ class GeneralLinearSolution(RelaxedSolution):
             try:
                 self._bounds = self._optima()
             finally:
-                if self._checkpoint is not None:
-                    self._checkpoint.write(now=True)
+                self._write(now=True)
         return self._bounds
 
     def attained(self) -> Arrays | None:
         """The optima where there are some; None instead if all are."""
         proven = self.bounds()
-        if self._settled.all():
+        settled = np.array([place in self._ends for place in range(self.places.size)])
+        if settled.all():
             return None
-        known = self.places.laid_out(self._settled)
+        known = self.places.laid_out(settled)
         low, high = (np.where(known, side, np.full(known.shape, None)) for side in proven)
         return low, high
 
     def _optima(self) -> Arrays:
-        size = self.places.size
-        lower, upper = np.empty(size, dtype=object), np.empty(size, dtype=object)
         self._check_feasible()
+        size = self.places.size
+        ends = np.empty((2, size), dtype=object)
         for place in range(size):
-            ends = self._ends(place)
-            self._settled[place] = ends is not None
-            low, high = self._outer(place) if ends is None else ends
-            lower[place], upper[place] = low, UNBOUNDED if high is None else high
-            self._effort.say(place + 1, size)
-        return self.places.laid_out(lower), self.places.laid_out(upper)
+            low, high = self._optimum(place) or self._outer(place)
+            ends[:, place] = low, UNBOUNDED if high is None else high
+            self._budget.say(place + 1, size)
+        return self.places.laid_out(ends[0]), self.places.laid_out(ends[1])
 
     def _check_feasible(self) -> None:
         """Every part must have a table of real numbers, whether it is asked about or not."""
         for cells, program in self._programs.values():
-            if self._effort.spent:
+            if self._budget.spent:
                 return
             with suppress(TooMuchWork):
-                program.least(np.zeros(len(cells), dtype=np.int64), self._effort.deadline)
+                program.least(np.zeros(len(cells), dtype=np.int64), self._budget.deadline)
 
-    def _ends(self, place: int) -> tuple[Fraction, Fraction | None] | None:
-        """The least and the most of one sum (None: no end); None if the effort was spent."""
-        if self._checkpoint is not None and place in self._checkpoint.found:
-            return self._checkpoint.found[place]
-        if self._effort.spent:
-            return None
-        try:
-            low, high = self._least(place, 1), self._least(place, -1)
-        except TooMuchWork:
-            return None
-        ends = Fraction(0) if low is None else low, None if high is None else -high
-        if self._checkpoint is not None:
-            self._checkpoint.add(place, ends)
-        return ends
+    def _optimum(self, place: int) -> Ends | None:
+        """The least and the most of one sum; None if the effort was spent."""
+        if place not in self._ends and not self._budget.spent:
+            with suppress(TooMuchWork):
+                low, high = self._least(place, 1), self._least(place, -1)
+                ends = Fraction(0) if low is None else low, None if high is None else -high
+                self._ends[place] = ends
+                self._new.append([place, *(end if end is None else str(end) for end in ends)])
+                self._write(now=False)
+        return self._ends.get(place)
 
     def _least(self, place: int, sign: int) -> Fraction | None:
         """The least of a sum times a sign, program by program."""
@@ -442,13 +424,13 @@ class GeneralLinearSolution(RelaxedSolution):
         np.add.at(weights, np.searchsorted(self._numbers, members[free]), sign)
         for label in np.unique(self._labels[weights != 0]).tolist():
             cells, program = self._programs[label]
-            least = program.least(weights[cells], self._effort.deadline)
+            least = program.least(weights[cells], self._budget.deadline)
             if least is None:
                 return None
             total += least
         return total
 
-    def _outer(self, place: int) -> tuple[Fraction, Fraction | None]:
+    def _outer(self, place: int) -> Ends:
         """What is proven of a sum without any program."""
         members = self._asked.members(place)
         tops = self._full.upper[members].tolist()

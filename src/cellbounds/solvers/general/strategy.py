@@ -12,22 +12,23 @@ import multiprocessing
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from itertools import islice
+from operator import length_hint
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import NO_UPPER
-from cellbounds.model.effort import Effort
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
+from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
 from cellbounds.solvers.general.hypercubes import Guide
 from cellbounds.solvers.general.pool import Excerpt
-from cellbounds.solvers.general.search import Proof, Search, Standing
+from cellbounds.solvers.general.search import SIGNS, Proof, Search, Standing
 
 __all__ = [
     "Gains",
@@ -49,22 +50,19 @@ def by_integers(search: Search, place: int, side: int, seconds: float | None) ->
     if not search.solvers.sendable:
         return
     cells, constant = search.objective(place)
-    sign = 1 if side == 0 else -1
-    weights = np.full(len(cells), sign)
+    weights = np.full(len(cells), SIGNS[side])
     hint = search.pool.nearest(place, side)[search.numbers] if len(search.pool) else None
     if len(search.pool) and search.capped_for(place):
-        reached = int((search.pool.least if side == 0 else search.pool.most)[place])
+        reached = int(search.pool.ends[side, place])
         if _by_closing(search, place, side, reached, seconds):
             return
     elif _at_the_bound(search, place, side, None if seconds is None else seconds / 2):
         return
-    found: Found = search.solvers.integers.minimize(cells, weights, hint, seconds)
-    if found.cells is not None:
-        search.pool.add(search.expand(found.cells))
-    elif found.final and not search.capped:
+    answer = search.solvers.integers.minimize(cells, weights, hint, seconds)
+    if not search.take(answer) and answer.final and not search.capped:
         raise InconsistentRelease("no table of counts fits all the published figures")
-    if found.bound is not None and not search.capped_for(place):
-        search.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
+    if answer.bound is not None and not search.capped_for(place):
+        search.prove(place, side, SIGNS[side] * answer.bound + constant, Proof.SOLVER)
 
 
 def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) -> bool:
@@ -72,18 +70,16 @@ def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) 
 
     Mostly there is one, and finding it takes half the time of an optimum.
     """
-    goal = int((search.low if side == 0 else search.high)[place])
+    goal = int(search.proven[side, place])
     if goal == NO_UPPER:
         return False
     cells, constant = search.objective(place)
     at = goal - constant
-    found = search.solvers.integers.with_sum(cells, at, at, seconds, quick=True)
-    if found.cells is None and not found.final:
-        found = search.solvers.integers.with_sum(cells, at, at, seconds)
-    if found.cells is not None:
-        search.pool.add(search.expand(found.cells))
-    elif found.final and not search.capped_for(place):
-        search.prove(place, side, goal + (1 if side == 0 else -1), Proof.SOLVER)
+    answer = search.solvers.integers.with_sum(cells, at, at, seconds, quick=True)
+    if answer.cells is None and not answer.final:
+        answer = search.solvers.integers.with_sum(cells, at, at, seconds)
+    if not search.take(answer) and answer.final and not search.capped_for(place):
+        search.prove(place, side, goal + SIGNS[side], Proof.SOLVER)
     return search.settled(place, side)
 
 
@@ -100,21 +96,19 @@ def _by_closing(search: Search, place: int, side: int, value: int, seconds: floa
         return True
     if beyond is None or not fits_solver(beyond):
         return False
-    sign = 1 if side == 0 else -1
-    solver = IntegerProgram(beyond)
-    found = solver.minimize(cells, np.full(len(cells), sign), None, seconds)
-    if found.cells is not None:
+    answer = IntegerProgram(beyond).minimize(cells, np.full(len(cells), SIGNS[side]), None, seconds)
+    if answer.cells is not None:
         if not len(search.pool) and not near.all():
             return False  # a part of a table, and nothing to put the rest from
         # What has nothing to do with the sum may stay as in any table.
         counts = search.pool.at(0) if len(search.pool) else search.full.lower.copy()
-        counts[search.numbers[near]] = found.cells
+        counts[search.numbers[near]] = answer.cells
         search.pool.add(counts)
-        if found.bound is not None:
-            search.prove(place, side, sign * found.bound + constant, Proof.SOLVER)
-    elif found.final:
+        if answer.bound is not None:
+            search.prove(place, side, SIGNS[side] * answer.bound + constant, Proof.SOLVER)
+    elif answer.final:
         search.prove(place, side, value, Proof.SOLVER)
-    return found.final
+    return answer.final
 
 
 def by_crossing(search: Search, place: int, side: int, value: int, seconds: float | None) -> None:
@@ -125,15 +119,12 @@ def by_crossing(search: Search, place: int, side: int, value: int, seconds: floa
         return
     cells, constant = search.objective(place)
     low, high = (0, value - 1) if side == 0 else (value + 1, search.reach)
-    if low > high:
-        # Nothing that the solver looks at goes so far, and what has no limit was not closed.
-        if not search.capped_for(place):
-            search.prove(place, side, value, Proof.SOLVER)
-        return
-    found = search.solvers.integers.with_sum(cells, low - constant, high - constant, seconds)
-    if found.cells is not None:
-        search.pool.add(search.expand(found.cells))
-    elif found.final and not search.capped_for(place):
+    # Beyond what the solver looks at there is nothing to ask it.
+    none_beyond = low > high
+    if not none_beyond:
+        answer = search.solvers.integers.with_sum(cells, low - constant, high - constant, seconds)
+        none_beyond = not search.take(answer) and answer.final
+    if none_beyond and not search.capped_for(place):
         search.prove(place, side, value, Proof.SOLVER)
 
 
@@ -145,16 +136,14 @@ Item = tuple[int, int]
 """The place of a sum, and what is to be done about it (of bounds: the side)."""
 
 Result = TypeVar("Result")
-Work = Callable[[Search, Sequence[Item], Effort], Result]
+Work = Callable[[Search, Sequence[Item], Budget], Result]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Gains:
+class Gains(NamedTuple):
     """What a task brings home: proven bounds, how they were proven, and new tables."""
 
     places: IntArray
-    low: IntArray
-    high: IntArray
+    proven: IntArray
     proofs: IntArray
     tables: list[IntArray]
 
@@ -163,8 +152,8 @@ class Gains:
         for table in self.tables:
             search.pool.add(table)
         for k, place in enumerate(self.places.tolist()):
-            search.prove(place, 0, int(self.low[k]), int(self.proofs[0, k]))
-            search.prove(place, 1, int(self.high[k]), int(self.proofs[1, k]))
+            for side in (0, 1):
+                search.prove(place, side, int(self.proven[side, k]), int(self.proofs[side, k]))
 
 
 class SearchHandle:
@@ -197,15 +186,14 @@ class SearchHandle:
         recipe, last = self.__getstate__(), self._last
         if getattr(last, "recipe", None) != recipe:
             last.search, last.recipe = Search(*pickle.loads(recipe)), recipe
-        made: Search = last.search
-        return made
+        return cast(Search, last.search)
 
 
 def in_rounds(
     search: Search,
     items: Sequence[Item],
     work: Work[Result],
-    effort: Effort,
+    effort: Budget,
     *,
     width: int,
     wanted: Callable[[Item], bool],
@@ -227,10 +215,9 @@ def in_rounds(
     wanted
         Whether an item still needs work when its turn comes.
     """
-    handle, left = SearchHandle(search), list(items)
-    while left and not effort.spent:
-        size = max(LEAST_ROUND, -(-len(left) // SHARE))
-        chosen, left = _first(left, size, wanted)
+    handle, waiting = SearchHandle(search), iter(list(items))
+    while (left := length_hint(waiting)) and not effort.spent:
+        chosen = list(islice(filter(wanted, waiting), max(LEAST_ROUND, -(-left // SHARE))))
         tasks = [chosen[k : k + width] for k in range(0, len(chosen), width)]
         until, standing = Until.of(effort.left), search.standing()
         arguments = [
@@ -238,26 +225,13 @@ def in_rounds(
              work, task, until)
             for task in tasks
         ]  # fmt: skip
-        done = len(items) - len(left) - len(chosen)
+        done = len(items) - length_hint(waiting) - len(chosen)
         for k, (gains, result) in shared(effort.executor, run_task, arguments):
             gains.bring_home(search)
             search.keep()
             done += len(tasks[k])
             effort.say(done, len(items))
             yield tasks[k], result
-
-
-def _first(
-    items: list[Item], size: int, wanted: Callable[[Item], bool]
-) -> tuple[list[Item], list[Item]]:
-    """The first items that need work, and those that come after them."""
-    chosen: list[Item] = []
-    for seen, item in enumerate(items):
-        if len(chosen) == size:
-            return chosen, items[seen:]
-        if wanted(item):
-            chosen.append(item)
-    return chosen, []
 
 
 def run_task(
@@ -274,11 +248,10 @@ def run_task(
     known = len(search.pool)
     owner = multiprocessing.parent_process()
     alive = owner is None or owner.is_alive()
-    result = work(search, items, Effort(until.deadline if alive else 0.0))
+    result = work(search, items, Budget.until(until.deadline if alive else 0.0))
     places = np.unique([place for place, _ in items])
-    tables = [search.pool.at(place) for place in range(known, len(search.pool))]
-    gains = Gains(places, search.low[places], search.high[places], search.proofs[:, places], tables)
-    return gains, result
+    tables = [search.pool.at(number) for number in range(known, len(search.pool))]
+    return Gains(places, search.proven[:, places], search.proofs[:, places], tables), result
 
 
 QUICK_WALK = 2_000
@@ -311,21 +284,21 @@ WIDTH = 8
 """Bounds of one part of the work, where each takes a moment only."""
 
 
-def settle_one(search: Search, place: int, side: int, effort: Effort) -> None:
+def settle_one(search: Search, place: int, side: int, effort: Budget) -> None:
     """Settle one bound as far as the effort allows."""
     if not begun(search, effort):
         search.by_program(place, side, effort.left)
         return
-    for _, step in _steps(search, effort, share=1):
+    for _, step in _steps(search):
         if search.settled(place, side) or effort.spent:
             return
-        step(search, place, side)
+        step(search, place, side, effort, 1)
 
 
-def settle_all(search: Search, effort: Effort) -> None:
+def settle_all(search: Search, effort: Budget) -> None:
     """Settle every bound asked for as far as the effort allows."""
     if not begun(search, effort):
-        _each(search, _by_program(effort, 1), effort)
+        _each(search, _by_program, effort)
         return
     search.note("propagation and the first table")
     if effort.spent:
@@ -337,33 +310,27 @@ def settle_all(search: Search, effort: Effort) -> None:
         while search.by_pushing() >= WORTH_A_ROUND and not effort.spent:
             pass
         search.note("programs for all bounds at once")
-    for number, (name, step) in enumerate(_steps(search, effort, share=None)):
+    for name, step in _steps(search):
         if effort.spent:
             return
         if name == WALKS:
             _each(search, step, effort)
         else:
             alone = search.program_is_dear or name == INTEGERS
-            _shared(search, number, effort, 1 if alone else WIDTH)
+            _shared(search, step, effort, 1 if alone else WIDTH)
         search.note(name)
 
 
 def passes(search: Search, bound: Item, value: int) -> bool | None:
     """Whether a bound is at least as far in as a value; None if not decided in time."""
     place, side = bound
-    effort = Effort.of(DECIDING)
+    effort, sign = Budget.of(DECIDING), SIGNS[side]
 
     def decided() -> bool | None:
-        if side == 0 and search.low[place] >= value:
+        if sign * search.proven[side, place] >= sign * value:
             return True
-        if side == 1 and search.high[place] <= value:
-            return True
-        if not len(search.pool):
-            return None
-        inside = (
-            search.pool.least[place] >= value if side == 0 else search.pool.most[place] <= value
-        )
-        return None if inside else False
+        beyond = len(search.pool) and sign * search.pool.ends[side, place] < sign * value
+        return False if beyond else None
 
     search.by_program(place, side, effort.left)
     if decided() is None and search.first_table(effort.left) and decided() is None:
@@ -373,108 +340,98 @@ def passes(search: Search, bound: Item, value: int) -> bool | None:
     return decided()
 
 
-def begun(search: Search, effort: Effort) -> bool:
+def begun(search: Search, effort: Budget) -> bool:
     """Have a first table, and know which sums have no end."""
-    if effort.start is not None and not len(search.pool):
-        search.start_from(effort.start.counts.ravel().astype(np.int64))
     left = effort.left
     if not search.first_table(None if left is None else left / 2):
         return False
-    for place in np.flatnonzero((search.high == NO_UPPER) & ~search.endless):
+    for place in np.flatnonzero((search.proven[1] == NO_UPPER) & ~search.endless):
         search.endless[place] = grows_without_end(search.small, search.objective(int(place))[0])
     return True
 
 
-Step = Callable[[Search, int, int], None]
+Step = Callable[[Search, int, int, Budget, int], None]
+"""Works on the bound of a sum at one side, as one of some number that share the effort."""
 
 
-def _steps(search: Search, effort: Effort, share: int | None) -> Iterator[tuple[str, Step]]:
+def _steps(search: Search) -> list[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
+    programs = ("programs and guided walks", _by_program)
     if search.program_is_dear:
-        yield WALKS, _by_walking(QUICK_WALK)
-    yield "programs and guided walks", _by_program(effort, 1)
-    if search.program_is_dear:
-        yield "longer guided walks", _by_program(effort, LONGER)
-    else:
-        yield "corners of programs", _by_corners
-    yield INTEGERS, _by_integers(effort, share)
+        longer = ("longer guided walks", _by_longer_walks)
+        return [(WALKS, _by_walking), programs, longer, (INTEGERS, _by_integers)]
+    return [programs, ("corners of programs", _by_corners), (INTEGERS, _by_integers)]
 
 
-def _by_program(effort: Effort, times: int) -> Step:
+def _by_program(search: Search, place: int, side: int, effort: Budget, _: int) -> None:
     """Prove by a linear program, then walk near its solution to where the proof ends."""
-
-    def step(search: Search, place: int, side: int) -> None:
-        real = search.by_program(place, side, effort.left)
-        rounds = LONG_WALKS if search.program_is_dear else SHORT_WALKS
-        for temperature, proposals in rounds:
-            if real is None or search.settled(place, side) or effort.spent:
-                return
-            search.by_walking(place, side, times * proposals, Guide(real, temperature))
-
-    return step
+    _near_the_program(search, place, side, effort, 1)
 
 
-def _by_corners(search: Search, place: int, side: int) -> None:
-    for _ in range(CORNERS):
+def _by_longer_walks(search: Search, place: int, side: int, effort: Budget, _: int) -> None:
+    _near_the_program(search, place, side, effort, LONGER)
+
+
+def _near_the_program(search: Search, place: int, side: int, effort: Budget, times: int) -> None:
+    real = search.by_program(place, side, effort.left)
+    for temperature, proposals in LONG_WALKS if search.program_is_dear else SHORT_WALKS:
+        if real is None or search.settled(place, side) or effort.spent:
+            return
+        search.by_walking(place, side, times * proposals, Guide(real, temperature))
+
+
+def _by_corners(search: Search, place: int, side: int, _: Budget, __: int) -> None:
+    for _attempt in range(CORNERS):
         search.by_pushing(place, side)
         if search.settled(place, side):
             return
 
 
-def _by_walking(proposals: int) -> Step:
-    def step(search: Search, place: int, side: int) -> None:
-        search.by_walking(place, side, proposals)
-
-    return step
+def _by_walking(search: Search, place: int, side: int, _: Budget, __: int) -> None:
+    search.by_walking(place, side, QUICK_WALK)
 
 
-def _by_integers(effort: Effort, share: int | None) -> Step:
-    def step(search: Search, place: int, side: int) -> None:
-        left = effort.left
-        if left is not None:
-            open_low, open_high = search.open_bounds()
-            count = share or int(open_low.sum() + open_high.sum())
-            # Twice an equal share: many need less.
-            left = max(min(left, 1.0), 2 * left / max(1, count))
-        by_integers(search, place, side, left)
-
-    return step
+def _by_integers(search: Search, place: int, side: int, effort: Budget, share: int) -> None:
+    left = effort.left
+    if left is not None:
+        # Twice an equal share: many need less.
+        left = max(min(left, 1.0), 2 * left / share)
+    by_integers(search, place, side, left)
 
 
 def _open(search: Search) -> list[Item]:
     """Open bounds; small sums first, since they are what somebody has to protect."""
-    low, high = search.open_bounds()
-    order = np.argsort(search.high, kind="stable")
-    return [(int(p), 0) for p in order if low[p]] + [(int(p), 1) for p in order if high[p]]
+    order = np.argsort(search.proven[1], kind="stable")
+    unsettled = search.open_bounds()
+    return [(int(place), side) for side in (0, 1) for place in order if unsettled[side, place]]
 
 
-def _each(search: Search, step: Step, effort: Effort) -> None:
+def _each(search: Search, step: Step, effort: Budget) -> None:
+    """One step for all open bounds, one after the other."""
     bounds = _open(search)
-    for done, (place, side) in enumerate(bounds):
+    for done, bound in enumerate(bounds, 1):
         if effort.spent:
             return
-        if not search.settled(place, side):
-            step(search, place, side)
-        effort.say(done + 1, len(bounds))
+        _stepped(step, len(bounds), search, [bound], effort)
+        effort.say(done, len(bounds))
 
 
-def _shared(search: Search, number: int, effort: Effort, width: int) -> None:
+def _shared(search: Search, step: Step, effort: Budget, width: int) -> None:
     """One step for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
-    work = partial(_step_of, number, len(bounds))
+    work = partial(_stepped, step, len(bounds))
     for _ in in_rounds(
         search, bounds, work, effort, width=width, wanted=lambda item: not search.settled(*item)
     ):
         pass
 
 
-def _step_of(
-    number: int, share: int, search: Search, bounds: Sequence[Item], effort: Effort
+def _stepped(
+    step: Step, share: int, search: Search, bounds: Sequence[Item], effort: Budget
 ) -> None:
     """One step for some bounds."""
-    _, step = list(_steps(search, effort, share))[number]
     for place, side in bounds:
         if effort.spent:
             return
         if not search.settled(place, side):
-            step(search, place, side)
+            step(search, place, side, effort, share)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, random_below
-from cellbounds.solvers.general.hypercubes import Hypercubes
+from cellbounds.solvers.general.hypercubes import OUT_OF_REACH, Hypercubes
 
 __all__ = ["SIGNS", "longest_move", "walk", "walk_each", "wander"]
 
@@ -148,7 +148,7 @@ def walk(
                 least_goal[other] = -1
                 reached = True
             if sums[other] >= most_goal[other]:
-                most_goal[other] = np.int64(1) << 62
+                most_goal[other] = OUT_OF_REACH
                 reached = True
         if reached:
             snapshots[met] = counts
@@ -168,33 +168,38 @@ def walk_each(
     goals: IntArray,
     least_goal: IntArray,
     most_goal: IntArray,
-    unguided: IntArray,
+    guide: IntArray,
+    weights: IntArray,
+    temperature: float,
+    left: int,
     proposals: int,
     through: int,
     state: IntArray,
     snapshots: IntArray,
-) -> tuple[int, int]:
-    """Blind walks for several sums, one after the other, each from where the last one ended.
+) -> tuple[int, int, int]:
+    """Walks for several sums, one after the other, each from where the last one ended.
 
-    Sums whose goal has been met are passed over. Returns how many targets were dealt with and
-    how many snapshots were kept; a full buffer ends it early.
+    Sums whose goal has been met are passed over. `left` are the proposals of the first walk, which
+    may have begun before. Returns how many targets were dealt with, the proposals left for the next
+    one, and how many snapshots were kept; a full buffer ends it early.
     """
     met = 0
     for k in range(len(targets)):
         target = targets[k]
-        if (sides[k] == 0 and least_goal[target] < 0) or (
-            sides[k] == 1 and most_goal[target] == np.int64(1) << 62
-        ):
-            continue
-        if met == len(snapshots):
-            return k, met
-        _, more = walk(
-            cubes, counts, sums, cells[starts[target] : starts[target + 1]], target,
-            2 * sides[k] - 1, goals[k], least_goal, most_goal, unguided, unguided, 0.0, proposals,
-            through, state, snapshots[met:],
-        )  # fmt: skip
-        met += more
-    return len(targets), met
+        waiting = least_goal[target] >= 0 if sides[k] == 0 else most_goal[target] != OUT_OF_REACH
+        if waiting:
+            if met == len(snapshots):
+                return k, left, met
+            left, more = walk(
+                cubes, counts, sums, cells[starts[target] : starts[target + 1]], target,
+                2 * sides[k] - 1, goals[sides[k], target], least_goal, most_goal, guide, weights,
+                temperature, left, through, state, snapshots[met:],
+            )  # fmt: skip
+            met += more
+            if met == len(snapshots) and left > 0:
+                return k, left, met
+        left = proposals
+    return len(targets), left, met
 
 
 @compiled
