@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.storage import DENSE_LIMIT, Dense, Sparse
-from cellbounds.data.storage.validation import dense_of, listed_of
+from cellbounds.data.storage.validation import dense_of, sparse_of
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
@@ -96,7 +96,7 @@ class Table:
         array([[3, 0],
                [0, 4]])
         """
-        return cls._holding(domain, listed_of(domain, places, counts, structural))
+        return cls._holding(domain, sparse_of(domain, places, counts, structural))
 
     @classmethod
     def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
