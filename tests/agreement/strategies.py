@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from cellbounds import Conditional, Domain, Margin, Prior, Release, Total
@@ -12,6 +13,11 @@ from cellbounds.statements.rounding import ROUNDINGS, round_rows
 
 LARGEST = 9
 """Records at most: few enough for listing every table."""
+
+
+def examples(few: int, many: int) -> settings:
+    """So many examples of a slow property in every run, and more in the long profile."""
+    return settings(max_examples=many if settings.default.max_examples > 1000 else few)
 
 
 @st.composite

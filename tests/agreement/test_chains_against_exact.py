@@ -29,6 +29,11 @@ CLOSE = 5
 """Monte Carlo errors that a mean may be off."""
 
 
+def few(share: int) -> settings:
+    """A share of the profile's examples: each of them lists all tables and runs chains."""
+    return settings(max_examples=max(20, settings.default.max_examples // share))
+
+
 def logarithms(tables: np.ndarray, weights: Weights) -> np.ndarray:
     total = np.zeros(len(tables))
     for cell in range(tables.shape[1]):
@@ -260,7 +265,7 @@ def same_tables(drawn, tables) -> bool:
     return {tuple(t) for t in drawn.counts.reshape(-1, tables.shape[1]).tolist()} <= known
 
 
-@settings(max_examples=100)
+@few(8)
 @given(st.one_of(cases(spoil=False), margin_cases()), st.sampled_from(["ordinary", "two-step"]))
 def test_chains_stay_among_the_consistent_tables(case, proposal):
     tables = listed(case.release, case.largest)
@@ -275,7 +280,7 @@ def test_chains_stay_among_the_consistent_tables(case, proposal):
     assert same_tables(drawn, tables)
 
 
-@settings(max_examples=100)
+@few(8)
 @given(releases(), st.sampled_from(["ordinary", "two-step"]))
 def test_the_two_families_keep_what_they_say(release, proposal):
     tables = listed(release, LARGEST)
@@ -300,7 +305,7 @@ def test_the_two_families_keep_what_they_say(release, proposal):
 
 
 @needs_4ti2
-@settings(max_examples=60)
+@few(8)
 @given(cases(spoil=False, kinds=("margin", "loose", "rates", "linear", "prior", "zeros")))
 def test_a_markov_basis_connects(case):
     tables = listed(case.release, case.largest)

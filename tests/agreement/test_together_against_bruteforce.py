@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cellbounds import Domain, Margin, Release, Table, publish
@@ -26,6 +26,7 @@ from cellbounds.disclosure.safe_sets.margins import why_not_monotone
 from cellbounds.disclosure.safe_sets.move_proofs import reached, safe_by_moves
 from cellbounds.runtime.budget import Budget
 from listing import listed
+from strategies import examples
 from test_verdicts_against_bruteforce import Judged, any_broken, policies
 
 SHAPES = [((2, 2), 8), ((2, 3), 7), ((2, 2, 2), 6)]
@@ -156,25 +157,25 @@ def check(case: Targets) -> None:
 
 
 @given(questions())
-@settings(max_examples=120)
+@examples(30, 120)
 def test_largest_safe_sets(case):
     check(case)
 
 
 @given(questions(margins_only=True))
-@settings(max_examples=100)
+@examples(25, 100)
 def test_largest_safe_sets_of_margins(case):
     check(case)
 
 
 @given(questions(independent=True))
-@settings(max_examples=60)
+@examples(20, 60)
 def test_largest_safe_sets_without_the_true_counts(case):
     check(case)
 
 
 @given(st.booleans().flatmap(lambda independent: questions(independent=independent)))
-@settings(max_examples=80)
+@examples(20, 80)
 def test_where_sets_are_skipped_more_is_never_better(case):
     made = Candidates.of(
         case.table.domain,
@@ -189,7 +190,7 @@ def test_where_sets_are_skipped_more_is_never_better(case):
 
 
 @given(questions(monotone=True), st.sampled_from([1e-6, 1e-3, 1e-2]))
-@settings(max_examples=60)
+@examples(20, 60)
 def test_a_spent_budget_never_lies(case, seconds):
     found = found_for(case, seconds=seconds)
     for one in found.safe:
@@ -206,7 +207,7 @@ def test_a_spent_budget_never_lies(case, seconds):
 
 
 @given(questions(monotone=True))
-@settings(max_examples=100)
+@examples(25, 100)
 def test_moves_reach_consistent_tables_and_prove_nothing_wrong(case):
     release = case.release(case.candidates)
     tables = listed(release, case.table.total)

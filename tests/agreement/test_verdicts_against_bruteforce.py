@@ -42,7 +42,7 @@ from cellbounds.disclosure.policies.scenarios import case_of, informed
 from cellbounds.runtime.budget import Budget
 from listing import belongs, listed, sums
 from mixtures import cases, is_partition, margin_of, priors, some_names, tables
-from strategies import LARGEST, releases
+from strategies import LARGEST, examples, releases
 
 MOST_TABLES = 3000
 FEW_TABLES = 120
@@ -385,11 +385,13 @@ def overall(broken: bool) -> Outcome:
 
 
 @given(judged())
+@examples(40, 12_000)
 def test_verdicts_and_findings(case):
     check_findings(case)
 
 
 @given(judged(margins=True))
+@examples(40, 12_000)
 def test_verdicts_and_findings_about_margins(case):
     check_findings(case)
 
@@ -421,11 +423,13 @@ def check_findings(case):
 
 
 @given(judged(FEW_TABLES))
+@examples(40, 12_000)
 def test_without_the_true_counts_every_consistent_table_must_pass(case):
     check_independent(case)
 
 
 @given(judged(FEW_TABLES, margins=True))
+@examples(40, 12_000)
 def test_without_the_true_counts_every_margin_must_pass(case):
     check_independent(case)
 
@@ -505,6 +509,7 @@ def test_probabilities_of_margins(over, prior, total, data):
 
 
 @given(judged(), st.data())
+@examples(40, 12_000)
 def test_independent_verdicts_are_the_same_for_every_table(case, data):
     other = case.tables[data.draw(st.integers(0, len(case.tables) - 1))]
     shape = case.release.domain.shape
@@ -519,6 +524,7 @@ def test_independent_verdicts_are_the_same_for_every_table(case, data):
 
 
 @given(judged(), st.data())
+@examples(40, 12_000)
 def test_independent_verdicts_need_no_table(case, data):
     """Nor does it matter who declares what the release says: that nobody is in some cells."""
     domain, counts = case.release.domain, case.table.counts
@@ -544,7 +550,7 @@ def test_independent_verdicts_need_no_table(case, data):
     st.sampled_from([1e-9, 1e-4, 1e-3, 5e-3]),
     st.booleans(),
 )
-@settings(max_examples=150)
+@examples(30, 150)
 def test_a_spent_budget_never_lies(case, seconds, independent):
     found = judge(
         case.release,
@@ -634,7 +640,7 @@ def test_small_counts_of_sets_known_in_part(found, data):
 
 
 @given(judged(FEW_TABLES) | judged(FEW_TABLES, margins=True))
-@settings(max_examples=120)
+@examples(30, 120)
 def test_alike_cells_can_be_swapped_in_every_table(case):
     known = informed(case.release, case.table, case.knows)
     kinds = alike_cells(known, case.names).ravel()
@@ -667,7 +673,7 @@ def with_alike_cells(draw):
 
 
 @given(with_alike_cells(), st.booleans())
-@settings(max_examples=100)
+@examples(30, 100)
 def test_respondents_in_alike_cells(case, independent):
     candidates = case.tables if independent else [case.table.counts.ravel()]
     found = judge(case.release, case.table, case.policy, independent=independent)

@@ -22,7 +22,6 @@ from cellbounds.ledger.chain import (
     sealed,
 )
 from cellbounds.ledger.serialization import (
-    plain_policy,
     plain_release,
     plain_table,
     read_plain_policy,
@@ -200,7 +199,7 @@ def test_every_release_is_recorded_without_loss(case):
 @pytest.mark.parametrize("name", cb.profile_names())
 def test_every_profile_is_recorded_without_loss(name):
     policy = cb.read_policy(name)
-    assert read_plain_policy(json.loads(body_of(plain_policy(policy)))) == policy
+    assert read_plain_policy(json.loads(body_of(policy.to_dict()))) == policy
 
 
 def test_tables_are_recorded_without_loss():

@@ -317,6 +317,13 @@ def test_places_that_cannot_be_read_are_refused_without_the_password(where):
     assert "secret" not in str(problem.value)
 
 
+def test_a_server_without_a_host_keeps_its_slashes():
+    """As in postgresql:///team?host=/run/postgresql: a socket in a folder of this machine."""
+    place = Place.of("postgresql:///team?host=/run/pg&ledger=census")
+    assert place.url == "postgresql+psycopg:///team?host=%2Frun%2Fpg"
+    assert place.shown == "postgresql:///run/pg/team (census)"
+
+
 def test_a_password_is_never_shown():
     place = Place.of("postgresql://ann:secret@db:5433/team?ledger=census&password=secret")
     assert "secret" not in place.shown

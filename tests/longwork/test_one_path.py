@@ -59,7 +59,7 @@ def told(release, executor=None, values=False):
         )
         for place, one in sorted(source._values.items())
     ]
-    tables = [table.tolist() for table in found.pool.tables()]
+    tables = [found.pool.at(number).tolist() for number in range(len(found.pool))]
     return *found.proven.tolist(), found.proofs.tolist(), tables, runs
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
+
+import cellbounds as cb
 
 TYPES = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
 KERNEL = """from cellbounds.runtime.compilation import compiled
@@ -34,3 +37,54 @@ def test_what_another_version_kept_is_compiled_anew(tmp_path, called):
         )
         results.append((found.stdout.strip(), found.stderr))
     assert results == [("5", ""), ("5" if called == "outer" else "2", "")]
+
+
+SUMS = """import sys
+import numpy as np
+from cellbounds.runtime.compilation import compiled, compiled_above
+@compiled
+def square(x):
+    return x * x
+@compiled_above(10)
+def squares(numbers):
+    total = 0.0
+    for x in numbers:
+        total += square(x)
+    return total
+print(*(squares(np.arange(float(size))) for size in map(int, sys.argv[1:])))
+"""
+
+
+@pytest.mark.parametrize(("sizes", "kept"), [(("3", "10"), False), (("3", "11", "10"), True)])
+def test_small_work_is_done_without_compiling(tmp_path, sizes, kept):
+    (tmp_path / "sums.py").write_text(SUMS)
+    cache = tmp_path / "cache"
+    for _ in range(2):  # the second time what was compiled is there already
+        found = subprocess.run(
+            [sys.executable, "sums.py", *sizes],
+            cwd=tmp_path,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        expected = [float(sum(x * x for x in range(int(size)))) for size in sizes]
+        assert [float(number) for number in found.stdout.split()] == expected
+        assert any(cache.rglob("*squares*.nbi")) == kept
+
+
+def test_the_first_posterior_of_a_small_table_compiles_nothing(tmp_path):
+    code = (
+        "import cellbounds as cb; "
+        "release = cb.publish(cb.example_table('census3'), '[race,gender]', '[race,income]', "
+        "'[gender,income]'); print(cb.posterior(release).joint_mode.total)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == str(cb.example_table("census3").total)
+    assert not any(tmp_path.rglob("*.nbi"))

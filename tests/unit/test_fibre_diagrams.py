@@ -10,12 +10,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.inference.decision_diagram.components import components_of
-from cellbounds.inference.decision_diagram.construction import (
-    MEMORY,
-    Construction,
-    TooLarge,
-    construct,
-)
+from cellbounds.inference.decision_diagram.construction import MEMORY, Construction, construct
 from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
 from cellbounds.inference.decision_diagram.layers import transitions_of
 from cellbounds.inference.decision_diagram.linear_constraints import LinearSum
@@ -73,7 +68,7 @@ def test_a_count_of_more_words():
     joined = [LinearSum(np.arange(12), np.ones(12, dtype=np.int64), 0, 12 * 10**7 - 1)]
     lower, upper = np.zeros(12, dtype=np.int64), np.full(12, 10**7, dtype=np.int64)
     grown = construct(transitions_of(np.arange(12), joined, lower, upper), 1e12, 10**9)
-    assert isinstance(grown, TooLarge)
+    assert isinstance(grown, Refusal)
     upper[:] = 1000
     joined = [LinearSum(np.arange(12), np.ones(12, dtype=np.int64), 0, 11_999)]
     assert construct(transitions_of(np.arange(12), joined, lower, upper), 1e9).paths == 1001**12 - 1
@@ -186,7 +181,7 @@ def test_without_room_for_the_diagram_paths_are_still_counted():
     assert whole.layers is not None
     outcomes = [construct(made, 1e9, memory) for memory in range(1000, 200_000, 1000)]
     counted = [one for one in outcomes if isinstance(one, Construction) and one.layers is None]
-    assert isinstance(outcomes[0], TooLarge)
+    assert isinstance(outcomes[0], Refusal)
     assert "memory" in outcomes[0].reason
     assert counted
     assert {one.paths for one in counted} == {whole.paths}

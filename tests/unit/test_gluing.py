@@ -10,7 +10,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.model.structure import gather
 from cellbounds.reductions.named_tables import CellTarget, NamedArray, glued, lookup_of
-from cellbounds.results.cell_index import WholeMargin
+from cellbounds.results.cell_index import CellIndex
 from cellbounds.results.solution import Query
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.search import Search
@@ -121,7 +121,7 @@ def test_tables_of_python_integers_are_glued_exactly():
 
 
 def everywhere(names, shape):
-    return lookup_of(tuple(names), WholeMargin(tuple(shape)))
+    return lookup_of(tuple(names), CellIndex(tuple(shape)))
 
 
 def test_axes_are_laid_out_by_name():

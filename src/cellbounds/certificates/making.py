@@ -46,8 +46,6 @@ def certify(
     worked: Solution,
     release: Release,
     question: Query,
-    method: str,
-    from_table: bool,
     public: bool | None,
     budget: Budget,
 ) -> dict[str, Any]:
@@ -69,6 +67,7 @@ def certify(
             f"({', '.join(release.named_variables) or 'none'}) and ask about that: "
             "Release(release.domain.project([...]), release.statements)"
         )
+    from_table = question.start is not None
     if public and from_table:
         raise InvalidInput(
             "a public certificate may not use witnesses that lean on the owner's table; ask "
@@ -116,7 +115,7 @@ def certify(
         "release": {"digest": release.digest, **release_values},
         "over": list(over),
         "kind": "sharp",
-        "method": method,
+        "method": worked.method,
         "evidence": worked.evidence.value,
         "witnesses": witnesses,
         "cells": cells,

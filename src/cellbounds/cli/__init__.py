@@ -41,49 +41,48 @@ def _commanded(interruption: Interruption) -> int:
 
 def _run(interruption: Interruption) -> int:
     try:
-        code = _commanded(interruption)
+        return _commanded(interruption)
     except click.exceptions.Exit as left:
-        code = left.exit_code
+        return left.exit_code
     except (click.Abort, KeyboardInterrupt) as problem:
-        say(": ".join(["interrupted", *map(str, problem.args)]))
-        code = INTERRUPTED
+        return _left(": ".join(["interrupted", *map(str, problem.args)]), INTERRUPTED)
     except click.ClickException as problem:
-        _show_usage(problem)
-        code = BAD_INPUT
+        return _left(_usage(problem), BAD_INPUT)
     except (UnsupportedRelease, TooMuchWork, Unsettled) as problem:
-        say(f"undecided: {problem}")
-        code = UNDECIDED
+        return _left(f"undecided: {problem}", UNDECIDED)
     except CellboundsError as problem:
-        say(f"error: {problem}")
-        code = BAD_INPUT
+        return _left(f"error: {problem}", BAD_INPUT)
     except MemoryError:
-        say("undecided: the work needs more memory than there is; ask for less, or give more")
-        code = UNDECIDED
+        why = "the work needs more memory than there is; ask for less, or give more"
+        return _left(f"undecided: {why}", UNDECIDED)
     except UnicodeEncodeError as problem:
         odd = ascii(problem.object[problem.start])
-        say(
+        return _left(
             f"error: the character {odd} cannot be written in {problem.encoding}; rename what has "
-            "it, or write UTF-8: to a file with -o, or with PYTHONIOENCODING=utf-8"
+            "it, or write UTF-8: to a file with -o, or with PYTHONIOENCODING=utf-8",
+            BAD_INPUT,
         )
-        code = BAD_INPUT
     except OSError as problem:
-        code = _unwritten("a file or standard output cannot be read or written", problem)
+        return _unwritten("a file or standard output cannot be read or written", problem)
     except Exception as problem:  # noqa: BLE001 - no traceback may show confidential counts
         if interruption.raised:  # libraries make errors of their own of it
-            say("interrupted")
-            return INTERRUPTED
+            return _left("interrupted", INTERRUPTED)
         # The text of an unforeseen error may hold them too, so only its kind is shown. Foreseen
         # errors were caught above.
-        say(
+        return _left(
             f"internal error ({type(problem).__name__}); please report it with the command and, "
-            "if it is not confidential, the input"
+            "if it is not confidential, the input",
+            INTERNAL,
         )
-        code = INTERNAL
+
+
+def _left(message: str, code: int) -> int:
+    say(message)
     return code
 
 
-def _show_usage(problem: click.ClickException) -> None:
-    """Say what is wrong with the arguments, on one line; help that stands in for it as it is."""
+def _usage(problem: click.ClickException) -> str:
+    """What is wrong with the arguments, on one line; help that stands in for it as it is."""
     shown = io.StringIO()
     problem.show(shown)
     text, _, message = shown.getvalue().partition("Error: ")
@@ -91,7 +90,7 @@ def _show_usage(problem: click.ClickException) -> None:
     if message:
         see = "" if context is None else f" See {context.command_path} --help"
         text = f"error: {one_line(message)}{see}"
-    say(text.rstrip())
+    return text.rstrip()
 
 
 def _flushed(code: int) -> int:
@@ -110,9 +109,7 @@ def _flushed(code: int) -> int:
 
 def _unwritten(what: str, problem: OSError) -> int:
     drop_output()
-    why = problem.strerror or type(problem).__name__
-    say(f"error: {what}: {why}")
-    return BAD_INPUT
+    return _left(f"error: {what}: {problem.strerror or type(problem).__name__}", BAD_INPUT)
 
 
 _SUMMARIES = {

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from cellbounds.cli import options
-from cellbounds.cli.options import Given
+from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.errors import InvalidInput
+from cellbounds.results import Attainable, Bounds
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.inputs import read_bytes
-
-if TYPE_CHECKING:
-    from cellbounds.results import Attainable, Bounds
-    from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.progress import Progress
+from cellbounds.solvers.solve import attainable, bounds
 
 __all__ = ["attack", "audit"]
 
@@ -27,24 +27,15 @@ __all__ = ["attack", "audit"]
 @options.publishing_options
 @options.policy_options
 @options.knows_option
-@click.option(
-    "--report",
+@option(
+    "--report FILE",
+    "Write a report to file: .html, .json, .csv or .xlsx; may be repeated.",
     "reports",
     multiple=True,
-    type=options.FILE,
-    metavar="FILE",
-    help="Write a report to file: .html, .json, .csv or .xlsx; may be repeated.",
 )
-@click.option(
-    "--key",
-    type=options.FILE,
-    metavar="FILE",
-    help="Name TABLE in reports by a digest under this secret: the bytes of FILE.",
-)
-@click.option(
-    "--public",
-    is_flag=True,
-    help="Leave everything confidential out of reports and certificate, to hand them on.",
+@option("--key FILE", "Name TABLE in reports by a digest under this secret: the bytes of FILE.")
+@option(
+    "--public", "Leave everything confidential out of reports and certificate, to hand them on."
 )
 @options.effort_options()
 @options.state_option
@@ -61,8 +52,6 @@ def audit(given: Given) -> int:
     from cellbounds.disclosure.auditing import audit as audit_table
     from cellbounds.disclosure.policies import read_policy
     from cellbounds.report.audit_text import render
-    from cellbounds.runtime.progress import Progress
-    from cellbounds.solvers.solve import bounds
 
     over = options.names_of(given.over, "--over")
     check_outputs(
@@ -74,7 +63,7 @@ def audit(given: Given) -> int:
     with Progress("reading the table") as progress:
         table = options.read_owned(given.table, given)
         release = options.combine(table, given.release, given)
-        knows = options.read_knowledge(given.knows, table.domain, allow_outside=given.allow_outside)
+        knows = options.read_knowledge(given, table.domain)
         progress.say("working out what is attainable", seconds=given.seconds)
         with options.budgeted(given, progress, "work") as budget:
             found = audit_table(
@@ -140,8 +129,6 @@ def _checked_secret(given: Given) -> bytes | None:
 def _write_certificate(
     answer: Attainable | Bounds, given: Given, budget: Budget, *, private: bool
 ) -> None:
-    import json
-
     text = json.dumps(answer.certificate(budget=budget.resumed(None)), ensure_ascii=False) + "\n"
     write_text(text, given.certificate, "json", private=private)
 
@@ -157,8 +144,6 @@ def _write_certificate(
 def attack(given: Given) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
     from cellbounds.report.audit_text import render
-    from cellbounds.runtime.progress import Progress
-    from cellbounds.solvers.solve import attainable
     from cellbounds.statements.release_files import read_release
 
     names = options.names_of(given.over, "--over")

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from cellbounds.cli import options
-from cellbounds.cli.options import Given
-from cellbounds.cli.outputs import check_outputs, say, write_text
+from cellbounds.cli.options import Given, option
+from cellbounds.cli.outputs import check_outputs, say, write_plain, write_text
+from cellbounds.runtime.progress import Progress
 
 __all__ = ["reproduce", "verify"]
 
@@ -22,14 +23,12 @@ EPILOG = (
 
 @partial(options.command, epilog=EPILOG)
 @click.argument("file", type=click.Path())
-@click.option(
-    "--seconds",
-    type=float,
+@option(
+    "--seconds FLOAT",
+    "Time for claims that come without a proof and have to be proved anew.",
     default=600,
-    show_default=True,
-    help="Time for claims that come without a proof and have to be proved anew.",
 )
-@options.style_option("table", "json", what="the result")
+@options.style_option("table|json", "the result")
 @options.output_option
 def verify(given: Given) -> int:
     """Check the certificate FILE (.json) with code that shares nothing with the methods.
@@ -38,7 +37,6 @@ def verify(given: Given) -> int:
     checked in exact integers; bounds that rest on a method or a solver are proved anew.
     """
     from cellbounds.certificates.verifying import verify_certificate
-    from cellbounds.report.formats import json_text
 
     shown = sys.stderr is not None and sys.stderr.isatty()
 
@@ -46,16 +44,17 @@ def verify(given: Given) -> int:
         end = "\r\x1b[K" if done == total else ""
         click.echo(f"\r\x1b[Kcellbounds: proving anew {done} of {total}{end}", err=True, nl=False)
 
-    found = verify_certificate(
+    result = verify_certificate(
         given.file, seconds=given.seconds, progress=progress if shown else None
     )
-    text = json_text(found.to_dict(), indent=2) if given.style == "json" else f"{found}\n"
-    write_text(text, given.output, given.style)
-    return options.UNSAFE if not found.ok else options.SAFE if found.settled else options.UNDECIDED
+    write_plain(result, given.style, given.output)
+    if not result.ok:
+        return options.UNSAFE
+    return options.SAFE if result.settled else options.UNDECIDED
 
 
 @options.command
-@click.option("--figures", type=options.FOLDER, help="Draw the figures as SVG here.")
+@option("--figures DIRECTORY", "Draw the figures as SVG here.")
 @options.format_options
 def reproduce(given: Given) -> int:
     """Put every table of documents 000 to 004 beside our figures.
@@ -63,7 +62,6 @@ def reproduce(given: Given) -> int:
     Where a paper is wrong, its error is pointed out. Status 1 if anything else differs.
     """
     from cellbounds.papers.reproduction import render_comparisons, reproduce_papers
-    from cellbounds.runtime.progress import Progress
 
     check_outputs([given.output], [])
     drawn: list[Path] = []

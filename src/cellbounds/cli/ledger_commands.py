@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cellbounds.cli import options
-from cellbounds.cli.options import Given
-from cellbounds.cli.outputs import check_outputs, open_output, say, write_text
+from cellbounds.cli.options import Given, option
+from cellbounds.cli.outputs import check_outputs, open_output, say, write_plain, write_text
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from cellbounds.ledger import Entry, Ledger, LedgerAnswer
     from cellbounds.statements import Release
 
 __all__ = ["ledger"]
-
-LONGEST = 18
-"""Digits of a number of records."""
 
 
 @click.group(epilog=options.EPILOG)
@@ -36,27 +34,20 @@ subcommand = partial(options.command, group=ledger)
 
 place_argument = click.argument("place", metavar="LEDGER")
 
-wait_option = click.option(
-    "--wait",
-    type=float,
-    default=60.0,
-    show_default=True,
-    help="Seconds to wait for somebody else's commit.",
+wait_option = option("--wait FLOAT", "Seconds to wait for somebody else's commit.", default=60.0)
+
+protect_option = option(
+    "--protect A,B", "The cells of this margin must be safe too.", multiple=True
 )
 
-protect_option = click.option(
-    "--protect", multiple=True, metavar="A,B", help="The cells of this margin must be safe too."
-)
-
-who_option = click.option("--who", help="Who does it; the user who runs this unless given.")
+who_option = option("--who TEXT", "Who does it; the user who runs this unless given.")
 
 owned_options = options.combined(
-    click.option(
-        "--table",
+    option(
+        "--table PATH",
+        "The confidential table, unless LEDGER keeps it; once for each version.",
         "tables",
         multiple=True,
-        type=click.Path(),
-        help="The confidential table, unless LEDGER keeps it; once for each version.",
     ),
     options.table_options,
 )
@@ -65,27 +56,22 @@ owned_options = options.combined(
 work_options = options.combined(
     options.effort_options("what is not settled by then is undecided"),
     wait_option,
-    click.option(
-        "--confirm-time",
-        is_flag=True,
-        help="The clock is right, though it is behind the last entry of LEDGER.",
-    ),
+    option("--confirm-time", "The clock is right, though it is behind the last entry of LEDGER."),
 )
 """Budget, workers, and patience with others."""
 
 signed_options = options.combined(
-    who_option, click.option("--why", required=True, help="The reason, for the record.")
+    who_option, option("--why TEXT", "The reason, for the record.", required=True)
 )
 """Who does it, and why."""
 
 release_options = options.combined(
     place_argument,
     click.argument("statements", nargs=-1, required=True, metavar="RELEASE..."),
-    click.option(
-        "--version",
+    option(
+        "--version INTEGER",
+        "The version of the table that RELEASE is about; the newest unless given.",
         "about",
-        type=options.WHOLE,
-        help="The version of the table that RELEASE is about; the newest unless given.",
     ),
     owned_options,
     options.publishing_options,
@@ -94,9 +80,7 @@ release_options = options.combined(
 )
 """Where the ledger is, and the release that is judged."""
 
-answer_options = options.combined(
-    options.style_option("table", "json", what="it"), options.output_option
-)
+answer_options = options.combined(options.style_option("table|json", "it"), options.output_option)
 
 change_options = options.combined(owned_options, work_options, answer_options)
 """The table, and how the answer to a change is worked out and written."""
@@ -113,41 +97,11 @@ def check_written(given: Given, output: str | None, *inputs: str | None) -> None
         open_output(output)
 
 
-def answering(
-    *inputs: str,
-) -> Callable[[Callable[[Given], LedgerAnswer | None]], Callable[..., int]]:
-    """A command that returns an answer, which is written; its verdict is the exit status.
-
-    `inputs` are the options with further files that are read.
-    """
-
-    def decorate(function: Callable[[Given], LedgerAnswer | None]) -> Callable[[Given], int]:
-        @wraps(function)
-        def answered(given: Given) -> int:
-            check_written(given, given.output, *(getattr(given, name) for name in inputs))
-            answer = function(given)
-            return (
-                options.SAFE if answer is None else write_answer(answer, given.style, given.output)
-            )
-
-        return answered
-
-    return decorate
-
-
 def write_answer(answer: LedgerAnswer, style: str, output: str | None) -> int:
     """Write an answer to a file or the terminal; its verdict as the exit status."""
     with recorded(answer.entry):
-        write_result(answer, style, output)
+        write_plain(answer, style, output)
     return options.STATUSES[answer.verdict.value]
-
-
-def write_result(result: Any, style: str, output: str | None) -> None:
-    """Write what has plain values, and a text for people."""
-    from cellbounds.report.formats import json_text
-
-    text = json_text(result.to_dict(), indent=2) if style == "json" else f"{result}\n"
-    write_text(text, output, style)
 
 
 def write_lines(entry: Entry, *lines: str) -> int:
@@ -177,14 +131,13 @@ def opened(given: Given, *, confirm_time: bool = False) -> Ledger:
 
 @contextmanager
 def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
-    """The ledger, and the tables and the effort that go into judging."""
-    from cellbounds.runtime.progress import Progress
-
+    """The ledger, and what goes into judging: who and why, the tables, and the effort."""
     book = opened(given, confirm_time=given.confirm_time)
+    signed = {name: value for name, value in vars(given).items() if name in ("who", "why")}
     with Progress("reading the table") as progress, options.budgeted(given, progress) as budget:
         tables = [options.read_owned(path, given) for path in given.tables]
         progress.say("judging")
-        yield book, {"table": tables or None, "budget": budget}
+        yield book, {"table": tables or None, "budget": budget, **signed}
 
 
 @contextmanager
@@ -200,8 +153,20 @@ def judging_release(
             domain = book.state().domain
         else:
             release, domain = options.combine(table, given.statements, given), table.domain
-        knows = options.read_knowledge(given.knows, domain)
+        knows = options.read_knowledge(given, domain)
         yield book, release, {**how, "version": about, "knows": knows}
+
+
+def changed(given: Given, change: Callable[..., LedgerAnswer], *inputs: str) -> int:
+    """Change the ledger, and write the answer about what is out.
+
+    `change` gets the ledger, the tables that were given, and the other arguments; `inputs` are
+    further files that it reads.
+    """
+    check_written(given, given.output, *inputs)
+    with judging(given) as (book, how):
+        answer = change(book, how.pop("table"), **how)
+    return write_answer(answer, given.style, given.output)
 
 
 def margins_of(texts: Iterable[str]) -> list[list[str]]:
@@ -214,9 +179,9 @@ def margins_of(texts: Iterable[str]) -> list[list[str]]:
 @owned_options
 @options.policy_options
 @protect_option
-@click.option("--keep-table", is_flag=True, help="Keep the table in LEDGER itself.")
+@option("--keep-table", "Keep the table in LEDGER itself.")
 @who_option
-@click.option("--why", default="", help="A reason, for the record.")
+@option("--why TEXT", "A reason, for the record.", default="")
 @wait_option
 def init(given: Given) -> int:
     """Make a new ledger for a confidential table."""
@@ -241,30 +206,24 @@ def init(given: Given) -> int:
 
 @subcommand
 @release_options
-@click.option("--record", is_flag=True, help="Record the question and its verdict.")
-@click.option("--who", help="Who asks; the user who runs this unless given.")
-@click.option("--why", default="", help="A reason, for the record.")
+@option("--record", "Record the question and its verdict.")
+@option("--who TEXT", "Who asks; the user who runs this unless given.")
+@option("--why TEXT", "A reason, for the record.", default="")
 @answer_options
 def ask(given: Given) -> int:
     """Judge RELEASE together with everything that was committed; nothing is published."""
     check_written(given, given.output, *given.statements, *given.knows)
     with judging_release(given) as (book, release, how):
-        answer = book.ask(release, record=given.record, who=given.who, why=given.why, **how)
+        answer = book.ask(release, record=given.record, **how)
     return write_answer(answer, given.style, given.output)
 
 
 @subcommand
 @release_options
 @signed_options
-@click.option("--record", is_flag=True, help="If it is not safe, record that it was refused.")
-@click.option("--already-out", is_flag=True, help="It was published before: record it.")
-@click.option(
-    "--write",
-    "written",
-    type=options.FILE,
-    metavar="FILE",
-    help="Write what was released to this release file (.toml).",
-)
+@option("--record", "If it is not safe, record that it was refused.")
+@option("--already-out", "It was published before: record it.")
+@option("--write FILE", "Write what was released to this release file (.toml).", "written")
 def commit(given: Given) -> int:
     """Judge RELEASE, and record it as released if it is safe with all that is out.
 
@@ -274,10 +233,10 @@ def commit(given: Given) -> int:
     from cellbounds.statements.release_files import write_release
 
     check_written(given, given.written, *given.statements, *given.knows)
-    signed = {"who": given.who, "why": given.why, "record": given.record}
     try:
         with judging_release(given) as (book, release, how):
-            entry = book.commit(release, already_out=given.already_out, **signed, **how)
+            how |= {"already_out": given.already_out, "record": given.record}
+            entry = book.commit(release, **how)
     except NotSafe as refused:
         return write_answer(refused.answer, "table", None)
     if given.written is not None and entry.release is not None:
@@ -296,7 +255,7 @@ def commit(given: Given) -> int:
 def refuse(given: Given) -> int:
     """Record that RELEASE was refused, with the verdict on it but without its figures."""
     with judging_release(given) as (book, release, how):
-        entry = book.refuse(release, who=given.who, why=given.why, **how)
+        entry = book.refuse(release, **how)
     then = " already" if entry.repeated else ""
     outcome = f"{', '.join(entry.statements)} ({str(entry.outcome).upper()})"
     lines = [f"entry {entry.number} refused{then}: {outcome}"]
@@ -305,42 +264,31 @@ def refuse(given: Given) -> int:
 
 @subcommand
 @place_argument
-@click.option("--policy", metavar="NAME|FILE", help="Judge by this profile or policy file.")
-@click.option(
-    "--independent/--with-counts",
-    default=None,
-    help="Judge without the true counts: every consistent table must pass.",
-)
+@option("--policy NAME|FILE", "Judge by this profile or policy file.")
+@option("--independent/--with-counts", options.INDEPENDENT, default=None)
 @protect_option
 @who_option
-@click.option("--why", default="", help="The reason, for the record.")
+@option("--why TEXT", "The reason, for the record.", default="")
 @change_options
-@answering("policy")
-def policy(given: Given) -> LedgerAnswer | None:
+def policy(given: Given) -> int:
     """Show the policy; or change it with --policy, --protect, and judge what is out again."""
+    check_written(given, given.output, given.policy)
     with judging(given) as (book, how):
         if given.policy is None and given.independent is None and not given.protect:
-            write_result(book.state().policy, given.style, given.output)
-            return None
-        return book.set_policy(
-            given.policy,
-            independent=given.independent,
-            protect=margins_of(given.protect),
-            who=given.who,
-            why=given.why,
-            **how,
-        )
+            write_plain(book.state().policy, given.style, given.output)
+            return options.SAFE
+        how |= {"independent": given.independent, "protect": margins_of(given.protect)}
+        answer = book.set_policy(given.policy, **how)
+    return write_answer(answer, given.style, given.output)
 
 
 @subcommand
 @place_argument
 @signed_options
 @change_options
-@answering()
-def refine(given: Given) -> LedgerAnswer:
+def refine(given: Given) -> int:
     """Go on with a table of more variables, whose margin is the table of LEDGER."""
-    with judging(given) as (book, how):
-        return book.refine(how.pop("table"), who=given.who, why=given.why, **how)
+    return changed(given, lambda book, tables, **how: book.refine(tables, **how))
 
 
 @subcommand
@@ -348,27 +296,26 @@ def refine(given: Given) -> LedgerAnswer:
 @click.argument("later", type=click.Path())
 @signed_options
 @change_options
-@answering("later")
-def grow(given: Given) -> LedgerAnswer:
+def grow(given: Given) -> int:
     """Go on with LATER, a version of the table to which records were added.
 
     --table gives the earlier versions, unless LEDGER keeps them.
     """
-    later = options.read_owned(given.later, given)
-    with judging(given) as (book, how):
-        earlier = how.pop("table")
-        return book.grow(later, earlier=earlier, who=given.who, why=given.why, **how)
+
+    def change(book: Ledger, earlier: Any, **how: Any) -> LedgerAnswer:
+        return book.grow(options.read_owned(given.later, given), earlier=earlier, **how)
+
+    return changed(given, change, given.later)
 
 
 @subcommand
 @place_argument
 @click.argument("later", type=click.Path())
-@click.option("--removed", metavar="N|N-M", help="So many records were removed, as is known.")
-@click.option("--added", metavar="N|N-M", help="So many records were added, as is known.")
+@option("--removed N|N-M", "So many records were removed, as is known.")
+@option("--added N|N-M", "So many records were added, as is known.")
 @signed_options
 @change_options
-@answering("later")
-def revise(given: Given) -> LedgerAnswer:
+def revise(given: Given) -> int:
     """Go on with LATER, a version from which records were removed, or in which they moved.
 
     --table gives the earlier versions, unless LEDGER keeps them. Unless --removed and --added say
@@ -376,36 +323,35 @@ def revise(given: Given) -> LedgerAnswer:
     taken to know nothing about it: everybody may have been exchanged.
     """
     removed, added = _between(given.removed, "--removed"), _between(given.added, "--added")
-    later = options.read_owned(given.later, given)
-    with judging(given) as (book, how):
-        how |= {"earlier": how.pop("table"), "removed": removed, "added": added}
-        return book.revise(later, who=given.who, why=given.why, **how)
+
+    def change(book: Ledger, earlier: Any, **how: Any) -> LedgerAnswer:
+        later = options.read_owned(given.later, given)
+        return book.revise(later, earlier=earlier, removed=removed, added=added, **how)
+
+    return changed(given, change, given.later)
 
 
 def _between(text: str | None, name: str) -> tuple[int, int] | None:
     """A number, or two with a hyphen."""
     if text is None:
         return None
-    low, hyphen, high = text.partition("-")
-    numbers = (low, high) if hyphen else (low,)
-    if not all(number.strip().isdecimal() and len(number) <= LONGEST for number in numbers):
+    span = options.span_of(text)
+    if span is None:
         raise InvalidInput(f"{name} {text!r}; give a number of records, or two such as 2-5")
-    return int(low), int(high if hyphen else low)
+    return span
 
 
 @subcommand
 @place_argument
 @wait_option
-@click.option("--public", is_flag=True, help="For html: only what outsiders may see.")
-@click.option(
-    "--seconds",
-    type=float,
+@option("--public", "For html: only what outsiders may see.")
+@option(
+    "--seconds FLOAT",
+    "For html: budget for what could be worked out after each release.",
     default=60.0,
-    show_default=True,
-    help="For html: budget for what could be worked out after each release.",
 )
 @owned_options
-@options.style_option("table", "json", "csv", "html", what="it")
+@options.style_option("table|json|csv|html", "it")
 @options.output_option
 def history(given: Given) -> int:
     """Show every entry, for the owner; `export` makes the history that outsiders may see.
@@ -438,7 +384,7 @@ def history(given: Given) -> int:
 @subcommand
 @place_argument
 @wait_option
-@click.option("--internal", is_flag=True, help="Everything, for the owner.")
+@option("--internal", "Everything, for the owner.")
 @options.output_option
 def export(given: Given) -> int:
     """Write the history as JSON: without --internal, what outsiders may see."""
@@ -453,41 +399,31 @@ def export(given: Given) -> int:
 @subcommand
 @place_argument
 @click.argument("statements", nargs=-1, metavar="[STATEMENT...]")
-@click.option(
-    "--way", type=options.WHOLE, help="Margins of up to so many variables; all unless given."
-)
-@click.option(
-    "--digits", type=options.WHOLE, default=2, show_default=True, help="Decimals of rates."
-)
+@option("--way INTEGER", "Margins of up to so many variables; all unless given.")
+@option("--digits INTEGER", "Decimals of rates.", default=2)
 @options.no_total_option
-@click.option("--sets", is_flag=True, help="Also which of them may be released together.")
+@option("--sets", "Also which of them may be released together.")
 @change_options
 def frontier(given: Given) -> int:
     """Show which margins and rates may still be released, one at a time, and which never again."""
     check_written(given, given.output, *given.statements)
     with judging(given) as (book, how):
-        found = book.frontier(
-            list(given.statements) or None,
-            way=given.way,
-            digits=given.digits,
-            total=not given.no_total,
-            sets=given.sets,
-            **how,
-        )
-    write_result(found, given.style, given.output)
-    return options.SAFE if found.safe else options.UNDECIDED if found.undecided else options.UNSAFE
+        how |= {"way": given.way, "digits": given.digits, "sets": given.sets}
+        result = book.frontier(list(given.statements) or None, total=not given.no_total, **how)
+    write_plain(result, given.style, given.output)
+    if result.safe:
+        return options.SAFE
+    return options.UNDECIDED if result.undecided else options.UNSAFE
 
 
 @subcommand
 @place_argument
 @wait_option
-@click.option("--head", help="The hash of the last entry, as it was noted elsewhere.")
-@click.option(
-    "--entries", type=options.WHOLE, help="How many entries there were then, if that was noted."
-)
-@options.style_option("table", "json", what="it")
+@option("--head TEXT", "The hash of the last entry, as it was noted elsewhere.")
+@option("--entries INTEGER", "How many entries there were then, if that was noted.")
+@options.style_option("table|json", "it")
 def verify(given: Given) -> int:
     """Check every link of the chain, its head against a copy, and the database's triggers."""
-    found = opened(given).verify(head=given.head, entries=given.entries)
-    write_result(found, given.style, None)
-    return options.SAFE if found.intact else options.UNSAFE
+    check = opened(given).verify(head=given.head, entries=given.entries)
+    write_plain(check, given.style, None)
+    return options.SAFE if check.intact else options.UNSAFE

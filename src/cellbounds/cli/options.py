@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
+from cellbounds.runtime.memory import limited
+from cellbounds.runtime.workers.processes import MOST, cores
+from cellbounds.statements import Prior
+from cellbounds.statements.notation import parse
+from cellbounds.statements.publishing import combined_release
 
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain, Label
     from cellbounds.data.table import Table
-    from cellbounds.runtime.budget import Budget
     from cellbounds.runtime.progress import Progress
-    from cellbounds.statements import Prior, Release
+    from cellbounds.statements import Release
 
 SAFE, UNSAFE, BAD_INPUT, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
 
@@ -37,8 +43,6 @@ Given = SimpleNamespace
 
 Option = Callable[[Callable[..., int]], Callable[..., int]]
 
-FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)
-
 
 def command(
     function: Callable[[Given], int], group: click.Group | None = None, epilog: str = EPILOG
@@ -47,28 +51,14 @@ def command(
 
     @wraps(function)
     def called(**given: Any) -> int:
-        if given.get("memory") is None:
-            return function(Given(**given))
-        from cellbounds.runtime.memory import limited
-
-        with limited(given["memory"]):
+        memory = given.get("memory")
+        with nullcontext() if memory is None else limited(memory):
             return function(Given(**given))
 
-    made_command = click.command(epilog=epilog)(called)
+    declared = click.command(epilog=epilog)(called)
     if group is not None:
-        group.add_command(made_command)
-    return made_command
-
-
-def combined(*several: Option) -> Option:
-    """Several options as one, in this order."""
-
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        for one in reversed(several):
-            function = one(function)
-        return function
-
-    return decorate
+        group.add_command(declared)
+    return declared
 
 
 class _Whole(click.types.IntParamType):
@@ -85,52 +75,98 @@ class _Whole(click.types.IntParamType):
 
 WHOLE = _Whole()
 
+LONGEST = 18
+"""Digits of the ends of a span."""
+
+_TYPES: dict[str, Any] = {
+    "INTEGER": WHOLE,
+    "FLOAT": float,
+    "FILE": click.Path(dir_okay=False),
+    "FOLDER": click.Path(file_okay=False),
+    "DIRECTORY": click.Path(file_okay=False),
+    "PATH": click.Path(),
+}
+"""The types of values by the words that stand for them in help; all others are texts."""
+
+
+def option(usage: str, about: str, into: str | None = None, **declared: Any) -> Option:
+    """An option as its help shows it, such as ``--over A,B``, ``--total same|nearest``, ``--all``.
+
+    One that takes no value is a flag. A default is shown, unless it is empty.
+
+    Parameters
+    ----------
+    usage
+        Names, separated by a comma, and what stands for the value: a word of `_TYPES`, the values
+        to choose from (in small letters), or any other word for a text.
+    about
+        The sentence of the help.
+    into
+        The name of the value in `Given`, if it is not that of the option.
+    declared
+        As for :func:`click.option`.
+
+    Examples
+    --------
+    >>> @command
+    ... @option("--total same|nearest", "Which N.", default="same")
+    ... @option("-o, --output FILE", "Where to.", "path")
+    ... def show(given: Given) -> int:
+    ...     return 0
+    >>> [(parameter.name, parameter.opts) for parameter in show.params]
+    [('total', ['--total']), ('path', ['-o', '--output'])]
+    """
+    names, _, value = usage.replace(", ", ",").partition(" ")
+    settings: dict[str, Any] = {"help": about, "show_default": bool(declared.get("default"))}
+    if not value:
+        settings["is_flag"] = True
+    elif "|" in value and value.islower():
+        settings["type"] = click.Choice(value.split("|"))
+    else:
+        settings |= {"metavar": value, "type": _TYPES.get(value)}
+    named = [*names.split(","), *([] if into is None else [into])]
+    return click.option(*named, **{**settings, **declared})
+
+
+def combined(*several: Option) -> Option:
+    """Several options as one, in this order."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        for one in reversed(several):
+            function = one(function)
+        return function
+
+    return decorate
+
 
 # The confidential table.
 
 table_argument = click.argument("table", type=click.Path())
 
 table_options = combined(
-    click.option(
-        "--count", default="count", show_default=True, help="Name of the column of counts."
+    option("--count TEXT", "Name of the column of counts.", default="count"),
+    option("--records", "Each line of TABLE is one record; tabulate them."),
+    option(
+        "--weight NAME", "With --records: column that says how many persons each record stands for."
     ),
-    click.option(
-        "--records", is_flag=True, help="Each line of TABLE is one record; tabulate them."
+    option(
+        "--round-weight", "Add fractional weights up exactly, and round each cell to whole persons."
     ),
-    click.option(
-        "--weight",
-        metavar="NAME",
-        help="With --records: column that says how many persons each record stands for.",
-    ),
-    click.option(
-        "--round-weight",
-        is_flag=True,
-        help="Add fractional weights up exactly, and round each cell to whole persons.",
-    ),
-    click.option(
-        "--missing",
-        type=click.Choice(["error", "drop", "level"]),
+    option(
+        "--missing error|drop|level",
+        "Labels that are missing: refuse them, drop the records, or make them a level.",
         default="error",
-        show_default=True,
-        help="Labels that are missing: refuse them, drop the records, or make them a level.",
     ),
-    click.option("--sheet", help="Sheet of TABLE, if it is an Excel file with several."),
-    click.option(
-        "--variables", metavar="A,B", help="Use these columns only, summing over the others."
-    ),
-    click.option(
-        "--structural",
-        is_flag=True,
-        help="Cells missing from TABLE, or without a count, are structural zeros.",
-    ),
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of TABLE."),
-    click.option("--delimiter", default=",", show_default=True, help="Delimiter of TABLE."),
-    click.option(
-        "--merge",
+    option("--sheet TEXT", "Sheet of TABLE, if it is an Excel file with several."),
+    option("--variables A,B", "Use these columns only, summing over the others."),
+    option("--structural", "Cells missing from TABLE, or without a count, are structural zeros."),
+    option("--encoding TEXT", "Encoding of TABLE.", default="utf-8"),
+    option("--delimiter TEXT", "Delimiter of TABLE.", default=","),
+    option(
+        "--merge VARIABLE=LEVEL,LEVEL",
+        "Merge levels of a variable of TABLE before anything else; quoted as in CSV.",
         "merges",
         multiple=True,
-        metavar="VARIABLE=LEVEL,LEVEL",
-        help="Merge levels of a variable of TABLE before anything else; quoted as in CSV.",
     ),
 )
 """How to read a table: TABLE is a file, a folder of files or a pattern in quotes."""
@@ -159,17 +195,15 @@ def read_owned(path: str, given: Given) -> Table:
 
 def _merged(table: Table, text: str) -> Table:
     """Merge levels as a text such as ``age=0-17,18-29`` says."""
-    import csv
-
-    names = [name for name in table.domain.names if text.startswith(f"{name}=")]
-    if not names:
+    domain = table.domain
+    variable, listed = _assigned(text, domain.names)
+    if variable is None:
         raise InvalidInput(
             f"--merge {text!r} names no variable of the table; give VARIABLE=LEVEL,LEVEL with one "
-            f"of {', '.join(table.domain.names)}"
+            f"of {', '.join(domain.names)}"
         )
-    variable = max(names, key=len)  # names may hold an equals sign themselves
     try:
-        merged = next(csv.reader([text[len(variable) + 1 :]], skipinitialspace=True), [])
+        merged = _fields(listed)
     except csv.Error as problem:
         raise InvalidInput(
             f"--merge {text!r} is not quoted as in CSV ({problem}); write levels with commas or "
@@ -177,48 +211,78 @@ def _merged(table: Table, text: str) -> Table:
         ) from None
     if len(merged) < 2:
         raise InvalidInput(f"--merge {text!r} merges nothing; name at least two levels")
-    levels = {str(level): level for level in table.domain.levels(variable)}
-    return table.merge(variable, {"+".join(merged): [levels.get(text, text) for text in merged]})
+    return table.merge(variable, {"+".join(merged): [_level(domain, variable, x) for x in merged]})
+
+
+def _fields(text: str) -> list[str]:
+    """Texts separated by commas, quoted as in CSV."""
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def _assigned(text: str, names: Iterable[str]) -> tuple[str | None, str]:
+    """The variable and the rest of a text such as ``NAME=REST``; None if it names none."""
+    # Names may hold an equals sign themselves: the longest that fits is meant.
+    name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
+    return name, "" if name is None else text[len(name) + 1 :]
+
+
+def _level(domain: Domain, variable: str, text: str) -> Label:
+    """The level that reads so; the text itself if none does, to be refused by name."""
+    return {str(level): level for level in domain.levels(variable)}.get(text, text)
 
 
 def names_of(text: str | None, name: str) -> list[str] | None:
     """Names separated by commas; the notation's quotes work here too."""
     if text is None:
         return None
-    from cellbounds.statements.notation import parse
-
     spoken = parse(f"[{text}]") if text.strip() else None
     if spoken is None or not spoken.is_margin:
         raise InvalidInput(f"{name} {text!r}; give names of variables, separated by commas")
     return list(spoken.responses)
 
 
+def span_of(text: str) -> tuple[int, int] | None:
+    """The ends of a span such as ``2-5``, or ``3`` alone; None if the text is none.
+
+    Examples
+    --------
+    >>> span_of("2 - 5"), span_of("3"), span_of("-3"), span_of("many")
+    ((2, 5), (3, 3), None, None)
+    """
+    low, hyphen, high = (end.strip() for end in text.partition("-"))
+    ends = low, high if hyphen else low
+    # Python refuses to read very long numbers.
+    if not all(end.isdecimal() and len(end) <= LONGEST for end in ends):
+        return None
+    return int(ends[0]), int(ends[1])
+
+
 # What is published of it.
 
-outside_option = click.option(
+outside_option = option(
     "--allow-outside",
-    is_flag=True,
-    help="Release files may name figures that are not in their own folder or below.",
+    "Release files may name figures that are not in their own folder or below.",
 )
 
-no_total_option = click.option("--no-total", is_flag=True, help="N is not published.")
+no_total_option = option("--no-total", "N is not published.")
+
+strict_option = option("--strict", "True rates are closer than EPS, not just within.")
+
+RATE_ROUNDINGS = "nearest|half-even|down|up|consistent"
 
 publishing_options = combined(
-    click.option(
-        "--rounding",
-        type=click.Choice(["nearest", "half-even", "down", "up", "consistent"]),
-        help="How rates with @ are rounded; nearest unless given.",
-    ),
-    click.option("--eps", metavar="EPS", help="Tolerance announced with the rates, such as 0.01."),
-    click.option("--strict", is_flag=True, help="True rates are closer than EPS, not just within."),
+    option(f"--rounding {RATE_ROUNDINGS}", "How rates with @ are rounded; nearest unless given."),
+    option("--eps EPS", "Tolerance announced with the rates, such as 0.01."),
+    strict_option,
     no_total_option,
-    click.option(
-        "--count-rounding",
-        type=click.Choice(["nearest", "half-even", "down", "up", "random"]),
-        help="How margins with ~ are rounded; nearest unless given.",
+    option(
+        "--count-rounding nearest|half-even|down|up|random",
+        "How margins with ~ are rounded; nearest unless given.",
     ),
-    click.option(
-        "--seed", type=int, help="Seed for everything random; keep it secret if it rounds counts."
+    option(
+        "--seed INTEGER",
+        "Seed for everything random; keep it secret if it rounds counts.",
+        type=int,
     ),
     outside_option,
 )
@@ -227,8 +291,6 @@ publishing_options = combined(
 
 def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
     """Publish statements as :data:`publishing_options` say."""
-    from cellbounds.statements.publishing import combined_release
-
     return combined_release(
         table,
         statements,
@@ -244,40 +306,31 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
 
 # What it is judged by.
 
+INDEPENDENT = "Judge without the true counts: every consistent table must pass."
+
 policy_options = combined(
-    click.option(
-        "--policy",
+    option(
+        "--policy NAME|FILE",
+        "Judge by this profile or policy file (.toml, .yaml).",
         default="small-counts",
-        show_default=True,
-        metavar="NAME|FILE",
-        help="Judge by this profile or policy file (.toml, .yaml).",
     ),
-    click.option(
-        "--independent",
-        is_flag=True,
-        help="Judge without the true counts: every consistent table must pass.",
-    ),
+    option("--independent", INDEPENDENT),
 )
 
-knows_option = click.option(
-    "--knows",
+knows_option = option(
+    "--knows FILE",
+    "What an intruder knows besides: a release file (.toml) with priors.",
     multiple=True,
-    type=FILE,
-    metavar="FILE",
-    help="What an intruder knows besides: a release file (.toml) with priors.",
 )
 
 
-def read_knowledge(
-    paths: Sequence[str], domain: Domain, *, allow_outside: bool = False
-) -> tuple[Prior, ...]:
+def read_knowledge(given: Given, domain: Domain) -> tuple[Prior, ...]:
     """The priors of the files of :data:`knows_option`, about a table over these variables."""
-    from cellbounds.statements import Prior
     from cellbounds.statements.release_files import read_release
 
     known: list[Prior] = []
-    for path in paths:
-        read = read_release(path, allow_outside=allow_outside)
+    for path in given.knows:
+        read = read_release(path, allow_outside=given.allow_outside)
         if read.domain != domain:
             raise InvalidInput(
                 f"{path} speaks of another table: {_difference(read.domain, domain)}; they "
@@ -307,12 +360,11 @@ def _difference(read: Domain, owned: Domain) -> str:
 
 # Which cells are asked about.
 
-cell_option = click.option(
-    "--cell",
+cell_option = option(
+    "--cell NAME=LEVEL,...",
+    "Only this cell of the margin over the variables named; may be repeated.",
     "cells",
     multiple=True,
-    metavar="NAME=LEVEL,...",
-    help="Only this cell of the margin over the variables named; may be repeated.",
 )
 
 
@@ -338,22 +390,17 @@ def cells_of(
     return over, cells
 
 
-def _read_cell(text: str, domain: Domain) -> dict[str, Any]:
-    import csv
-
+def _read_cell(text: str, domain: Domain) -> dict[str, Label]:
     names = (*domain.names, *domain.groupings)
-    cell: dict[str, Any] = {}
-    for part in next(csv.reader([text], skipinitialspace=True), []):
-        # Names may hold an equals sign themselves: the longest that fits is meant.
-        fitting = [name for name in names if part.startswith(f"{name}=")]
-        name = max(fitting, key=len, default=None)
+    cell: dict[str, Label] = {}
+    for part in _fields(text):
+        name, label = _assigned(part, names)
         if name is None or name in cell:
             raise InvalidInput(
                 f"--cell {text!r}: {part!r} names no variable, or one that was named before; give "
                 f"NAME=LEVEL,NAME=LEVEL with some of {', '.join(names)}"
             )
-        label = part[len(name) + 1 :]
-        cell[name] = {str(level): level for level in domain.levels(name)}.get(label, label)
+        cell[name] = _level(domain, name, label)
     if not cell:
         raise InvalidInput("--cell '' names no variable; give NAME=LEVEL,NAME=LEVEL")
     return cell
@@ -362,47 +409,39 @@ def _read_cell(text: str, domain: Domain) -> dict[str, Any]:
 # How the answer is written.
 
 
-def style_option(*styles: str, what: str = "the answer") -> Option:
-    """How to write it."""
-    return click.option(
-        "--format",
-        "style",
-        type=click.Choice(styles),
-        default="table",
-        help=f"How to write {what}.",
-    )
+def style_option(styles: str, what: str = "the answer") -> Option:
+    """How to write it: ``table`` for people, unless given."""
+    about = f"How to write {what}."
+    return option(f"--format {styles}", about, "style", default="table", show_default=False)
 
 
-output_option = click.option("-o", "--output", type=FILE, help="Write to this file.")
+output_option = option("-o, --output FILE", "Write to this file.")
 
-format_options = combined(style_option("table", "json", "csv"), output_option)
+format_options = combined(style_option("table|json|csv"), output_option)
 """How to write an answer, and where."""
 
 output_options = combined(
-    style_option("table", "json", "csv", "html"),
+    style_option("table|json|csv|html"),
     output_option,
-    click.option("--all", "everything", is_flag=True, help="Show every cell in a table."),
-    click.option(
-        "--over",
-        metavar="A,B",
-        help="Ask about this margin instead of the cells; names separated by commas.",
+    option("--all", "Show every cell in a table.", "everything"),
+    option(
+        "--over A,B",
+        "Ask about this margin instead of the cells; names separated by commas.",
     ),
 )
 """How to write what is known of cells."""
 
-certificate_option = click.option(
-    "--certificate",
-    type=FILE,
-    help="Write bounds, witnesses and proofs to this file, for `cellbounds verify`.",
+certificate_option = option(
+    "--certificate FILE",
+    "Write bounds, witnesses and proofs to this file, for `cellbounds verify`.",
 )
 
 
 # How long a command may work, and who works for it.
 
-memory_option = click.option(
-    "--memory",
-    metavar="SIZE",
-    help="Give up, with exit status 3, rather than take more memory than this, such as 2GiB.",
+memory_option = option(
+    "--memory SIZE",
+    "Give up, with exit status 3, rather than take more memory than this, such as 2GiB.",
 )
 
 
@@ -411,34 +450,24 @@ def effort_options(
 ) -> Option:
     """Budget, workers and memory; `late` says what becomes of what the budget does not reach."""
     return combined(
-        click.option(
-            "--seconds",
-            type=float,
-            default=seconds,
-            show_default=seconds is not None,
-            help=f"Budget; {late}.",
-        ),
-        click.option(
-            "--jobs",
+        option("--seconds FLOAT", f"Budget; {late}.", default=seconds),
+        option(
+            "--jobs N",
+            "Processes that share long work; as many as there are cores unless given.",
             type=WHOLE,
-            metavar="N",
-            help="Processes that share long work; as many as there are cores unless given.",
         ),
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="Share the work with the Dask cluster at tcp://HOST:PORT instead. What it works "
+        option(
+            "--scheduler ADDRESS",
+            "Share the work with the Dask cluster at tcp://HOST:PORT instead. What it works "
             "on is sent there, also the confidential table.",
         ),
         memory_option,
     )
 
 
-state_option = click.option(
-    "--state",
-    type=FILE,
-    metavar="FILE",
-    help="Keep what was proven and found in FILE, and go on from there if it exists. As "
+state_option = option(
+    "--state FILE",
+    "Keep what was proven and found in FILE, and go on from there if it exists. As "
     "confidential as the table.",
 )
 
@@ -449,49 +478,34 @@ def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budge
 
     `work` is what can be resumed from the file ``--state``, which is then its checkpoint.
     """
-    from cellbounds.runtime.budget import Budget, running
-
     state: str | None = given.state if work else None
     if state is not None and is_stream(Path(state)):
         raise InvalidInput(f"{state} is no ordinary file, which a state must be; name another file")
     try:
-        with (
-            workers(given) as executor,
-            running(
-                Budget(given.seconds, None, executor, state, progress.step), resumes=True
-            ) as budget,
-        ):
-            yield budget
+        with _workers(given) as workers:
+            declared = Budget(given.seconds, None, workers, state, progress.step)
+            with running(declared, resumes=True) as budget:
+                yield budget
     except KeyboardInterrupt:
         if not work:
             raise
-        kept = f"nothing was kept; with --state FILE the {work} can be resumed"
+        remedy = f"nothing was kept; with --state FILE the {work} can be resumed"
         if state is not None:
-            kept = f"{state} keeps what was found; give the same command again to go on"
-        raise KeyboardInterrupt(kept) from None
+            remedy = f"{state} keeps what was found; give the same command again to go on"
+        raise KeyboardInterrupt(remedy) from None
 
 
-@contextmanager
-def workers(given: Given) -> Iterator[Executor | None]:
-    """Whoever shares the work, by the options of :func:`effort_options`; None if nobody does."""
-    from cellbounds.runtime.workers.processes import MOST, Processes, cores
-
+def _workers(given: Given) -> AbstractContextManager[int | Executor]:
+    """Whoever shares the work, by the options of :func:`effort_options`."""
     jobs, scheduler = given.jobs, given.scheduler
     if jobs is not None and not 1 <= jobs <= MOST:
         raise InvalidInput(f"--jobs {jobs}; give 1 to {MOST}")
-    if scheduler is not None:
-        if jobs is not None:
-            raise InvalidInput(
-                "--jobs and --scheduler: give one of them; the cluster knows its own workers"
-            )
-        from cellbounds.runtime.workers.cluster import cluster
+    if scheduler is None:
+        return nullcontext(min(cores(), MOST) if jobs is None else jobs)
+    if jobs is not None:
+        raise InvalidInput(
+            "--jobs and --scheduler: give one of them; the cluster knows its own workers"
+        )
+    from cellbounds.runtime.workers.cluster import cluster
 
-        with cluster(scheduler) as executor:
-            yield executor
-        return
-    number = min(cores(), MOST) if jobs is None else jobs
-    if number == 1:
-        yield None
-        return
-    with Processes(number) as executor:
-        yield executor
+    return cluster(scheduler)

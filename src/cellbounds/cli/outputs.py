@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from glob import has_magic
 from pathlib import Path
-from typing import TextIO
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -18,13 +19,19 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import is_stream, remove_abandoned, write_whole
 from cellbounds.text import legible
 
+if TYPE_CHECKING:
+    from cellbounds.report.formats import Renderable
+
 __all__ = [
     "check_outputs",
     "check_suffix",
     "drop_output",
     "open_output",
     "said",
+    "save_chart",
     "say",
+    "write_plain",
+    "write_result",
     "write_text",
 ]
 
@@ -139,6 +146,28 @@ def write_text(
         raise InvalidInput(
             f"standard output cannot be written: {problem.strerror}; write to a file with -o"
         ) from None
+
+
+def write_result(result: Renderable, given: SimpleNamespace, *, private: bool = False) -> None:
+    """Write a result as the options ``--format`` and ``--output`` say."""
+    from cellbounds.report.formats import render
+
+    write_text(render(result, given.style), given.output, given.style, private=private)
+
+
+def write_plain(result: Any, style: str, output: str | None) -> None:
+    """Write what has plain values for JSON, and a text for people."""
+    from cellbounds.report.formats import json_text
+
+    text = json_text(result.to_dict(), indent=2) if style == "json" else f"{result}\n"
+    write_text(text, output, style)
+
+
+def save_chart(result: Any, path: str) -> None:
+    """Draw a result to a file."""
+    from cellbounds.results import charts
+
+    charts.save_chart(result.plot(), path)
 
 
 def drop_output() -> None:

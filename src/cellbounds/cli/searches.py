@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cellbounds.cli import options
-from cellbounds.cli.options import Given
-from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
+from cellbounds.cli.options import Given, option
+from cellbounds.cli.outputs import check_outputs, check_suffix, save_chart, say, write_result
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import hidden_folder
+from cellbounds.runtime.inputs import read_toml
+from cellbounds.runtime.progress import Progress
+from cellbounds.statements.numbers import MOST_DIGITS
+from cellbounds.statements.publishing import combined_release
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.exploring import Frontier
@@ -23,43 +27,34 @@ __all__ = ["explore", "margins", "suggest"]
 
 @options.command
 @options.table_argument
-@click.option("--response", required=True, metavar="Y", help="The variable whose rates are wanted.")
-@click.option(
-    "--given",
+@option("--response Y", "The variable whose rates are wanted.", required=True)
+@option(
+    "--given A,B",
+    'A set of predictors to try; again for more ("" for none). All subsets unless given.',
     "givens",
     multiple=True,
-    metavar="A,B",
-    help='A set of predictors to try; again for more ("" for none). All subsets unless given.',
 )
-@click.option(
-    "--digits",
-    metavar="D",
-    help='Decimals to try: "1-4" (unless given), "2,4", "exact"; with --eps what it needs.',
+@option(
+    "--digits D", 'Decimals to try: "1-4" (unless given), "2,4", "exact"; with --eps what it needs.'
 )
-@click.option(
-    "--rounding",
+@option(
+    f"--rounding {options.RATE_ROUNDINGS}",
+    "A rounding rule to try; again for more. Nearest unless given.",
     multiple=True,
-    type=click.Choice(["nearest", "half-even", "down", "up", "consistent"]),
-    help="A rounding rule to try; again for more. Nearest unless given.",
 )
-@click.option("--eps", multiple=True, metavar="EPS", help="A tolerance to try; again for more.")
-@click.option("--strict", is_flag=True, help="True rates are closer than EPS, not just within.")
-@click.option(
-    "--merge-levels",
-    metavar="adjacent|FILE",
-    help="Try merged levels too: of every two neighbours, or those that FILE (.toml) lists.",
+@option("--eps EPS", "A tolerance to try; again for more.", multiple=True)
+@options.strict_option
+@option(
+    "--merge-levels adjacent|FILE",
+    "Try merged levels too: of every two neighbours, or those that FILE (.toml) lists.",
 )
 @options.no_total_option
 @options.policy_options
 @options.table_options
 @options.effort_options("designs not reached by then are left out", None)
-@click.option(
-    "--state",
-    type=options.FILE,
-    help="Keep what was found in this file, and go on from it. Confidential.",
-)
-@click.option("--plot", type=options.FILE, help="Draw to this .html, .svg or .png file.")
-@click.option("--best", type=options.FILE, help="Write the best safe release (.toml).")
+@option("--state FILE", "Keep what was found in this file, and go on from it. Confidential.")
+@option("--plot FILE", "Draw to this .html, .svg or .png file.")
+@option("--best FILE", "Write the best safe release (.toml).")
 @options.format_options
 def explore(given: Given) -> int:
     """Judge every design of published rates of TABLE, and find the best safe one.
@@ -72,7 +67,8 @@ def explore(given: Given) -> int:
     The search can be stopped and resumed with --state. For sets of margins that can be released
     together see `cellbounds margins`.
     """
-    from cellbounds.runtime.progress import Progress
+    from cellbounds.disclosure.exploring import explore as search
+    from cellbounds.disclosure.policies import Outcome
 
     if given.plot is not None:
         check_suffix(given.plot, (".html", ".svg", ".png"))
@@ -86,17 +82,13 @@ def explore(given: Given) -> int:
         designs = _designs(given)
         progress.say("judging designs")
         with options.budgeted(given, progress, "search") as budget:
-            from cellbounds.disclosure.exploring import explore as search
-
             frontier = search(table, **designs, budget=budget)
         progress.say("writing")
         _write_explored(frontier, given)
     if frontier.best is not None:
         return options.SAFE
-    from cellbounds.disclosure.policies import Outcome
-
-    settled = frontier.complete and all(one.outcome is Outcome.UNSAFE for one in frontier.designs)
-    return options.UNSAFE if settled else options.UNDECIDED
+    unsafe = all(design.outcome is Outcome.UNSAFE for design in frontier.designs)
+    return options.UNSAFE if frontier.complete and unsafe else options.UNDECIDED
 
 
 def _designs(given: Given) -> dict[str, Any]:
@@ -120,33 +112,25 @@ def _designs(given: Given) -> dict[str, Any]:
 
 
 def _digits(text: str | None, tolerances: bool) -> list[int | None] | range | None:
-    from cellbounds.statements.numbers import MOST_DIGITS
-
     if text is None:
         return None if tolerances else range(1, 5)
     digits: list[int | None] = []
     for part in text.split(","):
-        first, dash, last = (end.strip() for end in part.partition("-"))
+        span = options.span_of(part)
         if part.strip() == "exact":
             digits.append(None)
-        elif not _is_short_number(first) or (dash and not _is_short_number(last)):
+        elif span is None:
             raise InvalidInput(f'--digits {text!r}; write it like "1-4", "2,4" or "exact"')
+        elif not span[0] <= span[1] <= MOST_DIGITS:
+            raise InvalidInput(f"--digits {text!r}; give decimals from 0 to {MOST_DIGITS}")
         else:
-            top = int(last) if dash else int(first)
-            if not int(first) <= top <= MOST_DIGITS:
-                raise InvalidInput(f"--digits {text!r}; give decimals from 0 to {MOST_DIGITS}")
-            digits += range(int(first), top + 1)
+            digits += range(span[0], span[1] + 1)
     return digits
-
-
-def _is_short_number(text: str) -> bool:
-    return text.isdecimal() and len(text) <= 9  # Python refuses to read very long ones
 
 
 def _merges(text: str | None) -> Any:
     """Ways to merge levels: a word, or a file with `[[variable]]` and `new = [old, old]`."""
     from cellbounds.disclosure.exploring.designs import ADJACENT
-    from cellbounds.runtime.inputs import read_toml
 
     if text is None or text == ADJACENT:
         return text
@@ -159,44 +143,36 @@ def _merges(text: str | None) -> Any:
 
 
 def _write_explored(frontier: Frontier, given: Given) -> None:
-    from cellbounds.report.formats import render
-
     if not frontier.designs and frontier.left_out:
         first = frontier.left_out[0]
         raise InvalidInput(f"no design can be published; {first.design.notation}: {first.why}")
     if given.plot is not None:
-        from cellbounds.results.charts import save_chart
-
-        save_chart(frontier.plot(), given.plot)
+        save_chart(frontier, given.plot)
     if given.best is not None and frontier.best is None:
         say(f"no design is safe: {given.best} was not written")
     elif given.best is not None:
         from cellbounds.statements.release_files import write_release
 
         write_release(frontier.best_release(), given.best)
-    write_text(render(frontier, given.style), given.output, given.style, private=True)
+    write_result(frontier, given, private=True)
 
 
 @options.command
 @options.table_argument
 @options.table_options
-@click.option(
-    "--way", type=options.WHOLE, metavar="K", help="All margins of K variables; else all margins."
-)
-@click.option("--margin", "chosen", multiple=True, metavar="A,B", help="A margin; repeat it.")
-@click.option(
-    "--statement",
+@option("--way K", "All margins of K variables; else all margins.", type=options.WHOLE)
+@option("--margin A,B", "A margin; repeat it.", "chosen", multiple=True)
+@option(
+    "--statement STATEMENT",
+    'Any statement, such as "[A,B]~5" or "[Y|A]@2"; repeat it.',
     "statements",
     multiple=True,
-    metavar="STATEMENT",
-    help='Any statement, such as "[A,B]~5" or "[Y|A]@2"; repeat it.',
 )
-@click.option(
-    "--given",
+@option(
+    "--given RELEASE",
+    "What is out already: a statement or a release file; repeat it.",
     "out",
     multiple=True,
-    metavar="RELEASE",
-    help="What is out already: a statement or a release file; repeat it.",
 )
 @options.outside_option
 @options.no_total_option
@@ -217,9 +193,6 @@ def margins(given: Given) -> int:
         )
     check_outputs([given.output], [given.table, *given.out, given.policy])
     from cellbounds.disclosure.safe_sets import safe_margins
-    from cellbounds.report.formats import render
-    from cellbounds.runtime.progress import Progress
-    from cellbounds.statements.publishing import combined_release
 
     with Progress("reading the table") as progress:
         table = options.read_owned(given.table, given)
@@ -240,7 +213,7 @@ def margins(given: Given) -> int:
                 independent=given.independent,
                 budget=budget,
             )
-    write_text(render(safe_sets, given.style), given.output, given.style, private=True)
+    write_result(safe_sets, given, private=True)
     if any(one.statements for one in safe_sets.safe):
         return options.SAFE
     return options.UNSAFE if safe_sets.complete else options.UNDECIDED
@@ -253,19 +226,12 @@ def margins(given: Given) -> int:
 @options.publishing_options
 @options.policy_options
 @options.knows_option
-@click.option("--over", metavar="A,B", help="Judge the cells of this margin.")
-@click.option(
-    "--most", type=options.WHOLE, default=10, show_default=True, help="Suggestions at most."
-)
-@click.option(
-    "--changes", type=options.WHOLE, default=2, show_default=True, help="Changes at once at most."
-)
+@option("--over A,B", "Judge the cells of this margin.")
+@option("--most INTEGER", "Suggestions at most.", default=10)
+@option("--changes INTEGER", "Changes at once at most.", default=2)
 @options.effort_options("what was not tried by then is said")
-@click.option(
-    "--save",
-    type=options.FOLDER,
-    metavar="FOLDER",
-    help="Write each suggestion there as a release file: suggestion-1.toml and so on.",
+@option(
+    "--save FOLDER", "Write each suggestion there as a release file: suggestion-1.toml and so on."
 )
 @options.format_options
 def suggest(given: Given) -> int:
@@ -276,8 +242,6 @@ def suggest(given: Given) -> int:
     Leaves with 0 if RELEASE is safe or a safe release was found, with 1 if none was found.
     """
     from cellbounds.disclosure.suggesting import suggest as suggest_releases
-    from cellbounds.report.formats import render
-    from cellbounds.runtime.progress import Progress
 
     over = options.names_of(given.over, "--over")
     if given.save is not None:
@@ -296,15 +260,13 @@ def suggest(given: Given) -> int:
                 over=over,
                 most=given.most,
                 changes=given.changes,
-                knows=options.read_knowledge(
-                    given.knows, table.domain, allow_outside=given.allow_outside
-                ),
+                knows=options.read_knowledge(given, table.domain),
                 independent=given.independent,
                 budget=budget,
             )
     if given.save is not None:
         _save(suggestions, Path(given.save))
-    write_text(render(suggestions, given.style), given.output, given.style, private=True)
+    write_result(suggestions, given, private=True)
     return options.SAFE if suggestions.safe_already or len(suggestions) else options.UNSAFE
 
 

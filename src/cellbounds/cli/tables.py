@@ -6,14 +6,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from cellbounds.cli import options
-from cellbounds.cli.options import Given
-from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
+from cellbounds.cli.options import Given, option
+from cellbounds.cli.outputs import (
+    check_outputs,
+    check_suffix,
+    save_chart,
+    say,
+    write_result,
+    write_text,
+)
 from cellbounds.errors import InvalidInput
+from cellbounds.model.priors import Belief, GammaPoisson, Poisson
+from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
-    from cellbounds.model.priors import Belief
+    from cellbounds.data.table import Table
     from cellbounds.statements import Release
 
 __all__ = ["count", "posterior", "sample", "synthesize"]
@@ -25,13 +35,11 @@ _release_options = options.combined(
     click.argument("release", nargs=-1),
     options.table_options,
     options.publishing_options,
-    click.option("--effort", type=float, help="Steps that exact work may take; 2e9 unless given."),
+    option("--effort FLOAT", "Steps that exact work may take; 2e9 unless given."),
 )
 """What every one of these commands has: where the release is from, and the steps."""
 
-_prior_option = click.option(
-    "--prior", default="uniform", show_default=True, metavar="PRIOR", help=f"One of {PRIORS}."
-)
+_prior_option = option("--prior PRIOR", f"One of {PRIORS}.", default="uniform")
 
 _drawing_options = options.effort_options("what was drawn by then is kept")
 
@@ -48,25 +56,22 @@ def count(given: Given) -> int:
     many there are, and ends with status 3.
     """
     from cellbounds.inference.counting import count_tables
-    from cellbounds.report.formats import CountedTables, render
-    from cellbounds.runtime.progress import Progress
+    from cellbounds.report.formats import CountedTables
 
     check_outputs([given.output], [given.source, *given.release])
     with Progress("counting tables"):
         release = _release(given)
         counted = CountedTables(release, count_tables(release, effort=given.effort))
-    write_text(render(counted, given.style), given.output, given.style)
+    write_result(counted, given)
     return options.SAFE
 
 
 @options.command
 @_release_options
 @_prior_option
-@click.option(
-    "--draws", type=options.WHOLE, default=10_000, show_default=True, help="For estimates."
-)
+@option("--draws INTEGER", "For estimates.", default=10_000)
 @_drawing_options
-@click.option("--plot", type=options.FILE, help="Draw to this .svg or .png file.")
+@option("--plot FILE", "Draw to this .svg or .png file.")
 @options.format_options
 def posterior(given: Given) -> int:
     """Show how likely each count of each cell is.
@@ -76,8 +81,6 @@ def posterior(given: Given) -> int:
     estimated by a Markov chain, and said so.
     """
     from cellbounds.inference.posterior import posterior as posterior_of
-    from cellbounds.report.formats import render
-    from cellbounds.runtime.progress import Progress
 
     if given.plot is not None:
         check_suffix(given.plot, (".svg", ".png", ".html"))
@@ -85,35 +88,29 @@ def posterior(given: Given) -> int:
     with Progress("summing over tables") as progress, options.budgeted(given, progress) as budget:
         belief, release = _belief(given.prior), _release(given)
         drawn = {"draws": given.draws, "rng": given.seed or 0}
-        found = posterior_of(release, belief, effort=given.effort, **drawn, budget=budget)
-        text = render(found, given.style)
+        result = posterior_of(release, belief, effort=given.effort, **drawn, budget=budget)
         if given.plot is not None:
-            from cellbounds.results.charts import save_chart
-
-            save_chart(found.plot(), given.plot)
-    write_text(text, given.output, given.style)
+            save_chart(result, given.plot)
+    write_result(result, given)
     return options.SAFE
 
 
 @options.command
 @_release_options
 @_prior_option
-@click.option("--size", type=options.WHOLE, default=1000, show_default=True, help="Tables to draw.")
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "exact", "chain", "importance"]),
+@option("--size INTEGER", "Tables to draw.", default=1000)
+@option(
+    "--method auto|exact|chain|importance",
+    "auto: exact if the structure allows, else a Markov chain.",
     default="auto",
-    show_default=True,
-    help="auto: exact if the structure allows, else a Markov chain.",
 )
-@click.option("--chains", type=options.WHOLE, help="Markov chains to run at once; 4 unless given.")
-@click.option("--burn-in", type=options.WHOLE, help="Steps of each chain that are thrown away.")
-@click.option("--thin", type=options.WHOLE, help="Steps of a chain for each draw.")
-@click.option("--proposal", type=click.Choice(["ordinary", "two-step"]), help="Of a chain.")
-@click.option(
-    "--moves",
-    type=click.Choice(["basic", "conditional", "lattice", "4ti2"]),
-    help="Moves of a chain; the best that is known unless given.",
+@option("--chains INTEGER", "Markov chains to run at once; 4 unless given.")
+@option("--burn-in INTEGER", "Steps of each chain that are thrown away.")
+@option("--thin INTEGER", "Steps of a chain for each draw.")
+@option("--proposal ordinary|two-step", "Of a chain.")
+@option(
+    "--moves basic|conditional|lattice|4ti2",
+    "Moves of a chain; the best that is known unless given.",
 )
 @_drawing_options
 @options.format_options
@@ -125,13 +122,11 @@ def sample(given: Given) -> int:
     themselves, table a summary.
     """
     from cellbounds.inference.posterior import sample as sample_from
-    from cellbounds.report.formats import render
-    from cellbounds.runtime.progress import Progress
 
     chain = {name: getattr(given, name) for name in CHAIN if getattr(given, name) is not None}
     check_outputs([given.output], [given.source, *given.release])
     with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
-        found = sample_from(
+        result = sample_from(
             _release(given),
             given.size,
             prior=_belief(given.prior),
@@ -141,8 +136,7 @@ def sample(given: Given) -> int:
             budget=budget,
             **chain,
         )
-        text = render(found, given.style)
-    write_text(text, given.output, given.style)
+    write_result(result, given)
     return options.SAFE
 
 
@@ -152,39 +146,27 @@ CHAIN = ("chains", "burn_in", "thin", "proposal", "moves")
 
 @options.command
 @_release_options
-@click.option("--prior", metavar="PRIOR", help=f"One of {PRIORS}.")
-@click.option("--copies", type=options.WHOLE, default=1, show_default=True, help="Tables to make.")
-@click.option(
-    "--digits",
-    type=options.WHOLE,
-    help="Round the rates of RELEASE to so many decimals and take these as exact.",
+@option("--prior PRIOR", f"One of {PRIORS}.")
+@option("--copies INTEGER", "Tables to make.", default=1)
+@option(
+    "--digits INTEGER",
+    "Round the rates of RELEASE to so many decimals and take these as exact.",
 )
-@click.option(
-    "--total",
-    type=click.Choice(["same", "nearest"]),
+@option(
+    "--total same|nearest",
+    "With --digits: keep N, or take the nearest that the rounded rates allow.",
     default="same",
-    show_default=True,
-    help="With --digits: keep N, or take the nearest that the rounded rates allow.",
 )
-@click.option(
-    "--compare", is_flag=True, help="For the owner: what the tables give away and are good for."
-)
-@click.option("--overwrite", is_flag=True, help="Replace files of the same names.")
+@option("--compare", "For the owner: what the tables give away and are good for.")
+@option("--overwrite", "Replace files of the same names.")
 @_drawing_options
-@click.option(
-    "-o",
-    "--output",
-    type=options.FOLDER,
-    required=True,
-    help="Folder for the tables (CSV) and a README.",
-)
+@option("-o, --output DIRECTORY", "Folder for the tables (CSV) and a README.", required=True)
 def synthesize(given: Given) -> int:
     """Make tables to release instead of the true one.
 
     SOURCE is a release file (.toml), or a table (CSV) followed by the statements that the tables
     keep, as for `cellbounds audit`.
     """
-    from cellbounds.runtime.progress import Progress
     from cellbounds.synthetic import synthesize as make
 
     if given.compare and not given.release:
@@ -203,10 +185,7 @@ def synthesize(given: Given) -> int:
     with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
         table = options.read_owned(given.source, given) if given.release else None
         if given.digits is None:
-            release = (
-                _release(given) if table is None else options.combine(table, given.release, given)
-            )
-            synthetic = make(release, **drawn, budget=budget)
+            synthetic = make(_release(given, table), **drawn, budget=budget)
         elif table is None:
             raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
         else:
@@ -222,10 +201,11 @@ def synthesize(given: Given) -> int:
     return options.SAFE
 
 
-def _release(given: Given) -> Release:
-    """A release file alone, or what is published of a table."""
+def _release(given: Given, table: Table | None = None) -> Release:
+    """A release file alone, or what is published of a table, which is read unless it was."""
     if given.release:
-        return options.combine(options.read_owned(given.source, given), given.release, given)
+        owned = options.read_owned(given.source, given) if table is None else table
+        return options.combine(owned, given.release, given)
     from cellbounds.statements.release_files import read_release
 
     if not given.source.endswith(".toml"):
@@ -240,15 +220,11 @@ def _unsaid_seed(given: Given) -> Any:
     """The seed; or, as who knows the seed of random rounding can replay it, only a generator."""
     if given.count_rounding != "random" or given.seed is None or given.seed < 0:
         return given.seed or 0  # a negative one is refused where it is used
-    import numpy as np
-
     return np.random.default_rng([given.seed, 1])  # not the numbers that rounded
 
 
 def _belief(text: str) -> Belief | str:
     """A prior as text: a name, and its numbers after a colon."""
-    from cellbounds.model.priors import GammaPoisson, Poisson
-
     name, _, numbers = text.partition(":")
     parameters = [part.strip() for part in numbers.split(",")] if numbers else []
     if name == "poisson" and len(parameters) == 1:

@@ -10,7 +10,7 @@ from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.judging import first_share, judged
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
-from cellbounds.disclosure.policies.scenarios import Case, case_of, margin_of
+from cellbounds.disclosure.policies.scenarios import case_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Unbounded, ValueSet
@@ -150,21 +150,10 @@ def audit(
         verdict, _ = judged(case, budget, None if late else answer)
         answer.gather()
         margin = margin_of(release, table, case.over)
-        cells = tuple(_cells(margin, case, verdict, answer, budget))
-    return Audit(release, answer, verdict, cells, table, start is not None)
-
-
-def _cells(
-    margin: Table, case: Case, verdict: Verdict, answer: Attainable, effort: Budget
-) -> Iterable[CellRisk]:
-    flat = zip(
-        answer.items(),
-        margin.counts.ravel().tolist(),
-        margin.structural.ravel().tolist(),
-        case.empty.ravel().tolist(),
-        verdict.outcomes.ravel().tolist(),
-        strict=True,
-    )
-    for done, ((labels, values), *known) in enumerate(flat):
-        effort.say(done, margin.domain.size)
-        yield CellRisk(labels, values, *known)
+        arrays = (margin.counts, margin.structural, case.empty, verdict.outcomes)
+        flat = zip(answer.items(), *(array.ravel().tolist() for array in arrays), strict=True)
+        cells = []
+        for done, ((labels, values), *known) in enumerate(flat):
+            budget.say(done, margin.domain.size)
+            cells.append(CellRisk(labels, values, *known))
+    return Audit(release, answer, verdict, tuple(cells), table, start is not None)

@@ -9,8 +9,6 @@ The document averages draws of all sets, equally or by the number of moves withi
 averages do not follow the posterior: with the 37 single-table sets of its example the equal
 average of the first cell is always 20, whatever the prior. The posterior chooses a set with the
 mass that the prior gives it, and draws a table from it.
-
-Document 002's combination of sub-reference sets, for releases about some of the variables.
 """
 
 from __future__ import annotations
@@ -261,8 +259,8 @@ def combine_sets(
     --------
     >>> import cellbounds as cb
     >>> release = cb.publish(cb.example_table("analgesic"), "[response|treatment]@1")
-    >>> found = cb.combine_sets(release, 3, estimator="equal")
-    >>> found.meaning
+    >>> combined = cb.combine_sets(release, 3, estimator="equal")
+    >>> combined.meaning
     "document 002's equal average of the sets; does not target the posterior"
     """
     names = summed_over(release)

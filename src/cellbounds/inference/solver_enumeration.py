@@ -119,22 +119,26 @@ def _possible_counts(
     """Which counts of a cell, given those of the cells before it, can be completed, in order."""
     # Tables found, from the one that is listed next on.
     pool: list[IntArray] = []
+    # The problem narrowed by the counts of the first cells, for each number of them.
+    levels = [problem]
 
     def counts(chosen: Sequence[int]) -> Iterator[int]:
         depth, before = len(chosen), list(chosen)
         pool[:] = [table for table in pool if table[:depth].tolist() >= before]
         known = [int(table[depth]) for table in pool if table[:depth].tolist() == before]
-        lower, upper = problem.lower.copy(), problem.upper.copy()
-        lower[:depth] = upper[:depth] = before
-        try:
-            left = narrowed(replace(problem, lower=lower, upper=upper))
-        except InconsistentRelease:
-            return
+        del levels[max(depth, 1) :]
+        left = levels[-1]
+        if depth and left.lower[depth - 1] < left.upper[depth - 1]:
+            try:
+                left = narrowed(_between(left, depth - 1, before[-1], before[-1]))
+            except InconsistentRelease:
+                return
+        levels[depth:] = [left]
         low, high = int(left.lower[depth]), int(left.upper[depth])
         while low <= high:
             first = min((count for count in known if count >= low), default=high + 1)
             if first > low:
-                table = _completed(left, depth, (low, first - 1), seconds, solve)
+                table = _completed(_between(left, depth, low, first - 1), seconds, solve)
                 if table is not None:
                     pool.append(table)
                     known.append(int(table[depth]))
@@ -147,13 +151,15 @@ def _possible_counts(
     return counts
 
 
-def _completed(
-    problem: Problem, cell: int, ends: tuple[int, int], seconds: float | None, solve: Solve
-) -> IntArray | None:
-    """A table with one cell in a range; None: there is none."""
+def _between(problem: Problem, cell: int, low: int, high: int) -> Problem:
     lower, upper = problem.lower.copy(), problem.upper.copy()
-    lower[cell], upper[cell] = ends
-    answer = solve(replace(problem, lower=lower, upper=upper), seconds)
+    lower[cell], upper[cell] = low, high
+    return replace(problem, lower=lower, upper=upper)
+
+
+def _completed(problem: Problem, seconds: float | None, solve: Solve) -> IntArray | None:
+    """A table; None: there is none."""
+    answer = solve(problem, seconds)
     if answer.cells is None and not answer.final:
         raise Unsettled(
             f"the solver did not decide within {seconds} seconds whether there are more tables; "

@@ -23,11 +23,10 @@ from cellbounds.disclosure.policies import Outcome
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.errors import BrokenChain, LedgerError
 from cellbounds.ledger.serialization import (
-    read_plain_domain,
+    read_layout,
     read_plain_policy,
     read_plain_release,
     read_plain_table,
-    structural_zeros,
 )
 from cellbounds.statements import Release
 
@@ -298,9 +297,9 @@ def understood(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
     Examples
     --------
-    >>> said = {"digest": "ab", "judged": {"outcome": "fine"}}
+    >>> content = {"digest": "ab", "judged": {"outcome": "fine"}}
     >>> try:
-    ...     understood((Entry(3, "grown", "2026-01-01", "ann", "", said, "", ""),))
+    ...     understood((Entry(3, "grown", "2026-01-01", "ann", "", content, "", ""),))
     ... except BrokenChain as problem:
     ...     print(str(problem).partition(";")[0])
     entry 3 is linked, but its part 'judged' is not one that cellbounds writes
@@ -350,11 +349,6 @@ def _texts(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
-def _layout(content: dict[str, Any]) -> bool:
-    structural_zeros(content["structural"], read_plain_domain(content["domain"]))
-    return True
-
-
 def _judged(content: dict[str, Any]) -> bool:
     judged = content["judged"]
     numbers = [judged["broken"], judged["open"], *judged["harmful"]]
@@ -371,7 +365,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "added": lambda content: _between(content["added"]),
     "digest": lambda content: isinstance(content["digest"], str),
     "digests": lambda content: bool(content["digests"]) and _texts(content["digests"]),
-    "domain": _layout,
+    "domain": lambda content: read_layout(content) is not None,
     "independent": lambda content: isinstance(content["independent"], bool),
     "judged": _judged,
     "kept": lambda content: isinstance(content["kept"], bool),
@@ -451,12 +445,14 @@ def check(
         text = kept(digest)
         table = None if text is None else kept_table(text)
         if table is None or table.digest != digest:
-            said = f"the table kept with entry {number} is missing or was changed; restore a copy"
-            return seen(said, number)
+            return seen(
+                f"the table kept with entry {number} is missing or was changed; restore a copy",
+                number,
+            )
     if noted is not None:
-        first, said = _cut_or_rewritten(entries, noted.strip().lower(), count)
-        if said:
-            return seen(f"{said}; restore a copy", first)
+        first, difference = _cut_or_rewritten(entries, noted.strip().lower(), count)
+        if difference:
+            return seen(f"{difference}; restore a copy", first)
     fault = guards()
     if fault:
         return seen(
@@ -476,8 +472,8 @@ def _cut_or_rewritten(
             return None, ""
         return None, "no entry has the noted hash: the chain was rewritten or its end cut off"
     if len(entries) < count:
-        said = f"the ledger has {len(entries)} entries, but had {count}: its end was cut off"
-        return len(entries) + 1, said
+        cut = f"the ledger has {len(entries)} entries, but had {count}: its end was cut off"
+        return len(entries) + 1, cut
     if entries[count - 1].hash != noted:
         return count, f"entry {count} has another hash than was noted: the chain was rewritten"
     return None, ""
@@ -488,9 +484,7 @@ def _kept_digests(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     if not entries or not entries[0].content.get("kept"):
         return
     for entry in entries:
-        content = entry.content
         if entry.kind in ("opened", "grown", "revised"):
-            yield entry.number, content["digest"]
+            yield entry.number, entry.content["digest"]
         elif entry.kind == "refined":
-            for digest in content["digests"]:
-                yield entry.number, digest
+            yield from ((entry.number, digest) for digest in entry.content["digests"])

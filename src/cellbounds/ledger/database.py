@@ -8,12 +8,13 @@ PostgreSQL a writer locks the row of its ledger's head. Both wait a stated time 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     Connection,
@@ -38,7 +39,9 @@ from cellbounds.ledger.locations import Place
 from cellbounds.ledger.migrations.versions.guards_0003 import POSTGRES, SQLITE
 from cellbounds.runtime.files import library
 
-__all__ = ["VERSION_TABLE", "Store", "Writer", "migrate"]
+__all__ = ["VERSION_TABLE", "Rows", "Store", "migrate"]
+
+T = TypeVar("T")
 
 READABLE, HEAD = "0002", "0003"
 """The oldest schema that can be read as it is, and the one that this version writes."""
@@ -78,17 +81,17 @@ def migrate(connection: Connection, shown: str, to: str = HEAD) -> None:
     from alembic.runtime.environment import EnvironmentContext
     from alembic.script import ScriptDirectory
 
-    found = revision_of(connection)
-    if found == to:
+    present = revision_of(connection)
+    if present == to:
         return
     config = Config()
     folder = resources.files("cellbounds.ledger") / "migrations"
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
     script = ScriptDirectory.from_config(config)
-    known = {one.revision for one in script.walk_revisions()}
-    if found is not None and found not in known:
+    known = {step.revision for step in script.walk_revisions()}
+    if present is not None and present not in known:
         raise LedgerError(
-            f"the ledger {shown} has the schema {found}, which this version does not know (it "
+            f"the ledger {shown} has the schema {present}, which this version does not know (it "
             f"knows {', '.join(sorted(known))}); install a newer version of cellbounds. Nothing "
             "was written"
         )
@@ -131,8 +134,8 @@ def guards_fault(connection: Connection) -> str:
         name, body = POSTGRES
         query = text(_TRIGGERS_OF_POSTGRES)
         values = {"events": EVENTS, "body": body}
-        intact = {one: bool(right) for one, right in connection.execute(query, values)}
-        intact |= {one: False for (one,) in connection.execute(text(_RULES_OF_POSTGRES))}
+        intact = {trigger: bool(right) for trigger, right in connection.execute(query, values)}
+        intact |= {rule: False for (rule,) in connection.execute(text(_RULES_OF_POSTGRES))}
         expected = {name}
     for name in sorted(expected | set(intact)):
         if name not in intact:
@@ -143,7 +146,7 @@ def guards_fault(connection: Connection) -> str:
     return ""
 
 
-_SQLITE = {
+_CAUSES = {
     "READONLY": "is read-only; give yourself the right to write to the file and its folder",
     "PERM": "may not be opened; give yourself the right to read it",
     "AUTH": "may not be opened; give yourself the right to read it",
@@ -153,9 +156,6 @@ _SQLITE = {
     "CANTOPEN": "cannot be opened; check that the file and its folder are there and yours to use, "
     "and that the disk has room",
     "NOTADB": "is not a ledger, nor any SQLite database; check the name",
-}
-
-_POSTGRES = {
     "25006": "is read-only; connect to the primary server",
     "42501": "does not let this user read or write; ask for the right to use its tables",
     "53100": "has no room left on its disk; make room, and try again",
@@ -167,11 +167,12 @@ _POSTGRES = {
     "57P01": "was shut down; try again later",
     "57P03": "is starting up or shutting down; try again later",
 }
+"""What SQLite's kinds of errors, and PostgreSQL's states, mean."""
 
 _READ_ONLY = {"READONLY", "25006", "42501"}
 """What both say to somebody who may read and not write."""
 
-_BUSY_SQLITE, _BUSY_POSTGRES = ("BUSY", "LOCKED"), ("55P03", "40P01", "40001")
+_BUSY = {"BUSY", "LOCKED", "55P03", "40P01", "40001"}
 
 
 @contextmanager
@@ -191,30 +192,28 @@ def explained(place: Place) -> Iterator[None]:
 def _explained(problem: exc.DBAPIError | sqlite3.Error, place: Place) -> LedgerError:
     origin = problem.orig if isinstance(problem, exc.DBAPIError) else problem
     if isinstance(origin, sqlite3.Error):
-        return _of_sqlite(origin, place)
-    state = getattr(origin, "sqlstate", None)
-    if state in _BUSY_POSTGRES:
-        return _busy(place)
-    if state is None or state.startswith("08"):
-        return LedgerError(
-            f"the server of the ledger {place.shown} does not answer or broke off; if it broke off "
-            "while committing, look at the history before you try again"
+        name = getattr(origin, "sqlite_errorname", None) or ""
+        code = name.removeprefix("SQLITE_").partition("_")[0]
+        what = f"the ledger {place.shown}"
+        unknown = f"cannot be used ({name or type(origin).__name__})"
+    else:
+        code = getattr(origin, "sqlstate", None) or "08"  # no state: there was no server
+        what = f"the server of the ledger {place.shown}"
+        unknown = f"reports the error {code}; look at the server's log"
+    if code in _BUSY:
+        return LedgerBusy(
+            f"the ledger {place.shown} is locked: somebody else is committing. Nothing was "
+            "written; try again, or wait longer (wait=, --wait)"
         )
-    known = _POSTGRES.get(state, f"reports the error {state}; look at the server's log")
-    kind = ReadOnly if state in _READ_ONLY else LedgerError
-    return kind(f"the server of the ledger {place.shown} {known}. Nothing was written")
-
-
-def _of_sqlite(origin: sqlite3.Error, place: Place) -> LedgerError:
-    code = getattr(origin, "sqlite_errorname", None) or ""
-    kind = code.removeprefix("SQLITE_").partition("_")[0]
-    if kind in _BUSY_SQLITE:
-        return _busy(place)
-    if kind == "CORRUPT":
+    if code == "CORRUPT":
         return damaged(place)
-    known = _SQLITE.get(kind, f"cannot be used ({code or type(origin).__name__})")
-    error = ReadOnly if kind in _READ_ONLY else LedgerError
-    return error(f"the ledger {place.shown} {known}. Nothing was written")
+    if code.startswith("08"):
+        return LedgerError(
+            f"{what} does not answer or broke off; if it broke off while committing, look at the "
+            "history before you try again"
+        )
+    kind = ReadOnly if code in _READ_ONLY else LedgerError
+    return kind(f"{what} {_CAUSES.get(code, unknown)}. Nothing was written")
 
 
 def damaged(place: Place) -> LedgerError:
@@ -224,39 +223,65 @@ def damaged(place: Place) -> LedgerError:
     )
 
 
-def _busy(place: Place) -> LedgerBusy:
-    return LedgerBusy(
-        f"the ledger {place.shown} is locked: somebody else is committing. Nothing was written; "
-        "try again, or wait longer (wait=, --wait)"
-    )
-
-
 CONNECT_SECONDS = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of one ledger, in a transaction that is open."""
+
+    connection: Connection
+    place: Place
+
+    def head(self) -> ChainHead | None:
+        """The head of the chain; None if there is no ledger of that name."""
+        query = select(ledgers.c.entries, ledgers.c.head).where(ledgers.c.name == self.place.name)
+        head = self.connection.execute(query).one_or_none()
+        return None if head is None else ChainHead(*head)
+
+    def chain(self) -> tuple[list[StoredEntry], ChainHead]:
+        """All entries and the head, as they stood at one moment."""
+        head = self.head()
+        if head is None:
+            raise _absent(self.place)
+        query = select(entries.c.number, entries.c.body, entries.c.hash)
+        query = query.where(entries.c.ledger == self.place.name).order_by(entries.c.number)
+        return [StoredEntry(*row) for row in self.connection.execute(query)], head
+
+    def kept(self, digest: str) -> str | None:
+        """A confidential table that is kept here, as JSON text."""
+        chosen = kept_tables.c.ledger == self.place.name, kept_tables.c.digest == digest
+        query = select(kept_tables.c.body).where(*chosen)
+        body: str | None = self.connection.execute(query).scalar()
+        return body
+
+    def guards(self) -> str:
+        """What is wrong with the triggers that keep entries as they are; empty if nothing is.
+
+        A file of the schema before, which may not be written, has the triggers that it has.
+        """
+        return guards_fault(self.connection) if revision_of(self.connection) == HEAD else ""
+
+    def append(self, row: StoredEntry) -> None:
+        """Add an entry and move the head."""
+        values = {"ledger": self.place.name, **asdict(row)}
+        self.connection.execute(insert(entries).values(values))
+        moved = update(ledgers).where(ledgers.c.name == self.place.name)
+        self.connection.execute(moved.values(entries=row.number, head=row.hash))
+
+    def keep(self, digest: str, body: str) -> None:
+        """Keep a confidential table, once."""
+        if self.kept(digest) is None:
+            row = {"ledger": self.place.name, "digest": digest, "body": body}
+            self.connection.execute(insert(kept_tables).values(row))
+
+
+@dataclass(frozen=True, slots=True)
 class Store:
-    """One ledger's rows in a database.
+    """Where the rows of a ledger are, and the seconds to wait for somebody else's commit."""
 
-    Parameters
-    ----------
-    place
-        Where it is.
-    wait
-        Seconds to wait for somebody else's commit.
-    """
-
-    def __init__(self, place: Place, wait: float) -> None:
-        self.place = place
-        self.wait = wait
-
-    def exists(self) -> bool:
-        """Whether there is a ledger of that name."""
-        if self.place.file is not None and not self.place.file.exists():
-            return False
-        with self.connected() as connection:
-            if revision_of(connection) is None:
-                return False
-            return _head(connection, self.place.name) is not None
+    place: Place
+    wait: float
 
     def prepare(self) -> None:
         """Check that a ledger is there, and bring an older schema up to date.
@@ -279,52 +304,40 @@ class Store:
             except ReadOnly:
                 if revision != READABLE:
                     raise
-        if not self.exists():
+        if self.read(Rows.head) is None:
             raise _absent(self.place)
 
-    def rows(self) -> tuple[list[StoredEntry], ChainHead]:
-        """All entries and the head, as they stood at one moment."""
+    def read(self, question: Callable[[Rows], T]) -> T:
+        """What the rows say, as they stand at one moment; nobody waits while it is thought over."""
         with self.connected() as connection:
-            return _rows(connection, self.place)
-
-    def kept(self, digest: str) -> str | None:
-        """A confidential table that is kept here, as JSON text."""
-        with self.connected() as connection:
-            return _kept_table(connection, self.place.name, digest)
-
-    def guards(self) -> str:
-        """What is wrong with the triggers that keep entries as they are; empty if nothing is.
-
-        A file of the schema before, which may not be written, has the triggers that it has.
-        """
-        with self.connected() as connection:
-            return guards_fault(connection) if revision_of(connection) == HEAD else ""
+            return question(Rows(connection, self.place))
 
     @contextmanager
-    def creating(self) -> Iterator[Writer]:
-        """A writer for a new ledger; the database is made, or brought up to date, as needed."""
+    def creating(self) -> Iterator[Rows]:
+        """The rows of a new ledger; the database is made, or brought up to date, as needed."""
         if self.place.file is not None and not self.place.file.parent.is_dir():
             raise InvalidInput(
                 f"the ledger {self.place.shown}: its folder is not there; create it first"
             )
-        made = self.place.file is not None and _make_private(self.place, self.place.file)
+        is_new = self.place.file is not None and _make_private(self.place, self.place.file)
         identity, done = self._identity(), False
         try:
             with self.connected(writing=True, new=True) as connection:
                 self._check_identity(identity)
                 migrate(connection, self.place.shown)
-                if _head(connection, self.place.name) is not None:
+                rows = Rows(connection, self.place)
+                if rows.head() is not None:
                     raise LedgerError(
                         f"there is a ledger already at {self.place.shown}; choose another place "
                         "(or ?ledger=NAME in a URL)"
                     )
                 row = {"name": self.place.name, "entries": 0, "head": ""}
                 connection.execute(insert(ledgers).values(row))
-                yield Writer(connection, self.place)
+                yield rows
             self._check_identity(identity)
             done = True
         finally:
-            if made and not done:
+            if is_new and not done:
                 self._remove_empty()
 
     def _remove_empty(self) -> None:
@@ -345,11 +358,11 @@ class Store:
 
     def _identity(self) -> tuple[int, int] | None:
         """Which file it is that has this name, if one has."""
-        try:
-            status = None if self.place.file is None else self.place.file.stat()
-        except OSError:
-            return None
-        return None if status is None else (status.st_dev, status.st_ino)
+        with suppress(OSError):
+            if self.place.file is not None:
+                status = self.place.file.stat()
+                return status.st_dev, status.st_ino
+        return None
 
     def _check_identity(self, expected: tuple[int, int] | None) -> None:
         if self._identity() != expected:
@@ -359,32 +372,29 @@ class Store:
             )
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """A writer that nobody comes before; what it writes is there whole or not at all."""
+    def writing(self) -> Iterator[Rows]:
+        """The rows, which nobody else changes; what is written is there whole or not at all."""
         with self.connected(writing=True) as connection:
             if revision_of(connection) != HEAD:
                 raise LedgerError(
                     f"the schema of the ledger {self.place.shown} was changed meanwhile; open the "
                     "ledger again. Nothing was written"
                 )
-            yield Writer(connection, self.place)
+            yield Rows(connection, self.place)
 
     @contextmanager
     def connected(self, *, writing: bool = False, new: bool = False) -> Iterator[Connection]:
         """A transaction: of a reader, or of a writer that nobody comes before."""
         with explained(self.place), _engine(self.place, self.wait).connect() as opened:
-            how = {"ledger_writes": writing, **self._isolation(writing)}
+            how: dict[str, Any] = {"ledger_writes": writing}
+            if self.place.file is None:
+                # A writer sees what was committed while it waited; a reader sees one moment.
+                how["isolation_level"] = "READ COMMITTED" if writing else "REPEATABLE READ"
             connection = opened.execution_options(**how)
             with connection.begin():
                 if writing and self.place.file is None:
                     self._lock(connection, new)
                 yield connection
-
-    def _isolation(self, writing: bool) -> dict[str, Any]:
-        if self.place.file is not None:
-            return {}
-        # A writer sees what was committed while it waited; a reader sees one moment.
-        return {"isolation_level": "READ COMMITTED" if writing else "REPEATABLE READ"}
 
     def _lock(self, connection: Connection, new: bool) -> None:
         """PostgreSQL: hold this ledger's head, or everything while its tables may be made."""
@@ -430,32 +440,6 @@ def _engine(place: Place, wait: float) -> Engine:
     return engine
 
 
-class Writer:
-    """Reads and adds entries inside one transaction."""
-
-    def __init__(self, connection: Connection, place: Place) -> None:
-        self._connection, self._place = connection, place
-
-    def rows(self) -> tuple[list[StoredEntry], ChainHead]:
-        """All entries and the head; they stay the last ones until the transaction ends."""
-        return _rows(self._connection, self._place)
-
-    def append(self, row: StoredEntry) -> None:
-        """Add an entry and move the head."""
-        name = self._place.name
-        values = {"ledger": name, "number": row.number, "body": row.body, "hash": row.hash}
-        self._connection.execute(insert(entries).values(values))
-        moved = update(ledgers).where(ledgers.c.name == name)
-        self._connection.execute(moved.values(entries=row.number, head=row.hash))
-
-    def keep(self, digest: str, body: str) -> None:
-        """Keep a confidential table, once."""
-        name = self._place.name
-        if _kept_table(self._connection, name, digest) is None:
-            row = {"ledger": name, "digest": digest, "body": body}
-            self._connection.execute(insert(kept_tables).values(row))
-
-
 def _make_private(place: Place, file: Path) -> bool:
     """Make an empty file that only its maker can read, until they give others the right.
 
@@ -481,27 +465,6 @@ def _unlink_empty(file: Path) -> None:
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("ledger_writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _head(connection: Connection, name: str) -> ChainHead | None:
-    query = select(ledgers.c.entries, ledgers.c.head).where(ledgers.c.name == name)
-    head = connection.execute(query).one_or_none()
-    return None if head is None else ChainHead(head.entries, head.head)
-
-
-def _kept_table(connection: Connection, name: str, digest: str) -> str | None:
-    chosen = kept_tables.c.ledger == name, kept_tables.c.digest == digest
-    body: str | None = connection.execute(select(kept_tables.c.body).where(*chosen)).scalar()
-    return body
-
-
-def _rows(connection: Connection, place: Place) -> tuple[list[StoredEntry], ChainHead]:
-    head = _head(connection, place.name)
-    if head is None:
-        raise _absent(place)
-    query = select(entries.c.number, entries.c.body, entries.c.hash)
-    query = query.where(entries.c.ledger == place.name).order_by(entries.c.number)
-    return [StoredEntry(*one) for one in connection.execute(query)], head
 
 
 def _absent(place: Place) -> LedgerError:

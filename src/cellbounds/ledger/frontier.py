@@ -19,6 +19,7 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Conditional, Release, publish
 from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import aligned, html_table
+from cellbounds.utility.display import picked
 
 __all__ = ["LedgerFrontier", "candidates_of", "frontier_of", "with_sets"]
 
@@ -73,22 +74,19 @@ class LedgerFrontier:
             "format": FORMAT,
             "view": "owner",
             "policy": self.policy.name,
-            "safe": list(self.safe),
-            "maximal": list(self.maximal),
-            "unsafe": list(self.unsafe),
-            "never": list(self.never),
-            "undecided": list(self.undecided),
-            "judgements": self.judgements,
+            **picked(self, "safe", "maximal", "unsafe", "never", "undecided", "judgements"),
             "sets": None if self.sets is None else self.sets.to_dict(),
         }
 
     def _rows(self) -> list[list[str]]:
-        gone = "never again" if self.final else "not now"
-        rows = [["may be released", one] for one in self.maximal]
-        told = [one for one in self.safe if one not in self.maximal]
-        rows += [["may be released (told by one of these)", one] for one in told]
-        rows += [[gone, one] for one in self.unsafe]
-        return rows + [["undecided", one] for one in self.undecided]
+        implied = [statement for statement in self.safe if statement not in self.maximal]
+        groups = {
+            "may be released": self.maximal,
+            "may be released (told by one of these)": implied,
+            "never again" if self.final else "not now": self.unsafe,
+            "undecided": self.undecided,
+        }
+        return [[words, statement] for words, group in groups.items() for statement in group]
 
     def __str__(self) -> str:
         title = f"what may follow, one at a time, under the policy {self.policy.name}"
@@ -138,7 +136,8 @@ def frontier_of(
     past = [PublishedRelease.recorded(entry) for entry in state.released]
     releases = [publish(tables[-1], text, total=total) for text in listed]
     monotone = _monotone(state, [joined(state, past), *releases])
-    told = _told(listed) if monotone else [[] for _ in listed]
+    implied = _implied(listed)
+    follows = implied if monotone else [[] for _ in listed]
     judges = CumulativeJudge(state, stacked(state, tables), effort, past, PART)
     outcomes: dict[int, Outcome] = {}
     judgements = 0
@@ -148,28 +147,21 @@ def frontier_of(
         release = joined(state, [*past, PublishedRelease.of(releases[place], state.versions)])
         unsafe = judges.unsafe(release, targets_of(state))
         judgements += 1
-        outcomes[place] = Outcome.of(unsafe)
-        if unsafe:
-            outcomes |= {
-                other: Outcome.UNSAFE for other in range(len(listed)) if place in told[other]
-            }
-        elif unsafe is False:
-            outcomes |= dict.fromkeys(told[place], Outcome.SAFE)
-    by = {
-        outcome: tuple(text for place, text in enumerate(listed) if outcomes[place] is outcome)
-        for outcome in Outcome
+        outcome = outcomes[place] = Outcome.of(unsafe)
+        if outcome is Outcome.UNSAFE:
+            others = [other for other in range(len(listed)) if place in follows[other]]
+            outcomes |= dict.fromkeys(others, outcome)
+        elif outcome is Outcome.SAFE:
+            outcomes |= dict.fromkeys(follows[place], outcome)
+    by: dict[str, list[int]] = {outcome.value: [] for outcome in Outcome}
+    for place in range(len(listed)):
+        by[outcomes[place].value].append(place)
+    behind = {other for place in by["safe"] for other in implied[place]}
+    by["maximal"] = [place for place in by["safe"] if place not in behind]
+    texts: dict[str, Any] = {
+        name: tuple(listed[place] for place in places) for name, places in by.items()
     }
-    safe = [place for place in range(len(listed)) if outcomes[place] is Outcome.SAFE]
-    behind = {other for place in safe for other in _told(listed)[place]}
-    return LedgerFrontier(
-        policy=state.policy,
-        safe=by[Outcome.SAFE],
-        maximal=tuple(listed[place] for place in safe if place not in behind),
-        unsafe=by[Outcome.UNSAFE],
-        undecided=by[Outcome.UNDECIDED],
-        final=monotone,
-        judgements=judgements,
-    )
+    return LedgerFrontier(state.policy, **texts, final=monotone, judgements=judgements)
 
 
 def with_sets(
@@ -205,7 +197,7 @@ def with_sets(
     return replace(frontier, sets=sets)
 
 
-def _told(statements: Sequence[str]) -> list[list[int]]:
+def _implied(statements: Sequence[str]) -> list[list[int]]:
     """For each statement, the others that it tells: an exact margin tells all of its variables."""
     requests = [parse(statement) for statement in statements]
     named = [{*request.responses, *(request.given or ())} for request in requests]
@@ -213,12 +205,9 @@ def _told(statements: Sequence[str]) -> list[list[int]]:
         [
             other
             for other, names in enumerate(named)
-            if other != place and is_exact and names <= named[place]
+            if other != place and request.is_margin and request.exact and names <= named[place]
         ]
-        for place, is_exact in enumerate(
-            request.is_margin and request.base is None and request.below is None
-            for request in requests
-        )
+        for place, request in enumerate(requests)
     ]
 
 
@@ -228,13 +217,9 @@ def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:
     A posterior probability may fall; without the counts, more may rule out what was at risk; and
     rates that say of a row that it is empty make its cells exempt.
     """
-    if state.independent or any(
-        rule.why_not_monotone(independent=False) for rule in state.policy.rules
-    ):
+    rules = state.policy.rules
+    if state.independent or any(rule.why_not_monotone(independent=False) for rule in rules):
         return False
-    return not any(
-        bool(statement.intervals.zero.any())
-        for release in releases
-        for statement in release.statements
-        if isinstance(statement, Conditional)
-    )
+    statements = (statement for release in releases for statement in release.statements)
+    rates = (statement for statement in statements if isinstance(statement, Conditional))
+    return not any(statement.intervals.zero.any() for statement in rates)

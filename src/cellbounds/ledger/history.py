@@ -77,7 +77,7 @@ def history_text(entries: Sequence[Entry]) -> str:
 
 def history_csv(entries: Sequence[Entry]) -> str:
     """The history for the owner's spreadsheet, with the hashes."""
-    lines = [[*line, one.hash] for line, one in zip(_lines(entries), entries, strict=True)]
+    lines = [[*line, entry.hash] for line, entry in zip(_lines(entries), entries, strict=True)]
     return csv_text([*HEADER, "hash"], lines)
 
 

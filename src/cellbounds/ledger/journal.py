@@ -10,26 +10,27 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cellbounds.data.domain import Domain
-from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger.chain import ChainHead, Entry, body_of, checked, sealed, understood
+from cellbounds.ledger.chain import (
+    ChainHead,
+    Entry,
+    StoredEntry,
+    body_of,
+    checked,
+    sealed,
+    understood,
+)
 from cellbounds.ledger.errors import LedgerError
 from cellbounds.ledger.locations import Place
-from cellbounds.ledger.serialization import (
-    plain_domain,
-    read_plain_domain,
-    read_plain_policy,
-    structural_zeros,
-)
+from cellbounds.ledger.serialization import read_layout, read_plain_policy
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.files import library
 
 if TYPE_CHECKING:
-    from cellbounds.ledger.database import Store, Writer
+    from cellbounds.ledger.database import Rows, Store
+    from cellbounds.ledger.judgement import LedgerAnswer
 
 __all__ = [
     "PASSING",
@@ -40,7 +41,6 @@ __all__ = [
     "Revision",
     "Signed",
     "now",
-    "plain_layout",
     "state_of",
     "user_name",
 ]
@@ -139,18 +139,27 @@ def _opened(entry: Entry) -> LedgerState:
     content = entry.content
     if entry.kind != "opened":
         raise LedgerError(f"the first entry is {entry.kind!r}, not 'opened'; restore a copy")
-    domain, structural = _read_layout(content)
     return LedgerState(
-        domain=domain,
-        structural=structural,
+        **_layout(content),
+        **_rules(content),
         digests=(content["digest"],),
         kept=content["kept"],
-        policy=read_plain_policy(content["policy"]),
-        independent=content["independent"],
-        protected=tuple(map(tuple, content["protected"])),
         mark=entry.hash,
         source=entry,
     )
+
+
+def _layout(content: dict[str, Any]) -> dict[str, Any]:
+    domain, structural = read_layout(content)
+    return {"domain": domain, "structural": structural}
+
+
+def _rules(content: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "policy": read_plain_policy(content["policy"]),
+        "independent": content["independent"],
+        "protected": tuple(map(tuple, content["protected"])),
+    }
 
 
 def _after(state: LedgerState, entry: Entry) -> LedgerState:
@@ -174,39 +183,16 @@ def changed(state: LedgerState, kind: str, content: dict[str, Any]) -> LedgerSta
     """The state after another policy, a finer table or a later version; without a kind, as is."""
     match kind:
         case "policy":
-            return replace(
-                state,
-                policy=read_plain_policy(content["policy"]),
-                independent=content["independent"],
-                protected=tuple(map(tuple, content["protected"])),
-            )
+            return replace(state, **_rules(content))
         case "refined":
-            domain, structural = _read_layout(content)
-            return replace(
-                state,
-                domain=domain,
-                structural=structural,
-                digests=tuple(content["digests"]),
-                protected=(domain.names, *state.protected),
-            )
+            state = replace(state, **_layout(content), digests=tuple(content["digests"]))
+            return replace(state, protected=(state.domain.names, *state.protected))
         case "grown" | "revised":
             state = replace(state, digests=(*state.digests, content["digest"]))
     if kind == "revised":
         known = tuple(content["removed"]), tuple(content["added"])
         state = replace(state, revisions=(*state.revisions, Revision(state.versions, *known)))
     return state
-
-
-def plain_layout(table: Table) -> dict[str, Any]:
-    """Variables and structural zeros of a table, which everybody is taken to know."""
-    bare = Domain({name: table.domain.levels(name) for name in table.domain.names})
-    places = [int(place) for place in np.flatnonzero(table.structural)]
-    return {"domain": plain_domain(bare), "structural": places}
-
-
-def _read_layout(content: dict[str, Any]) -> tuple[Domain, BoolArray]:
-    domain = read_plain_domain(content["domain"])
-    return domain, structural_zeros(content["structural"], domain)
 
 
 WAIT = 60.0
@@ -244,6 +230,8 @@ class Draft:
         The entry; no kind if nothing is to be recorded.
     tables
         Confidential tables to keep with it, by their digests.
+    answer
+        What was judged, if anything was.
     earlier
         The entry that says the same already; it answers a repeated request.
     """
@@ -251,6 +239,7 @@ class Draft:
     kind: str = ""
     content: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
+    answer: LedgerAnswer | None = None
     earlier: Entry | None = None
 
 
@@ -282,13 +271,22 @@ class Journal:
 
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, the chain checked."""
-        rows, head = self.store.rows()
-        return understood(checked(rows, head, self.place.name))
+        return self._checked(self.store.read(lambda rows: rows.chain()))
 
-    def record(self, drafted: Callable[[LedgerState], Draft], signed: Signed) -> Entry | None:
+    def _checked(self, chain: tuple[list[StoredEntry], ChainHead]) -> tuple[Entry, ...]:
+        return understood(checked(*chain, self.place.name))
+
+    def kept(self, digest: str) -> str | None:
+        """A confidential table that is kept in the ledger, as JSON text."""
+        return self.store.read(lambda rows: rows.kept(digest))
+
+    def record(
+        self, drafted: Callable[[LedgerState], Draft], signed: Signed
+    ) -> tuple[Entry | None, LedgerAnswer | None]:
         """Judge, and record it if nothing that matters came in meanwhile; judge anew if it did.
 
         Nobody has to wait while something is judged, unless others were faster several times.
+        Returns the entry, or the one that says the same already, and what was judged.
         """
         who, why = signed
         person = self.person(who)
@@ -296,13 +294,14 @@ class Journal:
             state = state_of(self.entries())
             draft = drafted(state)
             if not draft.kind:
-                return draft.earlier
+                return draft.earlier, draft.answer
             with self.writing() as page:
                 if page.state.mark == state.mark:
-                    return page.record(draft, person, why)
+                    return page.record(draft, person, why), draft.answer
         with self.writing() as page:
             draft = drafted(page.state)
-            return page.record(draft, person, why) if draft.kind else draft.earlier
+            entry = page.record(draft, person, why) if draft.kind else draft.earlier
+            return entry, draft.answer
 
     def person(self, who: str | None) -> str:
         """Who does it: the user unless somebody is named."""
@@ -314,14 +313,14 @@ class Journal:
     @contextmanager
     def creating(self) -> Iterator[JournalPage]:
         """The first page of a new ledger."""
-        with self.store.creating() as writer:
-            yield JournalPage(self, writer, ())
+        with self.store.creating() as rows:
+            yield JournalPage(self, rows, ())
 
     @contextmanager
     def writing(self) -> Iterator[JournalPage]:
         """The last page, under a lock; what is added is there when this ends, whole or not."""
-        with self.store.writing() as writer:
-            yield JournalPage(self, writer, understood(checked(*writer.rows(), self.place.name)))
+        with self.store.writing() as rows:
+            yield JournalPage(self, rows, self._checked(rows.chain()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +328,7 @@ class JournalPage:
     """Where one entry can be added, while nobody else can."""
 
     _book: Journal
-    _writer: Writer
+    _rows: Rows
     _entries: tuple[Entry, ...]
 
     @property
@@ -346,7 +345,7 @@ class JournalPage:
             if entry.kind not in PASSING:
                 break
         for digest, body in draft.tables.items():
-            self._writer.keep(digest, body)
+            self._rows.keep(digest, body)
         return self.append(draft.kind, who, why, draft.content)
 
     def append(self, kind: str, who: str, why: str, content: dict[str, Any]) -> Entry:
@@ -363,7 +362,7 @@ class JournalPage:
             why=why,
             content=content,
         )
-        self._writer.append(row)
+        self._rows.append(row)
         return entry
 
     def _time(self, last: Entry | None) -> datetime:

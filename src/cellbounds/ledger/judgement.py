@@ -311,7 +311,7 @@ def _fewest(
         return (), sure()
     blamed = list(range(len(past)))
     for place in reversed(range(len(past))):  # what came last goes first: the oldest are blamed
-        fewer = [one for one in blamed if one != place]
+        fewer = [other for other in blamed if other != place]
         if len(tried) < MOST_TRIALS and harms(fewer):
             blamed = fewer
     for count in range(1, len(blamed)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import transactions
 from cellbounds.ledger.chain import Check, Entry, check
+from cellbounds.ledger.errors import NotSafe
 from cellbounds.ledger.frontier import LedgerFrontier, candidates_of, frontier_of, with_sets
 from cellbounds.ledger.history import internal_history, public_history
 from cellbounds.ledger.journal import (
@@ -20,15 +22,15 @@ from cellbounds.ledger.journal import (
     Draft,
     Journal,
     LedgerState,
+    Signed,
     now,
-    plain_layout,
     state_of,
     user_name,
 )
 from cellbounds.ledger.judgement import LedgerAnswer
 from cellbounds.ledger.locations import Place
-from cellbounds.ledger.serialization import plain_policy
-from cellbounds.ledger.transactions import Between, ReleaseRequest, What
+from cellbounds.ledger.serialization import plain_layout
+from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.statements import Prior, Release
@@ -106,15 +108,14 @@ class Ledger:
             raise InvalidInput(f"table={table!r}; give the confidential Table")
         book = Journal(Place.of(where), wait, clock, user)
         plain = transactions.bare(table)
-        margins = transactions.protected(plain.domain, [plain.domain.names, *protect])
-        content = {
-            **plain_layout(plain),
-            "digest": plain.digest,
-            "kept": bool(keep_table),
-            "policy": plain_policy(transactions.checked_policy(policy_of(policy), plain.domain)),
-            "independent": bool(independent),
-            "protected": [list(names) for names in margins],
-        }
+        rules = transactions.plain_rules(
+            plain.domain,
+            policy_of(policy),
+            independent=bool(independent),
+            margins=[plain.domain.names, *protect],
+        )
+        digest = {"digest": plain.digest, "kept": bool(keep_table)}
+        content = {**plain_layout(plain), **digest, **rules}
         person = book.person(who)
         kept = {plain.digest: kept_text(plain)} if keep_table else {}
         with book.creating() as page:
@@ -184,11 +185,30 @@ class Ledger:
             As for :func:`cellbounds.judge`.
         """
         request = ReleaseRequest(what, table, version, total, knows)
+        if record:
+            return self._record("asked", request, (who, why), budget, seconds)[1]
+        state = self.state()
         with running(budget, seconds) as budget:
-            if record:
-                signed = who, why
-                return transactions.record_judged(self.book, "asked", request, signed, budget)[0]
-            return transactions.judged(self.book, self.state(), request, budget)
+            return transactions.judged(state, request.question(self.book, state), budget)
+
+    def _record(
+        self,
+        kind: str,
+        request: ReleaseRequest,
+        signed: Signed,
+        budget: Budget | None,
+        seconds: float | None,
+    ) -> tuple[Entry, LedgerAnswer]:
+        """Judge a release, and record the question or the refusal."""
+
+        def drafted(state: LedgerState) -> Draft:
+            answer = transactions.judged(state, request.question(self.book, state), clocked)
+            return Draft(kind, transactions.without_figures(answer), answer=answer)
+
+        with running(budget, seconds) as clocked:
+            entry, answer = self.book.record(drafted, signed)
+        assert entry is not None and answer is not None  # such a draft is always recorded
+        return entry, replace(answer, entry=entry)
 
     def commit(
         self,
@@ -231,15 +251,27 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        with running(budget, seconds) as budget:
-            return transactions.commit(
-                self.book,
-                ReleaseRequest(what, table, version, total, knows),
-                (who, _checked_reason(why)),
-                budget,
-                already_out=already_out,
-                record=record,
-            )
+        request = ReleaseRequest(what, table, version, total, knows)
+
+        def drafted(state: LedgerState) -> Draft:
+            question = request.question(self.book, state)
+            earlier = transactions.released_before(state, question)
+            if earlier is not None:
+                return Draft(earlier=earlier)
+            answer = transactions.judged(state, question, clocked, blame=not already_out)
+            if answer.safe or already_out:
+                content = transactions.with_figures(answer, already_out)
+                return Draft("released", content, answer=answer)
+            content = transactions.without_figures(answer)
+            return Draft("refused" if record else "", content, answer=answer)
+
+        with running(budget, seconds) as clocked:
+            entry, answer = self.book.record(drafted, (who, _checked_reason(why)))
+        if entry is not None and entry.kind == "released":
+            return entry
+        assert answer is not None  # what was not released earlier was judged
+        answer = replace(answer, entry=entry)
+        raise NotSafe(f"not committed: {answer.reason}", answer)
 
     def refuse(
         self,
@@ -257,8 +289,7 @@ class Ledger:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
         request = ReleaseRequest(what, table, version, total, knows)
         signed = who, _checked_reason(why)
-        with running(budget, seconds) as budget:
-            return transactions.record_judged(self.book, "refused", request, signed, budget)[1]
+        return self._record("refused", request, signed, budget, seconds)[0]
 
     def set_policy(
         self,
@@ -276,16 +307,35 @@ class Ledger:
 
         `protect` are more margins whose cells must be safe. What is not given stays as it is.
         """
-        with running(budget, seconds) as budget:
-            return transactions.change_policy(
-                self.book,
-                (who, _checked_reason(why)),
-                budget,
-                policy=None if policy is None else policy_of(policy),
-                independent=independent,
-                protect=protect,
-                tables=table,
+        named = None if policy is None else policy_of(policy)
+
+        def change(state: LedgerState) -> Change:
+            content = transactions.plain_rules(
+                state.domain,
+                state.policy if named is None else named,
+                independent=state.independent if independent is None else independent,
+                margins=(*state.protected, *protect),
             )
+            return Change("policy", content, table)
+
+        return self._change(change, (who, why), budget, seconds)
+
+    def _change(
+        self,
+        change: Callable[[LedgerState], Change],
+        signed: Signed,
+        budget: Budget | None,
+        seconds: float | None,
+    ) -> LedgerAnswer:
+        """Change the ledger itself, and judge what is out."""
+        who, why = signed
+        with running(budget, seconds) as clocked:
+            entry, answer = self.book.record(
+                lambda state: change(state).drafted(self.book, state, clocked),
+                (who, _checked_reason(why)),
+            )
+        assert answer is not None  # a change is always judged
+        return replace(answer, entry=entry)
 
     def refine(
         self,
@@ -301,9 +351,8 @@ class Ledger:
         The cells of the table as it was stay protected, those of the finer one are from now on.
         With several versions, give the finer table of each.
         """
-        signed = who, _checked_reason(why)
-        with running(budget, seconds) as budget:
-            return transactions.refine(self.book, table, signed, budget)
+        change = partial(transactions.finer_tables, tables=table)
+        return self._change(change, (who, why), budget, seconds)
 
     def grow(
         self,
@@ -320,9 +369,8 @@ class Ledger:
         Statements are about the newest version from now on, and what two versions give away by
         their difference is judged too. `earlier` are the versions before, unless they are kept.
         """
-        signed = who, _checked_reason(why)
-        with running(budget, seconds) as budget:
-            return transactions.another_version(self.book, signed, budget, table, earlier)
+        change = transactions.later_version(self.book, table, earlier)
+        return self._change(change, (who, why), budget, seconds)
 
     def revise(
         self,
@@ -355,9 +403,9 @@ class Ledger:
         why, who, budget, seconds
             As for :meth:`commit`.
         """
-        signed, known = (who, _checked_reason(why)), {"removed": removed, "added": added}
-        with running(budget, seconds) as budget:
-            return transactions.another_version(self.book, signed, budget, table, earlier, known)
+        known = {"removed": removed, "added": added}
+        change = transactions.later_version(self.book, table, earlier, known)
+        return self._change(change, (who, why), budget, seconds)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
@@ -373,7 +421,7 @@ class Ledger:
         None if it is not at hand and the ledger judges without the counts.
         """
         state = self.state()
-        tables = supplied(state, table, self.book.store.kept)
+        tables = supplied(state, table, self.book.kept)
         about = state.about(version)
         return None if tables is None else tables[about - 1]
 
@@ -410,7 +458,7 @@ class Ledger:
             As for :meth:`ask`.
         """
         state = self.state()
-        tables = supplied(replace(state, independent=False), table, self.book.store.kept)
+        tables = supplied(replace(state, independent=False), table, self.book.kept)
         assert tables is not None  # without `independent` a missing table is an error
         listed = candidates_of(state.domain, way, digits) if statements is None else statements
         with running(budget, seconds) as budget:
@@ -429,16 +477,14 @@ class Ledger:
             The hash of the last entry and, if it was noted too, the number of entries, as they
             were then; the ledger may have grown since.
         """
-        store = self.book.store
-        rows, last = store.rows()
+        read = self.book.store.read
         return check(
-            rows,
-            last,
+            *read(lambda rows: rows.chain()),
             self.book.place.name,
             noted=head,
             count=entries,
-            kept=store.kept,
-            guards=store.guards,
+            kept=self.book.kept,
+            guards=lambda: read(lambda rows: rows.guards()),
         )
 
     def export(self, *, public: bool = True) -> dict[str, Any]:

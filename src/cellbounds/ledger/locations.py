@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from cellbounds.errors import InvalidInput
 
@@ -96,15 +96,9 @@ class Place:
             ) from None
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         name = _name(options.pop("ledger", NAME))
-        url = urlunsplit(
-            (
-                "postgresql+psycopg",
-                parts.netloc,
-                parts.path,
-                urlencode(options, quote_via=quote),
-                "",
-            )
-        )
+        query = f"?{urlencode(options, quote_via=quote)}" if options else ""
+        # By hand: the standard library leaves the slashes out where there is no host.
+        url = f"postgresql+psycopg://{parts.netloc}{parts.path}{query}"
         host = options.get("host", parts.hostname or "local")
         user = f"{parts.username}@" if parts.username else ""
         server = f"{user}{host}{'' if port is None else f':{port}'}{parts.path}"

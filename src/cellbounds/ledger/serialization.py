@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,15 @@ from cellbounds.statements import KINDS, Release, Statement
 from cellbounds.statements.statement import objects
 
 __all__ = [
-    "plain_domain",
-    "plain_policy",
+    "plain_layout",
     "plain_release",
     "plain_table",
+    "read_layout",
     "read_plain_domain",
     "read_plain_policy",
     "read_plain_release",
     "read_plain_table",
     "read_statement",
-    "structural_zeros",
 ]
 
 
@@ -72,7 +70,7 @@ def plain_release(release: Release) -> dict[str, Any]:
     domain = release.domain
     values = {
         "domain": plain_domain(domain),
-        "statements": [plain_statement(statement, domain) for statement in release.statements],
+        "statements": [statement.to_plain(domain) for statement in release.statements],
     }
     if read_plain_release(json.loads(json.dumps(values))).digest != release.digest:
         raise InvalidInput(
@@ -90,31 +88,21 @@ def read_plain_release(values: dict[str, Any]) -> Release:
     )
 
 
-def plain_statement(statement: Statement, domain: Domain) -> dict[str, Any]:
-    """One statement; label by label knowledge is laid out over its margin."""
-    return statement.to_plain(domain)
-
-
 def read_statement(values: dict[str, Any], domain: Domain) -> Statement:
-    """The statement of :func:`plain_statement`, over a domain that has its variables."""
+    """A statement from its plain values, over a domain that has its variables."""
     ((name, given),) = values.items()
     kind = next(kind for kind in KINDS if kind.kind == name)
     return kind.from_plain(given, domain)
 
 
-def plain_policy(policy: Policy) -> dict[str, Any]:
-    """A policy with its rules in words too."""
-    return policy.to_dict()
-
-
 def read_plain_policy(values: dict[str, Any]) -> Policy:
-    """The policy of :func:`plain_policy`.
+    """The policy of its ``to_dict``.
 
     Examples
     --------
     >>> from cellbounds.disclosure.policies import read_policy
     >>> strict = read_policy("strict")
-    >>> read_plain_policy(plain_policy(strict)) == strict
+    >>> read_plain_policy(strict.to_dict()) == strict
     True
     """
     return Policy(
@@ -128,24 +116,27 @@ def read_plain_policy(values: dict[str, Any]) -> Policy:
     )
 
 
+def plain_layout(table: Table) -> dict[str, Any]:
+    """Variables and structural zeros of a table, which everybody is taken to know."""
+    places = [int(place) for place in np.flatnonzero(table.structural)]
+    return {"domain": plain_domain(table.domain), "structural": places}
+
+
+def read_layout(values: dict[str, Any]) -> tuple[Domain, BoolArray]:
+    """The variables and structural zeros of :func:`plain_layout`."""
+    domain = read_plain_domain(values["domain"])
+    structural = np.zeros(domain.size, dtype=bool)
+    structural[list(values["structural"])] = True
+    return domain, structural.reshape(domain.shape)
+
+
 def plain_table(table: Table) -> dict[str, Any]:
     """A table with its counts: confidential."""
-    return {
-        "domain": plain_domain(table.domain),
-        "counts": [int(one) for one in table.counts.flat],
-        "structural": [int(place) for place in np.flatnonzero(table.structural)],
-    }
+    return {**plain_layout(table), "counts": [int(count) for count in table.counts.flat]}
 
 
 def read_plain_table(values: dict[str, Any]) -> Table:
     """The table of :func:`plain_table`."""
-    domain = read_plain_domain(values["domain"])
+    domain, structural = read_layout(values)
     counts = objects(values["counts"], domain.shape).tolist()
-    return Table(domain, counts, structural=structural_zeros(values["structural"], domain))
-
-
-def structural_zeros(places: Sequence[int], domain: Domain) -> BoolArray:
-    """Structural zeros from the flat places of their cells."""
-    structural = np.zeros(domain.size, dtype=bool)
-    structural[list(places)] = True
-    return structural.reshape(domain.shape)
+    return Table(domain, counts, structural=structural)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,11 @@ Tables = Table | Sequence[Table] | None
 def listed(tables: Tables) -> list[Table]:
     """Tables as a list."""
     several = [] if tables is None else [tables] if isinstance(tables, Table) else list(tables)
-    for one in several:
-        if not isinstance(one, Table):
-            raise InvalidInput(f"table={one!r}; give a Table, or a list with one for each version")
+    for table in several:
+        if not isinstance(table, Table):
+            raise InvalidInput(
+                f"table={table!r}; give a Table, or a list with one for each version"
+            )
     return several
 
 
@@ -79,9 +82,9 @@ def supplied(
     InvalidInput
         If a table is missing, or is not one of the ledger's.
     """
-    given = {one.digest: one for one in (_laid_out(state, table) for table in listed(tables))}
-    unknown = [digest for digest in given if digest not in state.digests]
-    if unknown:
+    laid_out = [_laid_out(state, table) for table in listed(tables)]
+    given = {table.digest: table for table in laid_out}
+    if not given.keys() <= set(state.digests):
         raise InvalidInput(
             "the table that was supplied is not the ledger's: its digest differs; supply the same "
             "table (same variables, levels in the same order, structural zeros and counts), or "
@@ -129,13 +132,9 @@ def _laid_out(state: LedgerState, table: Table) -> Table:
     if domain != state.domain and _labels(domain) == _labels(state.domain):
         domain = state.domain  # labels that read the same: files have texts for numbers
     else:
-        domain = domain.with_groupings(
-            {
-                k: grouping
-                for k, grouping in table.domain.groupings.items()
-                if grouping.of in domain.names
-            }
-        )
+        derived = table.domain.groupings.items()
+        own = {name: grouping for name, grouping in derived if grouping.of in domain.names}
+        domain = domain.with_groupings(own)
     return Table(domain, margin.counts, structural=margin.structural)
 
 
@@ -162,13 +161,14 @@ def check_refined(state: LedgerState, tables: Sequence[Table]) -> list[Table]:
             )
         matching[digest] = table
     ordered = [matching[digest] for digest in state.digests]
-    if any(one.domain != ordered[0].domain for one in ordered):
+    first = ordered[0]
+    if any(table.domain != first.domain for table in ordered):
         raise InvalidInput(
             "the versions of the table have different variables or levels; they need the same"
         )
-    if any(not np.array_equal(one.structural, ordered[0].structural) for one in ordered):
+    if any(not np.array_equal(table.structural, first.structural) for table in ordered):
         raise InvalidInput("the versions of the table have different structural zeros; correct one")
-    if set(ordered[0].domain.names) == set(state.domain.names):
+    if set(first.domain.names) == set(state.domain.names):
         raise InvalidInput(
             "the table has the ledger's variables and no other; refining brings more variables"
         )
@@ -288,14 +288,14 @@ def joined(state: LedgerState, pieces: Iterable[PublishedRelease]) -> Release:
                 totals.append(statement)
             else:
                 statements[text] = statement  # said twice is said once
-    said_now = list(statements.values())
+    together = list(statements.values())
     if totals:
-        said_now.append(_one_total(totals))
+        together.append(_one_total(totals))
     if state.structural.any():
         blocked = np.full(state.domain.shape, None, dtype=object)
         blocked[state.structural] = 0
-        said_now.append(Prior(state.domain.names, upper=blocked))
-    return Release(domain, said_now)
+        together.append(Prior(state.domain.names, upper=blocked))
+    return Release(domain, together)
 
 
 def informing(
@@ -377,18 +377,15 @@ def targets_of(state: LedgerState) -> list[ProtectedCells]:
     With several versions: the cells of each version, and those of the records that were added
     between any two, or removed, because who holds two versions can take their difference.
     """
-    targets: list[ProtectedCells] = []
-    for names in dict.fromkeys(state.protected):
-        for without, version in _betweens(state):
-            target = _target(state, names, without, version)
-            if target is not None:
-                targets.append(target)
-    return targets
+    margins = dict.fromkeys(state.protected)
+    targets = (_target(state, *choice) for choice in product(margins, _betweens(state)))
+    return [target for target in targets if target is not None]
 
 
 def _target(
-    state: LedgerState, names: tuple[str, ...], without: int, version: int
+    state: LedgerState, names: tuple[str, ...], between: tuple[int, int]
 ) -> ProtectedCells | None:
+    without, version = between
     everything = names == state.domain.names
     everybody = len(_members(state, without, version)) == len(_stays(state))
     part = None if everybody else _part_name(state, without, version)
@@ -448,17 +445,16 @@ def _level(state: LedgerState, stay: tuple[int, int]) -> str:
 
 def _betweens(state: LedgerState) -> list[tuple[int, int]]:
     """Each version by itself, and pairs of versions of which the second has records of its own."""
-    numbers = range(1, state.versions + 1)
-    pairs = [(first - 1, last) for first in numbers for last in numbers if first <= last]
-    pairs += [(last, first) for first in numbers for last in numbers if first < last]
-    return [pair for pair in pairs if _members(state, *pair)]
+    added = combinations(range(state.versions + 1), 2)
+    removed = ((later, earlier) for earlier, later in combinations(range(1, state.versions + 1), 2))
+    return [pair for pair in (*added, *removed) if _members(state, *pair)]
 
 
 def _whole(state: LedgerState) -> Domain:
     """The variables, and the version if there are several."""
     if state.versions == 1:
         return state.domain
-    axis = _axis_name(state)
+    axis = _free_name(state, "version")
     stays = [_level(state, stay) for stay in _stays(state)]
     levels = {axis: stays, **{name: state.domain.levels(name) for name in state.domain.names}}
     parts = {
@@ -468,8 +464,8 @@ def _whole(state: LedgerState) -> Domain:
     return Domain(levels, groupings=parts)
 
 
-def _axis_name(state: LedgerState) -> str:
-    name = "version"
+def _free_name(state: LedgerState, name: str) -> str:
+    """A name that no variable of the table has."""
     while name in state.domain.names:
         name += "_"
     return name
@@ -482,9 +478,7 @@ def _part_name(state: LedgerState, without: int, version: int) -> str:
         how, earlier, later = _change(without, version)
         apart = later - earlier > 1
         name = f"{how}_{earlier + 1}_to_{later}" if apart else f"{how}_{later}"
-    while name in state.domain.names:
-        name += "_"
-    return name
+    return _free_name(state, name)
 
 
 def _lifted(values: dict[str, Any], version: int, state: LedgerState) -> dict[str, Any]:

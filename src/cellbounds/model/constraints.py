@@ -109,20 +109,22 @@ def _joined(
     def column(parts: list[IntArray]) -> IntArray:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
-    widths = column([rows.widths for _, rows in blocks])
+    def joined(name: str) -> IntArray:
+        return column([getattr(rows, name) for _, rows in blocks])
+
     about_sum = [
         np.zeros(len(rows.widths), dtype=bool) if rows.about_sum is None else rows.about_sum
         for _, rows in blocks
     ]
     return System(
         release,
-        np.concatenate([[0], np.cumsum(widths)]).astype(np.int64),
-        column([rows.cells for _, rows in blocks]),
-        column([rows.coefficients for _, rows in blocks]),
-        column([rows.lower for _, rows in blocks]),
-        column([rows.upper for _, rows in blocks]),
+        np.concatenate([[0], np.cumsum(joined("widths"))]).astype(np.int64),
+        joined("cells"),
+        joined("coefficients"),
+        joined("lower"),
+        joined("upper"),
         column([np.full(len(rows.widths), place) for place, rows in blocks]),
-        column([rows.figure for _, rows in blocks]),
+        joined("figure"),
         column(about_sum).astype(bool),
         lists,
     )

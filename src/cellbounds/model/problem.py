@@ -195,7 +195,7 @@ def narrowed(problem: Problem, *, real: bool = False) -> Problem:
     rows, factors, cells = problem.rows, problem.coefficients, problem.cells
     positive = factors > 0
     starts = problem.starts[:-1]
-    below, above = (_ceil, _floor) if real else (_floor, _ceil)
+    below, above = (_ceil, np.floor_divide) if real else (np.floor_divide, _ceil)
     # A row that says how large its sum is limits its cells before anything is known of them.
     for _ in range(PASSES):
         small = np.where(positive, lower[cells], upper[cells])
@@ -250,10 +250,6 @@ def _room(
     own = np.where(endless, 0, factors * np.where(endless, 0, ends))
     room = limit[rows] - (finite[rows] - own)
     return np.where((limit[rows] == nothing) | (others > 0), nothing, room)
-
-
-def _floor(room: IntArray, factors: IntArray) -> IntArray:
-    return np.floor_divide(room, factors)
 
 
 def _ceil(room: IntArray, factors: IntArray) -> IntArray:

@@ -152,7 +152,7 @@ def _odds(small: Table, conditional: Posterior, margins: Posterior) -> Figures:
         ("mode given margins", margins.joint_mode),
     ):
         wide, narrow = (odds_ratios(table, *OWN, level=level) for level in ("0.95", "0.9"))
-        logs = [[math.log(end) for end in found.interval] for found in (wide, narrow)]
+        logs = [[math.log(end) for end in odds.interval] for odds in (wide, narrow)]
         yield (
             f"odds ratio, {name}",
             [
@@ -174,9 +174,9 @@ def _whole_table(trial: Table, small: Table) -> Figures:
     Of those it says that they resemble the posterior.
     """
     release, half = reached(trial), trial.domain.size // 2
-    for _, found in list(posterior(release, PRIOR_2X2X2).items())[:half]:
-        middle = _interval(*found.interval("0.95"))
-        yield "2x2x2 posterior, ordinary", [f"{found.mean:.2f}", str(found.median), middle]
+    for _, cell in list(posterior(release, PRIOR_2X2X2).items())[:half]:
+        middle = _interval(*cell.interval("0.95"))
+        yield "2x2x2 posterior, ordinary", [f"{cell.mean:.2f}", str(cell.median), middle]
     firsts = [int(table.counts[0, 0]) for table in tables(reached(small))]
     yield "combining", [str(Fraction(sum(firsts), len(firsts)))]
     for name, estimator in (("equal", "equal"), ("weighted", "moves")):

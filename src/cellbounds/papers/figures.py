@@ -112,5 +112,5 @@ def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, in
     weights = rng.lognormal(0.0, 1.0, counts.size)
     counts += rng.multinomial(total - counts.size, weights / weights.sum()).reshape(counts.shape)
     domain = Domain({"row": list(range(rows)), "column": list(range(columns))})
-    made = publish(Table(domain, counts), "[column|row]@3", rounding="consistent")
-    return made, rows, total
+    release = publish(Table(domain, counts), "[column|row]@3", rounding="consistent")
+    return release, rows, total

@@ -28,7 +28,7 @@ from cellbounds.reductions.named_tables import (
     glued,
     lookup_of,
 )
-from cellbounds.results.cell_index import ChosenCells, Position, WholeMargin
+from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
@@ -270,7 +270,7 @@ class _Published(Solution):
 
     def __init__(self, counts: NamedArray, names: tuple[str, ...]) -> None:
         self._counts, self._margin = counts, counts.summed(names).array
-        self.places = WholeMargin(self._margin.shape)
+        self.places = CellIndex(self._margin.shape)
 
     def bounds(self) -> Arrays:
         return self._margin, self._margin
@@ -304,7 +304,7 @@ class _Solved:
         return tuple(at[name] for name in self.names)
 
     def bounds(self, lookup: Lookup, attained: bool = False) -> Arrays:
-        chosen = isinstance(self.solution.places, ChosenCells)
+        chosen = self.solution.places.chosen is not None
         low, high = (lookup.back(e, self.names, chosen=chosen) for e in self._ends(attained))
         return low, high
 

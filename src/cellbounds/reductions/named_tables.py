@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.results.cell_index import CellIndex, ChosenCells, Position
+from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
 __all__ = ["CellList", "CellTarget", "Lookup", "NamedArray", "first_of", "glued", "lookup_of"]
@@ -105,7 +105,7 @@ class Lookup:
 
 def lookup_of(over: tuple[str, ...], places: CellIndex) -> Lookup:
     """Where a query over some variables looks."""
-    if isinstance(places, ChosenCells):
+    if places.chosen is not None:
         return Lookup(dict(zip(over, places.columns(), strict=True)), chosen=True)
     grid = np.ogrid[tuple(map(slice, places.shape))]
     return Lookup(dict(zip(over, grid, strict=True)), chosen=False)

@@ -16,7 +16,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.model.structure import Facts
 from cellbounds.reductions.named_tables import first_of
-from cellbounds.results.cell_index import ChosenCells, Position
+from cellbounds.results.cell_index import Position
 from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
@@ -120,7 +120,7 @@ class ExpandedSolution(Solution):
         if self._loose:
             emptied = [low if low is None else type(low)(0) for low in low.ravel().tolist()]
             low = np.array(emptied, dtype=low.dtype).reshape(low.shape)
-        if isinstance(self.places, ChosenCells):
+        if self.places.chosen is not None:
             numbers = [self._inner.places.number(self._inner_index(cell)) for cell in self.places]
             return np.ravel(low)[numbers], np.ravel(high)[numbers]
         lengths = [1] * len(reduced.asked.over)

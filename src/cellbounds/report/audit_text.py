@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cellbounds.data.domain import Label
@@ -10,8 +10,16 @@ from cellbounds.data.spreadsheets import csv_text
 from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.report.formats import json_text
-from cellbounds.results import Attainable, Unbounded
-from cellbounds.results.answers import RESERVED, cell_value, labelled, notations, value_entries
+from cellbounds.report.pages.wording import FINDING
+from cellbounds.results import Attainable
+from cellbounds.results.answers import (
+    RESERVED,
+    cell_value,
+    labelled,
+    notations,
+    shown,
+    value_entries,
+)
 from cellbounds.text import aligned, label_keys
 from cellbounds.version import __version__
 
@@ -21,6 +29,9 @@ SHOWN = 60
 """Cells that a table for people shows unless asked for all."""
 
 FORMAT = "cellbounds-audit/2"
+
+CSV_RUNS = 1000
+"""Runs of attainable counts that a line of CSV names."""
 
 KEYS = (*RESERVED, "outcome")
 """Keys of a cell in JSON that are not variables."""
@@ -113,30 +124,33 @@ def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None)
     keys = list(label_keys(names, COLUMNS).values())
     figures = ["lower", "upper", "size", "values", "mark"]
     if verdict is None:
-        return csv_text([*keys, *figures], ([*cell.labels, *_figures(cell)] for cell in cells))
+        lines = [[*cell.labels, *_figures(cell, cell_value, CSV_RUNS)] for cell in cells]
+        return csv_text([*keys, *figures], lines)
     judged = [verdict.policy.name, verdict.verdict.value]
     reasons, others = _reasons(verdict)
-    lines = [
-        [*cell.labels, cell.count, *_figures(cell), *reasons.get(cell.labels, ("", "")), *judged]
-        for cell in cells
-    ]
+    lines = []
+    for cell in cells:
+        known = _figures(cell, cell_value, CSV_RUNS)
+        reason = reasons.get(cell.labels, ("", ""))
+        lines.append([*cell.labels, cell.count, *known, *reason, *judged])
     for finding in others:
         place = dict(zip(finding.variables, finding.labels, strict=True))
         labels = [place.get(name, "") for name in names]
         mark = "UNSAFE" if finding.outcome is Outcome.UNSAFE else "undecided"
-        reason = [mark, _rule(verdict, finding), _evidence(finding)]
-        lines.append([*labels, "", "", "", "", "", *reason, *judged])
+        reason = _rule(verdict, finding), _evidence(finding)
+        lines.append([*labels, "", "", "", "", "", mark, *reason, *judged])
     header = [*keys, "count", *figures, "rule", "evidence", "policy", "verdict"]
     return csv_text(header, lines)
 
 
-def _figures(cell: CellRisk) -> list[Any]:
+def _figures(cell: CellRisk, written: Callable[[Any], Any], most: int) -> list[Any]:
+    """Ends, number and list of the attainable counts, and the mark."""
     values = cell.values
     return [
-        values.possible.smallest,
-        cell_value(values.possible.largest),
-        cell_value(values.size) if values.settled else "?",
-        values.text(most=1000),
+        written(values.possible.smallest),
+        written(values.possible.largest),
+        written(values.size) if values.settled else "?",
+        values.text(most),
         _mark(cell),
     ]
 
@@ -170,44 +184,36 @@ def _evidence(finding: Finding) -> str:
     return f"somebody in {_text(finding.respondent)} learns of {finding.where}: {finding.evidence}"
 
 
-def _text(labels: tuple[Label, ...] | None) -> str:
-    return "" if labels is None else ", ".join(map(str, labels))
+def _text(part: Outcome | str | tuple[Label, ...] | None) -> str:
+    """A part of a finding for people."""
+    if isinstance(part, tuple):
+        return ", ".join(map(str, part))
+    return "" if part is None else str(part)
 
 
 def _table(
     answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None, everything: bool
 ) -> str:
     owner = verdict is not None
-    shown = list(cells)
+    listed = list(cells)
     if len(cells) > SHOWN and not everything:
         # The cells at risk first; within equal risk the order of the table.
-        shown = sorted(cells, key=lambda cell: RANKS.get(_mark(cell), 4))[:SHOWN]
-    header = [*answer.over, *(["count"] if owner else [])]
+        listed = sorted(cells, key=lambda cell: RANKS.get(_mark(cell), 4))[:SHOWN]
     rows = [
-        [
-            *map(str, cell.labels),
-            *([str(cell.count)] if owner else []),
-            str(cell.values.possible.smallest),
-            _number(cell.values.possible.largest),
-            _number(cell.values.size) if cell.values.settled else "?",
-            cell.values.text(most=4),
-            _mark(cell),
-        ]
-        for cell in shown
+        [*map(str, cell.labels), *([str(cell.count)] if owner else []), *_figures(cell, shown, 4)]
+        for cell in listed
     ]
+    counts = ["count"] if owner else []
+    header = [*answer.over, *counts, "lower", "upper", "values", "attainable", "mark"]
     lines = [
         str(answer.release),
         f"asked about {', '.join(answer.over)}; {answer.method}, {answer.evidence.value}, "
         f"{answer.seconds:.3f} s, release {answer.digest[:12]}",
         "",
-        aligned(
-            [*header, "lower", "upper", "values", "attainable", "mark"],
-            rows,
-            {"count", "lower", "upper", "values"},
-        ),
+        aligned(header, rows, {"count", "lower", "upper", "values"}),
     ]
-    if len(shown) < len(cells):
-        lines.append(f"... {len(cells) - len(shown)} more cells: --all, or --format csv")
+    if len(listed) < len(cells):
+        lines.append(f"... {len(cells) - len(listed)} more cells: --all, or --format csv")
     counted = _summary(cells, owner)
     empty = counted.get("known_empty", 0)
     which = f"; {empty} of them structural zeros or in empty rows" if empty else ""
@@ -226,10 +232,6 @@ def _table(
     return "\n".join(lines) + "\n"
 
 
-def _number(count: int | Unbounded) -> str:
-    return "unbounded" if isinstance(count, Unbounded) else str(count)
-
-
 def _reasoned(verdict: Verdict, everything: bool) -> list[str]:
     """The verdict, the policy, and what broke it, in lines."""
     broken, left_open = len(verdict.broken), len(verdict.open)
@@ -245,20 +247,12 @@ def _reasoned(verdict: Verdict, everything: bool) -> list[str]:
         lines.append(f"  the intruder also knows: {known}")
     lines += [f"  note: {note}" for note in verdict.notes]
     findings = [*verdict.broken, *verdict.open]
-    shown = findings if everything else findings[:SHOWN]
-    if shown:
-        columns = {
-            "outcome": [str(finding.outcome) for finding in shown],
-            "rule": [finding.rule for finding in shown],
-            "place": [finding.where for finding in shown],
-            "respondent in": [_text(finding.respondent) for finding in shown],
-            "evidence": [finding.evidence for finding in shown],
-            "what would change it": [finding.change for finding in shown],
-        }
-        if not any(columns["respondent in"]):
-            del columns["respondent in"]
-        rows = [list(row) for row in zip(*columns.values(), strict=True)]
-        lines += ["", aligned(list(columns), rows)]
-    if len(shown) < len(findings):
-        lines.append(f"... {len(findings) - len(shown)} more findings: --all, or --format json")
+    listed = findings if everything else findings[:SHOWN]
+    if listed:
+        respondents = any(finding.respondent for finding in listed)
+        header = [title for title in FINDING if respondents or title != "respondent in"]
+        rows = [[_text(getattr(finding, FINDING[title])) for title in header] for finding in listed]
+        lines += ["", aligned(header, rows)]
+    if len(listed) < len(findings):
+        lines.append(f"... {len(findings) - len(listed)} more findings: --all, or --format json")
     return [*lines, *([verdict.warning] if verdict.warning else [])]

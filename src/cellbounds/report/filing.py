@@ -27,12 +27,13 @@ from cellbounds.report.pages.content import (
     public_part,
 )
 from cellbounds.report.pages.page import page
-from cellbounds.report.pages.wording import labels_text, read_values
+from cellbounds.report.pages.wording import FINDING, labels_text, read_values
 from cellbounds.results import Attainable
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import write_whole
 from cellbounds.statements import Release
 from cellbounds.text import label_keys
+from cellbounds.utility.display import columns_of
 from cellbounds.version import __version__
 
 __all__ = ["SUFFIXES", "Report", "build_report", "provenance"]
@@ -105,28 +106,20 @@ FIXED = ("count", "lower", "upper", "size", "values", "mark", "outcome")
 Columns = dict[str, list[Any]]
 
 
-def cells_csv(content: Mapping[str, Any]) -> str:
-    """The cells, one a line: labels, the count for its owner, and what is attainable."""
-    columns = _cells(content)
-    return csv_text(list(columns), zip(*columns.values(), strict=True))
-
-
 def _cells(content: Mapping[str, Any]) -> Columns:
+    """The cells, one a line: labels, the count for its owner, and what is attainable."""
     owner = "internal" in content
     cells = content["internal" if owner else "public"]["cells"]
-    over = content["public"]["over"]
+    names = ["count"] if owner else []
+    names += ["lower", "upper", "size", "values", "mark"]
+    if owner or (cells and "outcome" in cells[0]):
+        names.append("outcome")
     columns: Columns = {
         key: [cell["labels"][place] for cell in cells]
-        for place, key in enumerate(label_keys(over, FIXED).values())
+        for place, key in enumerate(label_keys(content["public"]["over"], FIXED).values())
     }
-    if owner:
-        columns["count"] = [cell["count"] for cell in cells]
-    for name in ("lower", "upper", "size"):
-        columns[name] = [cell[name] for cell in cells]
+    columns |= {name: [cell.get(name) for cell in cells] for name in names}
     columns["values"] = [read_values(cell).text(RUNS) for cell in cells]
-    columns["mark"] = [cell["mark"] for cell in cells]
-    if owner or (cells and "outcome" in cells[0]):
-        columns["outcome"] = [cell["outcome"] for cell in cells]
     return columns
 
 
@@ -141,10 +134,8 @@ def sheets_of(content: Mapping[str, Any]) -> dict[str, Columns]:
     if findings is not None:
         sheets["findings"] = _findings(findings, internal)
     statements = public["published"]["statements"]
-    sheets["statements"] = {
-        "statement": [one["notation"] for one in statements],
-        "meaning": [one["meaning"] for one in statements],
-    }
+    said = [(statement["notation"], statement["meaning"]) for statement in statements]
+    sheets["statements"] = columns_of(["statement", "meaning"], said)
     if public["policy"] is not None:
         sheets["policy"] = _pairs(_policy_lines(public["policy"]))
     sheets["method"] = _pairs(_method_lines(content))
@@ -152,7 +143,7 @@ def sheets_of(content: Mapping[str, Any]) -> dict[str, Columns]:
 
 
 def _pairs(lines: Sequence[tuple[str, Any]]) -> Columns:
-    return {"what": [what for what, _ in lines], "value": [value for _, value in lines]}
+    return columns_of(["what", "value"], lines)
 
 
 def _verdict_lines(
@@ -177,29 +168,18 @@ def _verdict_lines(
 
 
 def _findings(findings: Sequence[Mapping[str, Any]], internal: Any) -> Columns:
-    blame = {} if internal is None else _blame(internal)
     columns: Columns = {
-        "outcome": [finding["outcome"] for finding in findings],
-        "rule": [finding["rule"] for finding in findings],
-        "place": [finding["where"] for finding in findings],
-        "respondent in": [
-            None if finding["respondent"] is None else labels_text(finding["respondent"])
-            for finding in findings
-        ],
-        "evidence": [finding["evidence"] for finding in findings],
-        "what would change it": [finding["change"] for finding in findings],
+        title: [finding[key] for finding in findings] for title, key in FINDING.items()
     }
+    columns["respondent in"] = [
+        None if labels is None else labels_text(labels) for labels in columns["respondent in"]
+    ]
     if internal is not None:
+        blamed = internal["blame"]["findings"]
+        forced = {finding["finding"]: ", ".join(finding["statements"]) for finding in blamed}
         columns["count"] = [finding.get("count") for finding in findings]
-        columns["revealed by"] = [blame.get(place) for place in range(len(findings))]
+        columns["revealed by"] = [forced.get(place) for place in range(len(findings))]
     return columns
-
-
-def _blame(internal: Mapping[str, Any]) -> dict[int, str]:
-    return {
-        finding["finding"]: ", ".join(finding["statements"])
-        for finding in internal["blame"]["findings"]
-    }
 
 
 def _policy_lines(policy: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -258,14 +238,12 @@ class Report:
 
     def to_html(self) -> str:
         """One page that needs no network, for screen and paper."""
-        limits = self._limits
-        return page(
-            self._content, findings=limits.findings, mapped=limits.mapped, listed=limits.listed
-        )
+        return page(self._content, self._limits)
 
     def to_csv(self) -> str:
         """The cells, one a line."""
-        return cells_csv(self._content)
+        columns = _cells(self._content)
+        return csv_text(list(columns), zip(*columns.values(), strict=True))
 
     def write(self, path: str | Path) -> None:
         """Write the report, whole or not at all; the ending of the name says how.
@@ -274,21 +252,20 @@ class Report:
         the internal part, a new file is for its owner only.
         """
         target, private = Path(path), not self.public
-        match target.suffix.lower():
-            case ".html":
-                write_whole(target, self.to_html(), private=private)
-            case ".json":
-                text = json.dumps(self._content, ensure_ascii=False, allow_nan=False) + "\n"
-                write_whole(target, text, private=private)
-            case ".csv":
-                write_whole(target, self.to_csv(), private=private)
-            case ".xlsx":
-                write_excel(sheets_of(self._content), target, private=private)
-            case _:
-                raise InvalidInput(
-                    f"{target.name} is no report file; end its name with "
-                    f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-                )
+        texts = {".html": self.to_html, ".json": self._json, ".csv": self.to_csv}
+        ending = target.suffix.lower()
+        if ending in texts:
+            write_whole(target, texts[ending](), private=private)
+        elif ending == ".xlsx":
+            write_excel(sheets_of(self._content), target, private=private)
+        else:
+            raise InvalidInput(
+                f"{target.name} is no report file; end its name with "
+                f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+            )
+
+    def _json(self) -> str:
+        return json.dumps(self._content, ensure_ascii=False, allow_nan=False) + "\n"
 
     def __repr__(self) -> str:
         statements = self._content["public"]["published"]["statements"]
@@ -377,7 +354,7 @@ def build_report(
                 seed=seed,
                 source=None if source is None else PurePath(source).name,
                 made=made_at() if clock else None,
-                effort=budget,
+                budget=budget,
                 limits=limits,
             )
     return Report(content, limits)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -31,16 +30,9 @@ from cellbounds.ledger.versions import (
 )
 from cellbounds.report.filing import provenance
 from cellbounds.report.pages.content import plain_cell
-from cellbounds.report.pages.page import (
-    BANDS,
-    OUTCOMES,
-    TEMPLATES,
-    hash_of,
-    shown_cell,
-    surroundings,
-)
+from cellbounds.report.pages.page import BANDS, OUTCOMES, rendered, shown_cell
 from cellbounds.report.pages.wording import label_text, labels_text
-from cellbounds.results import Attainable, Unbounded, ValueSet
+from cellbounds.results import Attainable, Unbounded
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
@@ -56,9 +48,6 @@ LEAST = 0.05
 
 LIMITS = tuple(most for most, _, _ in BANDS if most is not None)
 """Numbers of attainable counts at which the colours change."""
-
-CHART_WIDTH, CHART_HEIGHT = 300, 150
-SPARK_HEIGHT = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +65,7 @@ def _views(
     targets: Sequence[ProtectedCells],
     numbers: Sequence[tuple[int, Entry]],
     whole: Table | None,
-    effort: Budget,
+    budget: Budget,
     solve: Callable[..., Attainable],
 ) -> list[dict[str, Any]]:
     """For each kind of cells, what was attainable after each release."""
@@ -88,7 +77,7 @@ def _views(
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
             pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
-            part = effort.share(1 / next(shares), least=LEAST)
+            part = budget.share(1 / next(shares), least=LEAST)
             ask = partial(solve, over=target.over, budget=part)
             release = joined(state, pieces)
             stages.append(Stage(number, entry, *_attainable(release, target, state, whole, ask)))
@@ -142,7 +131,6 @@ def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -
         "empty": len(last) - len(counted),
         "states": [_numbers_after(stage, counted) for stage in stages],
         "worked": [stage.number for stage in worked],
-        "chart": _chart(worked, counted),
         "rows": lines,
         "left_out": len(last) - len(rows),
         "open": any(not cell.values.settled for stage in worked for cell in stage.cells),
@@ -152,23 +140,14 @@ def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -
     }
 
 
-def _size(values: ValueSet) -> float | int:
-    """How many counts are attainable at most, as far as that is proven."""
-    size = values.possible.size
-    return math.inf if isinstance(size, Unbounded) else size
-
-
-def _band(size: float | int) -> int:
-    return next(k for k, (most, _, _) in enumerate(BANDS) if most is None or size <= most)
-
-
 def _numbers_after(stage: Stage, counted: Iterable[int]) -> dict[str, Any]:
+    """How many cells have at most so many attainable counts, as far as that is proven."""
     cells = [stage.cells[place] for place in counted] if stage.cells else []
-    sizes = [_size(cell.values) for cell in cells]
+    sizes = [cell.values.possible.size for cell in cells]
     return {
         "number": stage.number,
         "statements": stage.entry.statements,
-        "upto": [sum(size <= most for size in sizes) for most in LIMITS],
+        "upto": [*(sum(size <= most for size in sizes) for most in LIMITS), len(sizes)],
         "settled": sum(cell.values.settled for cell in cells),
         "worked": bool(stage.cells),
         "said": stage.said,
@@ -178,11 +157,11 @@ def _numbers_after(stage: Stage, counted: Iterable[int]) -> dict[str, Any]:
 def _narrowed(worked: Sequence[Stage], counted: Sequence[int]) -> list[int]:
     """The places of the cells whose attainable counts became fewer by the largest factor."""
 
-    def rank(place: int) -> tuple[bool, Fraction, float | int, int]:
-        first, last = (_size(stage.cells[place].values) for stage in (worked[0], worked[-1]))
-        endless = math.isinf(first) and not math.isinf(last)
-        factor = Fraction(1) if math.isinf(first) else Fraction(int(first), int(last))
-        return not endless, -factor, last, place
+    def rank(place: int) -> tuple[bool, Fraction, int | Unbounded, int]:
+        first, last = (stage.cells[place].values.possible.size for stage in (worked[0], worked[-1]))
+        if isinstance(first, Unbounded) or isinstance(last, Unbounded):
+            return isinstance(last, Unbounded), Fraction(-1), last, place
+        return True, -Fraction(first, last), last, place
 
     return sorted(sorted(counted, key=rank)[:MOST_ROWS])
 
@@ -192,68 +171,17 @@ def _row(worked: Sequence[Stage], place: int, names: int) -> dict[str, Any]:
     shown = [shown_cell(plain_cell(cell, judged=False)) for cell in cells]
     for number, cell in enumerate(shown):
         cell["place"] = place * len(worked) + number
-    # A part of the records stands before the variables of the table; the heading tells it.
-    labels = labels_text(cells[0].labels[-names:])
-    return {"labels": labels, "count": cells[0].count, "cells": shown, "spark": _spark(cells)}
-
-
-# Drawings: coordinates; the template has the rest.
-
-
-def _spark(cells: Sequence[CellRisk]) -> dict[str, Any]:
-    """Bars from the smallest to the largest attainable count, one for each release."""
     ends = [(cell.values.possible.smallest, cell.values.possible.largest) for cell in cells]
     finite = [high for _, high in ends if not isinstance(high, Unbounded)]
     top = max([1, *finite, *(2 * low for low, _ in ends)] if len(finite) < len(ends) else finite)
-    wide = max(2, min(16, 120 // len(cells)))
-
-    def level(count: int | Unbounded) -> float:
-        shown = top if isinstance(count, Unbounded) else count
-        return round(float((SPARK_HEIGHT - 4) * (1 - Fraction(shown, max(top, 1)))) + 2, 2)
-
-    bars = [
-        {
-            "x": wide * number + 0.5,
-            "y": level(high) - 1,
-            "height": round(level(low) - level(high) + 2, 2),
-        }
-        for number, (low, high) in enumerate(ends)
-    ]
     return {
-        "bars": bars,
-        "wide": wide,
-        "width": wide * len(cells),
-        "truth": None if cells[0].count is None else level(cells[0].count),
+        # A part of the records stands before the variables of the table; the heading tells it.
+        "labels": labels_text(cells[0].labels[-names:]),
+        "count": cells[0].count,
+        "cells": shown,
+        "ends": [(low, min(high, top)) for low, high in ends],
+        "top": top,
     }
-
-
-def _chart(worked: Sequence[Stage], counted: Sequence[int]) -> dict[str, Any]:
-    """Columns of cells by how many counts are attainable, the fewest at the foot."""
-    scale = CHART_HEIGHT / max(len(counted), 1)
-    wide = round(min(90.0, CHART_WIDTH / max(len(worked), 1)), 2)
-    bars: list[dict[str, Any]] = []
-    lines: list[list[str]] = [[] for _ in LIMITS]
-    for number, stage in enumerate(worked):
-        held = [_band(_size(stage.cells[place].values)) for place in counted]
-        left, below = round(wide * number, 2), 0
-        for band, (_, name, words) in enumerate(BANDS):
-            count = held.count(band)
-            below += count
-            top = round(CHART_HEIGHT - scale * below, 2)
-            if band < len(LIMITS):
-                lines[band] += [f"{left},{top}", f"{round(left + wide, 2)},{top}"]
-            if count:
-                said = f"after entry {stage.number}: {count:,} with {words} attainable"
-                tall = round(scale * count, 2)
-                bars.append({"x": left, "y": top, "height": tall, "band": name, "said": said})
-    every = math.ceil(len(worked) / 12)
-    ticks = [
-        (round(wide * (number + 0.5), 2), stage.number)
-        for number, stage in enumerate(worked)
-        if number % every == 0
-    ]
-    width = round(wide * len(worked), 2)
-    return {"bars": bars, "wide": wide, "width": width, "lines": lines, "ticks": ticks}
 
 
 SECONDS = 60.0
@@ -325,7 +253,7 @@ def ledger_page(
     _check(ledger, table, public)
     entries = ledger.history()
     state = state_of(entries)
-    shown = _public_entries(entries) if public else _owner_entries(entries)
+    shown = _shown_entries(entries, public)
     numbers = _numbers(entries, public)
     whole = None if public else _whole(ledger, state, table)
     targets = _open_targets(state) if public else targets_of(state)
@@ -333,24 +261,28 @@ def ledger_page(
         seconds = SECONDS
     with running(budget, seconds) as budget:
         views = _views(state, targets, numbers, whole, budget, solve)
-    content = {
-        "version": __version__,
-        "public": public,
-        "entries": shown,
-        "banner": _public_banner(state) if public else _banner(ledger, state, entries),
-        "variables": [
+    return rendered(
+        "ledger.html.j2",
+        ["report.css", "ledger.css"],
+        version=__version__,
+        public=public,
+        entries=shown,
+        banner=_public_banner(state) if public else _banner(ledger, state, entries),
+        variables=[
             [name, [label_text(label) for label in state.domain.levels(name)]]
             for name in (_spoken(state) if public else state.domain.names)
         ],
-        "policy": state.policy.to_dict(),
-        "independent": state.independent,
-        "versions": state.versions,
-        "owner": None if public else _owner_facts(state),
-        "views": views,
-        "head": shown[-1]["hash"],
-        "software": provenance(None, key=None, seed=None)["versions"],
-    }
-    return _rendered(content)
+        policy=state.policy.to_dict(),
+        independent=state.independent,
+        versions=state.versions,
+        owner=None if public else _owner_facts(state),
+        views=views,
+        head=shown[-1]["hash"],
+        software=provenance(None, key=None, seed=None)["versions"],
+        kinds=KINDS,
+        limits=LIMITS,
+        marks_of={view["key"]: view["marks"] for view in views},
+    )
 
 
 def _check(ledger: object, table: object, public: object) -> None:
@@ -362,76 +294,29 @@ def _check(ledger: object, table: object, public: object) -> None:
         raise InvalidInput("a public page shows no count; leave the table out (table=, --table)")
 
 
-def _rendered(content: Mapping[str, Any]) -> str:
-    from markupsafe import Markup
-
-    around = surroundings()
-    common = around.globals
-    style = f"{common['style']}\n{(TEMPLATES / 'ledger.css').read_text('utf-8').strip()}"
-    template = around.get_template("ledger.html.j2")
-    return str(
-        template.render(
-            content,
-            kinds=KINDS,
-            limits=LIMITS,
-            style=Markup(style),
-            allowed=f"style-src '{hash_of(style)}'; script-src '{hash_of(str(common['script']))}'",
-            marks_of={one["key"]: one["marks"] for one in content["views"]},
-        )
-    )
-
-
 # What happened.
 
 
-def _owner_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    version, shown = 1, []
-    for entry in entries:
-        version += entry.kind in ("grown", "revised")
-        shown.append(_owner_entry(entry, entry.content.get("version", version)))
-    return shown
-
-
-def _owner_entry(entry: Entry, version: int) -> dict[str, Any]:
-    content = entry.content
-    shown: dict[str, Any] = {
-        "number": entry.number,
-        "kind": entry.kind,
-        "at": entry.at,
-        "who": entry.who,
-        "why": entry.why,
-        "statements": entry.statements,
-        "table_version": version,
-        "judged": content.get("judged"),
-        "already_out": content.get("already_out", False),
-        "knows": entry.knows,
-        "hash": entry.hash,
-    }
-    if "policy" in content:
-        shown |= {"policy": content["policy"]["name"], "independent": content["independent"]}
-    if "domain" in content:
-        shown["variables"] = [name for name, _ in content["domain"]["variables"]]
-    return shown
-
-
-def _public_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The public history, and nothing that is not in it."""
-    shown = []
-    for entry in public_history(entries)["entries"]:
-        blank = {"statements": (), "judged": None, "already_out": False, "knows": ()}
-        known: dict[str, Any] = {**blank, **entry}
-        if isinstance(known.get("policy"), dict):
-            known["policy"] = known["policy"]["name"]
-        else:
-            known.pop("policy", None)  # that of a release is the one of the entry before it
-        shown.append(known)
-    return shown
+def _shown_entries(entries: Sequence[Entry], public: bool) -> list[dict[str, Any]]:
+    """Every entry for its owner; or the public history, and nothing that is not in it."""
+    if public:
+        shown = public_history(entries)["entries"]
+    else:
+        shown, version = [], 1
+        for entry in entries:
+            version += entry.kind in ("grown", "revised")
+            about = {"table_version": entry.content.get("version", version)}
+            if "domain" in entry.content:
+                about["variables"] = [name for name, _ in entry.content["domain"]["variables"]]
+            shown.append(about | entry.content | entry.to_dict())
+    blank = {"statements": (), "judged": None, "already_out": False, "knows": ()}
+    return [blank | entry for entry in shown]
 
 
 def _numbers(entries: Sequence[Entry], public: bool) -> list[tuple[int, Entry]]:
     """The releases with the numbers they are shown under: gaps would tell of refusals."""
-    told = [entry for entry in entries if not public or entry.kind not in PASSING]
-    return [(number, one) for number, one in enumerate(told, 1) if one.kind == "released"]
+    shown = [entry for entry in entries if not public or entry.kind not in PASSING]
+    return [(number, entry) for number, entry in enumerate(shown, 1) if entry.kind == "released"]
 
 
 def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -482,7 +367,7 @@ def _owner_facts(state: LedgerState) -> dict[str, Any]:
 
 def _whole(ledger: Ledger, state: LedgerState, table: Tables) -> Table | None:
     """Every version of the table as one; None if it is not at hand."""
-    tables = supplied(replace(state, independent=True), table, ledger.book.store.kept)
+    tables = supplied(replace(state, independent=True), table, ledger.book.kept)
     return None if tables is None else stacked(state, tables)
 
 

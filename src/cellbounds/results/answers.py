@@ -15,7 +15,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, Unsettled
-from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, WholeMargin
+from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence, Explanation
 from cellbounds.results.solution import Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
@@ -171,17 +171,6 @@ class Answer:
         left = self.size - shown
         return f"... {left} more cells: to_frame() has them all" if left else ""
 
-    def _text(
-        self, title: str, columns: list[str], numbers: set[str], rows: list[list[str]]
-    ) -> str:
-        lines = [title, aligned([*self.over, *columns], rows, numbers), self._more(len(rows))]
-        return "\n".join(filter(None, lines))
-
-    def _html(
-        self, title: str, columns: list[str], numbers: set[str], rows: list[list[str]]
-    ) -> str:
-        return html_table(title, [*self.over, *columns], rows, numbers, self._more(len(rows)))
-
     # What subclasses say: a title, columns and rows for the first cells, and what to know besides.
 
     def _title(self) -> str:
@@ -195,14 +184,16 @@ class Answer:
 
     def __str__(self) -> str:
         names, rows = self._rows(LINES)
-        text = self._text(self._title(), names, {*names} - {"values"}, rows)
-        return "\n".join(filter(None, [text, self._remarks()]))
+        text = aligned([*self.over, *names], rows, {*names} - {"values"})
+        lines = [self._title(), text, self._more(len(rows)), self._remarks()]
+        return "\n".join(filter(None, lines))
 
     def _repr_html_(self) -> str:
         names, rows = self._rows(HTML_LINES)
         remarks = self._remarks()
         title = f"{self._title()} ({remarks})" if remarks else self._title()
-        return self._html(title, names, {*names} - {"values"}, rows)
+        numbers = {*names} - {"values"}
+        return html_table(title, [*self.over, *names], rows, numbers, self._more(len(rows)))
 
     def __repr__(self) -> str:
         return f"<{self._title()}: {self.size} cells>"
@@ -232,7 +223,7 @@ class CellAnswer(Answer):
     def cells(self) -> Iterator[tuple[Label, ...]]:
         """The labels of the cells asked about, in the order of the answer."""
         domain = self.domain
-        if isinstance(self._places, WholeMargin):
+        if self._places.chosen is None:
             return domain.cells()
         return (domain.labels(position) for position in self._places)
 
@@ -249,7 +240,7 @@ class CellAnswer(Answer):
     def _about(self) -> str:
         """What was asked about, if that is not the whole table."""
         some = ""
-        if isinstance(self._places, ChosenCells):
+        if self._places.chosen is not None:
             some = f" of {self.size} cell{'s' if self.size > 1 else ''}"
         if set(self.over) == set(self.release.domain.names):
             return some
@@ -519,5 +510,5 @@ class Attainable(CellAnswer):
         ]
 
     def _title(self) -> str:
-        some = f" of {self.size} cells" if isinstance(self._places, ChosenCells) else ""
+        some = f" of {self.size} cells" if self._places.chosen is not None else ""
         return f"attainable counts{some} given {', '.join(notations(self.release))}"

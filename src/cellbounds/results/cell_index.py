@@ -23,11 +23,8 @@ from cellbounds.statements.notation import names_text
 
 __all__ = [
     "CellIndex",
-    "ChosenCells",
     "Position",
-    "WholeMargin",
     "asked_positions",
-    "cell_index_of",
     "check_listable",
 ]
 
@@ -35,101 +32,61 @@ Position = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class WholeMargin:
-    """Every cell of a margin: the answer has the margin's shape."""
+class CellIndex:
+    """Every cell of a margin, or those that were chosen, each once.
 
-    shape: tuple[int, ...]
+    The answer has the margin's shape, or one axis in the order in which cells were chosen.
+    """
+
+    margin: tuple[int, ...] = ()
+    chosen: tuple[Position, ...] | None = None
+    _numbers: dict[Position, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numbers = {position: number for number, position in enumerate(self.chosen or ())}
+        object.__setattr__(self, "_numbers", numbers)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+        return self.margin if self.chosen is None else (len(self.chosen),)
 
     @property
     def size(self) -> int:
         """How many cells there are."""
         return math.prod(self.shape)
 
-    def __contains__(self, position: Position) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[Position]:
-        return np.ndindex(*self.shape)
-
-    def spot(self, position: Position) -> Position:
-        """Where a cell is in the answer."""
-        return position
-
-    def position(self, spot: Position) -> Position:
-        """Which cell is at a spot of the answer."""
-        return spot
-
-    def number(self, position: Position) -> int:
-        """The place of a cell among those asked about."""
-        return int(np.ravel_multi_index(position, self.shape)) if self.shape else 0
-
-    def laid_out(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Numbers of the cells asked about, one after the other, in the answer's shape."""
-        return flat.reshape(self.shape)
-
-    def picked(self, margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The cells asked about from an array over the margin."""
-        return margin
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenCells:
-    """Some cells of a margin, each once: the answer has one axis, in the order asked."""
-
-    positions: tuple[Position, ...]
-    _numbers: dict[Position, int] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        numbers = {position: number for number, position in enumerate(self.positions)}
-        object.__setattr__(self, "_numbers", numbers)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """One axis."""
-        return (len(self.positions),)
-
-    @property
-    def size(self) -> int:
-        """How many cells there are."""
-        return len(self.positions)
-
     def columns(self) -> list[IntArray]:
-        """The positions of all cells on each variable of the margin."""
-        return list(np.array(self.positions, dtype=np.int64).T)
+        """The positions of the chosen cells on each variable of the margin."""
+        return list(np.array(self.chosen, dtype=np.int64).T)
 
     def __contains__(self, position: Position) -> bool:
-        return position in self._numbers
+        return self.chosen is None or position in self._numbers
 
     def __iter__(self) -> Iterator[Position]:
-        return iter(self.positions)
+        return np.ndindex(*self.margin) if self.chosen is None else iter(self.chosen)
 
     def spot(self, position: Position) -> Position:
         """Where a cell is in the answer."""
-        return (self._numbers[position],)
+        return position if self.chosen is None else (self._numbers[position],)
 
     def position(self, spot: Position) -> Position:
         """Which cell is at a spot of the answer."""
-        return self.positions[spot[0]]
+        return spot if self.chosen is None else self.chosen[spot[0]]
 
     def number(self, position: Position) -> int:
         """The place of a cell among those asked about."""
-        return self._numbers[position]
+        if self.chosen is not None:
+            return self._numbers[position]
+        return int(np.ravel_multi_index(position, self.margin)) if self.margin else 0
 
     def laid_out(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Numbers of the cells asked about; what comes after them is left out."""
-        return flat[: len(self.positions)]
+        """Numbers of the cells asked about, in the answer's shape; more of them are left out."""
+        return flat[: self.size].reshape(self.shape)
 
     def picked(self, margin: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The cells asked about from an array over the margin."""
-        return margin[tuple(self.columns())]
-
-
-CellIndex = WholeMargin | ChosenCells
-
-
-def cell_index_of(shape: tuple[int, ...], cells: tuple[Position, ...] | None) -> CellIndex:
-    """All cells of a margin of this shape, or those that are chosen."""
-    return WholeMargin(shape) if cells is None else ChosenCells(cells)
+        return margin if self.chosen is None else margin[tuple(self.columns())]
 
 
 def check_listable(release: Release, over: tuple[str, ...], *, some: str = "") -> None:
@@ -140,8 +97,8 @@ def check_listable(release: Release, over: tuple[str, ...], *, some: str = "") -
     named = release.named_variables
     ways = [some] if some else []
     if named and release.domain.project(named).size <= DENSE_LIMIT:
-        told = f"over={list(named)} (--over {names_text(named)})"
-        ways.append(f"about the variables that statements name: {told}")
+        variables = f"over={list(named)} (--over {names_text(named)})"
+        ways.append(f"about the variables that statements name: {variables}")
     else:
         ways.append("about fewer variables: over=[...] (--over)")
     raise TooMuchWork(
@@ -161,16 +118,16 @@ def asked_positions(domain: Domain, cells: object) -> tuple[Position, ...]:
     """
     if isinstance(cells, str) or not isinstance(cells, Iterable):
         raise InvalidInput(f"cells={cells!r}; give a list of cells, each a tuple of labels")
-    found: dict[Position, None] = {}
+    positions: dict[Position, None] = {}
     for cell in cells:
         labels = _labels(domain, cell)
         position = domain.index(labels)
-        if position in found:
+        if position in positions:
             raise InvalidInput(f"cells= lists the cell {labels} twice; ask about it once")
-        found[position] = None
-    if not found:
+        positions[position] = None
+    if not positions:
         raise InvalidInput("cells=[] asks about no cell; leave it out to ask about all of them")
-    return tuple(found)
+    return tuple(positions)
 
 
 def _labels(domain: Domain, cell: object) -> tuple[Label, ...]:

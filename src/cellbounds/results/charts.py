@@ -61,8 +61,8 @@ def posterior_chart(layers: Mapping[str, Posterior], index: tuple[int, ...] | No
     points = [
         {"cell": ", ".join(map(str, labels[cell])), "count": value, "p": chance, "given": name}
         for cell in chosen
-        for name, one in layers.items()
-        for value, chance in _points(one, cell)
+        for name, layer in layers.items()
+        for value, chance in _points(layer, cell)
     ]
     single = index is not None
     base = (
@@ -88,10 +88,10 @@ def posterior_chart(layers: Mapping[str, Posterior], index: tuple[int, ...] | No
 
 def _points(posterior: Posterior, cell: int) -> list[tuple[int, float]]:
     """Counts and probabilities without negligible tails; gaps are drawn as zero."""
-    one = posterior.at(cell)
-    below = np.cumsum(one.probabilities)
-    keep = (below > NEGLIGIBLE) & (below - one.probabilities < 1 - NEGLIGIBLE)
-    values, chances = one.values[keep], one.probabilities[keep]
+    distribution = posterior.at(cell)
+    below = np.cumsum(distribution.probabilities)
+    keep = (below > NEGLIGIBLE) & (below - distribution.probabilities < 1 - NEGLIGIBLE)
+    values, chances = distribution.values[keep], distribution.probabilities[keep]
     first, last = int(values[0]) - 1, int(values[-1]) + 1
     if last - first > 20 * len(values) + 100:
         return list(zip(values.tolist(), chances.tolist(), strict=True))
@@ -118,13 +118,13 @@ def save_chart(chart: Any, path: str | Path) -> None:
     import vl_convert
 
     target = Path(path)
-    made = chart.to_dict()
+    specification = chart.to_dict()
     if target.suffix == ".svg":
-        write_whole(target, vl_convert.vegalite_to_svg(made))
+        write_whole(target, vl_convert.vegalite_to_svg(specification))
     elif target.suffix == ".png":
-        write_whole(target, vl_convert.vegalite_to_png(made, scale=2))
+        write_whole(target, vl_convert.vegalite_to_png(specification, scale=2))
     elif target.suffix == ".html":
-        write_whole(target, _page(made))
+        write_whole(target, _page(specification))
     else:
         raise InvalidInput(f"{target.name} is no chart file; end its name with .html, .svg or .png")
 
@@ -137,7 +137,7 @@ def _page(chart: dict[str, Any]) -> str:
     """
     import vl_convert
 
-    kept = chart | {"usermeta": {"embedOptions": {"actions": OFFERED}}}
-    held = json.dumps(kept).replace("<", PLACEHOLDER)
-    page: str = vl_convert.vegalite_to_html(held, bundle=True)
+    offering = chart | {"usermeta": {"embedOptions": {"actions": OFFERED}}}
+    text = json.dumps(offering).replace("<", PLACEHOLDER)
+    page: str = vl_convert.vegalite_to_html(text, bundle=True)
     return page.replace(PLACEHOLDER, "\\u003c")

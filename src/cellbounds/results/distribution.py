@@ -57,8 +57,8 @@ class Distribution:
     def __getitem__(self, value: int) -> float:
         """The probability of one count."""
         place = int(np.searchsorted(self.values, value))
-        found = place < len(self.values) and int(self.values[place]) == value
-        return float(self.probabilities[place]) if found else 0.0
+        possible = place < len(self.values) and int(self.values[place]) == value
+        return float(self.probabilities[place]) if possible else 0.0
 
     @property
     def mean(self) -> float:
@@ -82,9 +82,9 @@ class Distribution:
 
     def quantile(self, probability: object) -> int:
         """The smallest count with at least this probability at or below it."""
-        asked = checked_probability(probability)
+        level = checked_probability(probability)
         # A step that falls short by rounding alone counts as reached.
-        place = int(np.searchsorted(self._cumulated, asked - 1e-12))
+        place = int(np.searchsorted(self._cumulated, level - 1e-12))
         return int(self.values[min(place, len(self.values) - 1)])
 
     def interval(self, level: object = "0.95") -> tuple[int, int]:
@@ -105,12 +105,12 @@ class Distribution:
 def checked_probability(probability: object) -> float:
     """A probability given as a number or as text."""
     try:
-        found = float(probability) if isinstance(probability, Real | str) else math.nan
+        number = float(probability) if isinstance(probability, Real | str) else math.nan
     except ValueError:
-        found = math.nan
-    if isinstance(probability, bool) or not 0 <= found <= 1:
+        number = math.nan
+    if isinstance(probability, bool) or not 0 <= number <= 1:
         raise InvalidInput(f"probability {probability!r}; give a number from 0 to 1, such as 0.95")
-    return found
+    return number
 
 
 STEPS = 200
@@ -173,17 +173,17 @@ class Rate:
 
     def quantile(self, probability: object) -> float:
         """The point below which a mean lies with this probability."""
-        asked = checked_probability(probability)
-        if asked in (0, 1):
-            return math.inf if asked else 0.0
+        level = checked_probability(probability)
+        if level in (0, 1):
+            return math.inf if level else 0.0
         low, high = 0.0, self.mean + self.sd
-        while self.below(high) < asked:
+        while self.below(high) < level:
             low, high = high, 2 * high
         for _ in range(STEPS):
             middle = (low + high) / 2
             if not low < middle < high:
                 break
-            low, high = (middle, high) if self.below(middle) < asked else (low, middle)
+            low, high = (middle, high) if self.below(middle) < level else (low, middle)
         return high
 
     def interval(self, level: object = "0.95") -> tuple[float, float]:

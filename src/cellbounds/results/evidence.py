@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
@@ -151,9 +151,5 @@ def _counts(table: Table) -> Any:
 
 
 def _plain(blame: Blame) -> dict[str, Any]:
-    return {
-        "statements": list(blame.statements),
-        "figures": list(blame.figures),
-        "smallest": blame.smallest,
-        "irreducible": blame.irreducible,
-    }
+    lists = {"statements": list(blame.statements), "figures": list(blame.figures)}
+    return asdict(blame) | lists

@@ -69,10 +69,10 @@ class Posterior(Answer):
 
     def at(self, cell: int) -> Distribution:
         """The distribution of the cell with this number."""
-        found = self._made.get(cell)
-        if found is None:
-            found = self._made[cell] = self._distribution(cell)
-        return found
+        distribution = self._made.get(cell)
+        if distribution is None:
+            distribution = self._made[cell] = self._distribution(cell)
+        return distribution
 
     def items(self) -> Iterator[tuple[tuple[Label, ...], Distribution]]:
         """Labels and distribution of every cell, in order."""
@@ -80,18 +80,18 @@ class Posterior(Answer):
             yield labels, self.at(cell)
 
     def _each(self, what: Callable[[Distribution], Any], kind: type) -> Any:
-        values = [what(one) for _, one in self.items()]
+        values = [what(distribution) for _, distribution in self.items()]
         return np.array(values, dtype=kind).reshape(self.domain.shape)
 
     @property
     def mean(self) -> FloatArray:
         """The expected count of each cell."""
-        return np.asarray(self._each(lambda one: one.mean, np.float64))
+        return np.asarray(self._each(lambda distribution: distribution.mean, np.float64))
 
     @property
     def sd(self) -> FloatArray:
         """The standard deviation of each cell."""
-        return np.asarray(self._each(lambda one: one.sd, np.float64))
+        return np.asarray(self._each(lambda distribution: distribution.sd, np.float64))
 
     @property
     def median(self) -> IntArray:
@@ -101,16 +101,16 @@ class Posterior(Answer):
     @property
     def mode(self) -> IntArray:
         """The most probable count of each cell, one by one (see `joint_mode` for whole tables)."""
-        return np.asarray(self._each(lambda one: one.mode, np.int64))
+        return np.asarray(self._each(lambda distribution: distribution.mode, np.int64))
 
     def quantile(self, probability: object) -> IntArray:
         """The smallest count of each cell with at least this probability at or below it."""
-        asked = checked_probability(probability)
-        return np.asarray(self._each(lambda one: one.quantile(asked), np.int64))
+        level = checked_probability(probability)
+        return np.asarray(self._each(lambda distribution: distribution.quantile(level), np.int64))
 
     def at_most(self, count: int) -> FloatArray:
         """The probability of each cell to hold at most so many."""
-        return np.asarray(self._each(lambda one: one.at_most(count), np.float64))
+        return np.asarray(self._each(lambda distribution: distribution.at_most(count), np.float64))
 
     @property
     def joint_mode(self) -> Table:
@@ -139,26 +139,22 @@ class Posterior(Answer):
         index = None if not labels else self._index(tuple(labels))
         return posterior_chart({self.given: self, **named}, index)
 
-    def _summary(self, one: Distribution, cell: int) -> dict[str, float | int]:
-        low, high = one.interval("0.95")
-        found: dict[str, float | int] = dict(
-            zip(
-                SUMMARY,
-                (one.mean, one.sd, one.median, one.mode, low, high, one.at_most(SMALL)),
-                strict=True,
-            )
-        )
+    def _summary(self, distribution: Distribution, cell: int) -> dict[str, float | int]:
+        low, high = distribution.interval("0.95")
+        middle = (distribution.mean, distribution.sd, distribution.median, distribution.mode)
+        numbers = (*middle, low, high, distribution.at_most(SMALL))
+        summary: dict[str, float | int] = dict(zip(SUMMARY, numbers, strict=True))
         if self.monte_carlo is not None:
             checks = self.monte_carlo
-            found["mc_error"] = float(checks.error.flat[cell])
-            found["effective_size"] = float(checks.effective_size.flat[cell])
+            summary["mc_error"] = float(checks.error.flat[cell])
+            summary["effective_size"] = float(checks.effective_size.flat[cell])
             if checks.rhat is not None:
-                found["rhat"] = float(checks.rhat.flat[cell])
-        return found
+                summary["rhat"] = float(checks.rhat.flat[cell])
+        return summary
 
     def _summaries(self) -> Iterator[tuple[tuple[Label, ...], dict[str, float | int]]]:
-        for cell, (labels, one) in enumerate(self.items()):
-            yield labels, self._summary(one, cell)
+        for cell, (labels, distribution) in enumerate(self.items()):
+            yield labels, self._summary(distribution, cell)
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels and a summary of each cell."""
@@ -245,5 +241,5 @@ class Rates:
     def quantile(self, probability: object) -> FloatArray:
         """The point of each cell below which its mean lies with this probability."""
         domain = self._posterior.domain
-        found = [self._at(cell).quantile(probability) for cell in range(domain.size)]
-        return np.array(found).reshape(domain.shape)
+        points = [self._at(cell).quantile(probability) for cell in range(domain.size)]
+        return np.array(points).reshape(domain.shape)

@@ -12,7 +12,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.structure import Facts
-from cellbounds.results.cell_index import CellIndex, ChosenCells, Position, WholeMargin
+from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.budget import Budget
@@ -55,8 +55,8 @@ class Query:
     def places(self, domain: Domain) -> CellIndex:
         """The cells asked about."""
         if self.cells is not None:
-            return ChosenCells(self.cells)
-        return WholeMargin(tuple(len(domain.levels(name)) for name in self.over))
+            return CellIndex(chosen=self.cells)
+        return CellIndex(tuple(len(domain.levels(name)) for name in self.over))
 
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]

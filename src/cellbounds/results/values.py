@@ -121,13 +121,13 @@ class ValueSet:
 
     def between(self, least: int, most: int | None) -> ValueSet:
         """The members known to belong from `least` to `most` (None: without end)."""
-        kept: list[Progression] = []
+        inside: list[Progression] = []
         for first, last, step in self.progressions:
             begin = first if first >= least else first + -(-(least - first) // step) * step
             end = last if most is None else most if last is None else min(last, most)
             if end is None or begin <= end:
-                kept.append((begin, end, step))
-        return ValueSet(kept)
+                inside.append((begin, end, step))
+        return ValueSet(inside)
 
     def _check_settled(self) -> None:
         if self.unknown:
@@ -268,24 +268,18 @@ class ValueSet:
         other._check_settled()
         if self.progressions == other.progressions:
             return True
-        if self.unbounded or other.unbounded:
-            return self.unbounded == other.unbounded and self._same_without_end(other)
-        return self.size == other.size and all(
-            mine == theirs for mine, theirs in zip(self.runs, other.runs, strict=False)
-        )
-
-    def _same_without_end(self, other: ValueSet) -> bool:
-        """Compare until both repeat: beyond all ends and one common period nothing new comes."""
+        if self.size != other.size:
+            return False
+        # Beyond all ends and one common period of what has no end, nothing new comes.
         both = (*self.progressions, *other.progressions)
         period = math.lcm(*(step for _, last, step in both if last is None))
-        border = max(first if last is None else last for first, last, _ in both) + period
-        mine, theirs = (
-            itertools.takewhile(lambda run: run[0] <= border, one.runs) for one in (self, other)
-        )
-        return all(
-            a == b or (a is not None and b is not None and _clip(a, border) == _clip(b, border))
-            for a, b in itertools.zip_longest(mine, theirs)
-        )
+        border = max(first if last is None else last for first, last, _ in both)
+        mine, theirs = (own._runs_up_to(border + period) for own in (self, other))
+        return all(own == other_run for own, other_run in itertools.zip_longest(mine, theirs))
+
+    def _runs_up_to(self, border: int) -> Iterator[tuple[int, int]]:
+        for first, last in itertools.takewhile(lambda run: run[0] <= border, self.runs):
+            yield first, border if last is None else min(last, border)
 
     # Equal to plain sets, which have no hash; types have no way to take one away.
     __hash__ = None  # type: ignore[assignment]  # Python's own way to say: no hash
@@ -325,10 +319,6 @@ def _among(progressions: tuple[Progression, ...], value: int) -> bool:
         first <= value and (last is None or value <= last) and (value - first) % step == 0
         for first, last, step in progressions
     )
-
-
-def _clip(run: tuple[int, int | None], border: int) -> tuple[int, int]:
-    return run[0], border if run[1] is None else min(run[1], border)
 
 
 _first = operator.itemgetter(0)

@@ -1,23 +1,37 @@
 """Compiling functions when they are first called, and random numbers for them.
 
-Import it only where compiled code is needed: numba takes a while to load.
+numba is loaded with the first of them: that takes a while.
 """
 
 from __future__ import annotations
 
-from functools import update_wrapper
+import threading
+import time
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.interrupts import uninterrupted
 
-__all__ = ["compiled", "random_below", "random_state", "random_unit"]
+__all__ = ["compiled", "compiled_above", "random_below", "random_state", "random_unit"]
 
+PATIENCE = 1.0
+"""Seconds of small work in plain Python, after which functions are compiled for it too."""
 
 _COMPILED: list[Compiled] = []
+
+
+class _Interpreting(threading.local):
+    """Whether a thread is inside a function that runs as plain Python."""
+
+    now = False
+
+
+_INTERPRETING = _Interpreting()
 
 
 class Compiled:
@@ -25,27 +39,64 @@ class Compiled:
 
     Signals that came while it was working raise when it has returned: numba does not expect them
     before. While it works, other threads can: that of a progress line, for one.
+
+    Compiling takes seconds, so that small work would mostly be waiting: called with no more than
+    `few` numbers in arrays it runs as plain Python, unless it was compiled before, now or on
+    another run, or such calls have taken long enough together.
     """
 
-    def __init__(self, function: Any) -> None:
+    spent = 0.0  # seconds of all of them together
+
+    def __init__(self, function: Callable[..., Any], few: int = 0) -> None:
         update_wrapper(self, function)
+        self._function, self._few = function, few
         _COMPILED.append(self)
-        self._dispatcher: Any
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        from numba import njit
+
         try:
-            self._dispatcher = njit(cache=True, nogil=True)(function)
+            return njit(cache=True, nogil=True)(self._function)
         except RuntimeError:  # neither the package's folder nor the user's cache can be written
-            self._dispatcher = njit(nogil=True)(function)
+            return njit(nogil=True)(self._function)
 
     def __call__(self, *given: Any) -> Any:
         """Compile when first called, and keep the result on disk if there is a place for it."""
+        if _INTERPRETING.now:
+            return self._function(*given)
+        small = self._few and Compiled.spent < PATIENCE and _numbers(given) <= self._few
+        if small and not self._ready:
+            return self._interpreted(*given)
         try:
             return uninterrupted(self._dispatcher, *given)
         except (ImportError, AttributeError):
             # Kept by another version: its types lie in modules that are no longer there, and
             # numba reads them before it sees that the source has changed.
-            for one in _COMPILED:
-                one.forget()
+            for function in _COMPILED:
+                function.forget()
             return uninterrupted(self._dispatcher, *given)
+
+    @cached_property
+    def _kept(self) -> bool:
+        """Whether an earlier run has left it on disk."""
+        files = getattr(self._dispatcher._cache, "_cache_file", None)
+        return files is not None and Path(files._index_path).exists()
+
+    @property
+    def _ready(self) -> bool:
+        """Whether it can be called without compiling it."""
+        return self._kept or bool(self._dispatcher.signatures)
+
+    def _interpreted(self, *given: Any) -> Any:
+        begun = time.thread_time()
+        _INTERPRETING.now = True
+        try:
+            with np.errstate(over="ignore"):  # integers wrap around, as compiled ones do
+                return self._function(*given)
+        finally:
+            _INTERPRETING.now = False
+            Compiled.spent += time.thread_time() - begun
 
     def forget(self) -> None:
         """Leave out what is kept on disk."""
@@ -57,9 +108,24 @@ class Compiled:
         return self._dispatcher._numba_type_
 
 
-def compiled(function: Any) -> Any:
+def _numbers(given: Any) -> int:
+    """How many numbers arguments hold in arrays."""
+    if isinstance(given, tuple):
+        return sum(map(_numbers, given))
+    return given.size if isinstance(given, np.ndarray) else 0
+
+
+def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called."""
     return Compiled(function)
+
+
+def compiled_above(few: int) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function only when its arrays hold more numbers than a few, or for repeated work.
+
+    For functions whose work is small if their arrays are.
+    """
+    return lambda function: Compiled(function, few)
 
 
 @compiled

@@ -127,7 +127,6 @@ def explain_bounds(
     solution: Solution,
     release: Release,
     over: tuple[str, ...],
-    method: str,
     labels: tuple[Label, ...],
 ) -> Explanation:
     """Explain both bounds of one cell; `solution` is the one that they are from."""
@@ -145,7 +144,7 @@ def explain_bounds(
         lower=bottom,
         upper=top,
         evidence=Evidence.EXACT,
-        method=method,
+        method=solution.method,
         lower_witness=solution.witness(index, bottom),
         upper_witness=None if isinstance(top, Unbounded) else solution.witness(index, top),
         lower_blame=_blame(solve, release, over, index, 0, bottom),

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease
-from cellbounds.model.constraints import violations
 from cellbounds.model.structure import Facts
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import ValueSet
@@ -80,12 +79,11 @@ class CubeSolution(Solution):
         high = min(int(n) for n in base[self._sign < 0])
         if low > high:
             raise InconsistentRelease("no table of counts has these three two-way margins")
-        # Margins that disagree where they overlap, or with N: no table fits all of them.
-        broken = violations(release, Table(domain, self._cells(low)))
-        if broken:
-            raise InconsistentRelease(
-                f"the three two-way margins do not agree on {', '.join(broken)}"
-            )
+        # Margins that disagree where they overlap, or with N: no table has all of them.
+        table = self._cells(low)
+        agree = all((table.sum(axis=2 - k) == face).all() for k, face in enumerate((ab, ac, bc)))
+        if not agree or not release.total.allows(int(table.sum())):
+            raise InconsistentRelease("the three two-way margins, or N, contradict each other")
         self._range = low, high
         self._axes = [domain.names.index(name) for name in query.over]
 

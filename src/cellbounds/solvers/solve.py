@@ -121,9 +121,7 @@ def bounds(
         _source=solution if sharp else None,
         _attained=solution.attained() if kind in ("sharp", "linear") else None,
         _explain=partial(_explained, solution, release, query) if sharp else None,
-        _certify=partial(certify, solution, release, query, solution.method, start is not None)
-        if sharp
-        else None,
+        _certify=partial(certify, solution, release, query) if sharp else None,
     )
 
 
@@ -161,7 +159,7 @@ def attainable(
         seconds=time.perf_counter() - begun,
         _source=solution,
         _places=solution.places,
-        _certify=partial(certify, solution, release, query, solution.method, start is not None),
+        _certify=partial(certify, solution, release, query),
     )
 
 
@@ -245,7 +243,7 @@ def _explained(
         # Nor does the explanation ask about all cells of a margin that may be huge.
         index = release.domain.project(query.over).index(labels)
         solver = partial(_solved, cells=(index,))
-    return explain_bounds(solver, solution, release, query.over, solution.method, labels)
+    return explain_bounds(solver, solution, release, query.over, labels)
 
 
 def _solved(

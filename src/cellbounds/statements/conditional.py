@@ -16,11 +16,17 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
+from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
 from cellbounds.statements.inequalities import LinearRows
 from cellbounds.statements.intervals import RateIntervals, rate_inequalities
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
-from cellbounds.statements.numbers import Figures, checked_digits, exact_number, read_figures
+from cellbounds.statements.numbers import (
+    UNITS,
+    Figures,
+    checked_digits,
+    exact_number,
+    read_figures,
+)
 from cellbounds.statements.rounding import ROUNDINGS, RULES_IN_WORDS, ends_of, round_rows
 from cellbounds.statements.statement import Tabulated, objects, variable_names
 
@@ -119,16 +125,8 @@ class Conditional(Tabulated):
         self.responses = variable_names(responses, "the list of responses")
         self.given = variable_names(given, "the list of givens") if given else ()
         self.unit = unit
-        entries = np.array(rates, dtype=object)
-        axes = len(self.given) + len(self.responses)
-        if entries.ndim != axes or not entries.size:
-            raise InvalidInput(
-                f"{self.notation}: rates of shape {entries.shape}; it names {axes} variables, so "
-                f"rates need {axes} axes, givens first (ragged lists have fewer)"
-            )
-        self.shape = entries.shape
-        rows = math.prod(entries.shape[: len(self.given)])
-        self._figures = read_figures(entries, rows, unit, f"a rate of {self.notation}")
+        self._figures = rates if isinstance(rates, Figures) else self._read(rates)
+        self.shape = self._figures.shape
         self._check_range()
         self.missing = self._check_missing(missing)
         self.digits, self.rounding = self._check_rule(digits, rounding, eps, strict)
@@ -136,29 +134,16 @@ class Conditional(Tabulated):
         self.strict = strict
         self.intervals = self._make_intervals()
 
-    @classmethod
-    def from_counts(
-        cls,
-        responses: Iterable[str],
-        given: Iterable[str],
-        shape: tuple[int, ...],
-        numerators: IntArray,
-        denominators: IntArray,
-        zero: BoolArray,
-        **how: Any,
-    ) -> Self:
-        """Build from numerators over one denominator a row, without a detour through text."""
-        made = cls.__new__(cls)
-        made.responses, made.given = tuple(responses), tuple(given)
-        made.shape, made.unit, made.missing = shape, "proportion", "zero" if zero.any() else None
-        blank = np.broadcast_to(zero[:, None], numerators.shape)
-        digits: int | None = how.get("digits")
-        made._figures = Figures(numerators, denominators, blank.copy(), digits, digits or 0)
-        made.digits, made.rounding = digits, how.get("rounding")
-        made.eps = None if how.get("eps") is None else made._read_eps(how["eps"])
-        made.strict = bool(how.get("strict", False))
-        made.intervals = made._make_intervals()
-        return made
+    def _read(self, rates: object) -> Figures:
+        entries = np.array(rates, dtype=object)
+        axes = len(self.variables)
+        if entries.ndim != axes or not entries.size:
+            raise InvalidInput(
+                f"{self.notation}: rates of shape {entries.shape}; it names {axes} variables, so "
+                f"rates need {axes} axes, givens first (ragged lists have fewer)"
+            )
+        rows = math.prod(entries.shape[: len(self.given)])
+        return read_figures(entries, rows, self.unit, f"a rate of {self.notation}")
 
     @property
     def exact(self) -> bool:
@@ -324,36 +309,26 @@ class Conditional(Tabulated):
         counts = counts.reshape(math.prod(shape[: len(given)]), -1)
         sums = counts.sum(axis=1)
         zero = np.asarray(sums == 0, dtype=bool)
-        if request.digits is None:
-            if eps is not None and exact_number(eps, "eps") != 0:
-                raise InvalidInput(
-                    f"eps={eps!r} with exact rates; add the number of decimals to the statement "
-                    "([Y|A,B]@2) or leave eps out"
-                )
+        digits, rule = request.digits, dict[str, Any]()
+        if digits is not None:
+            rounding = request.rounding or "nearest"
+            tops = round_rows(counts, digits, rounding)
+            bottoms = whole_array([10**digits] * len(sums), sums.shape)
+            rule = {"digits": digits, "eps": eps, "strict": request.strict}
+            rule["rounding"] = None if eps is not None else rounding
+        elif eps is not None and exact_number(eps, "eps") != 0:
+            raise InvalidInput(
+                f"eps={eps!r} with exact rates; add the number of decimals to the statement "
+                "([Y|A,B]@2) or leave eps out"
+            )
+        else:
             shared = [max(1, math.gcd(*row)) for row in counts.tolist()]
-            divisor = whole_array(shared, (len(shared),))
-            bottoms = np.where(zero, 1, sums // divisor)
-            tops = counts // divisor[:, None]
-            return cls.from_counts(responses, given, shape, tops, bottoms, zero)
-        rounding = request.rounding or "nearest"
-        numerators = whole_array([0] * counts.size, counts.shape)
-        if not zero.all():
-            rounded = round_rows(counts[~zero], request.digits, rounding)
-            numerators = numerators.astype(rounded.dtype)
-            numerators[~zero] = rounded
-        rates = cls.from_counts(
-            responses,
-            given,
-            shape,
-            numerators,
-            whole_array([10**request.digits] * len(sums), (len(sums),)),
-            zero,
-            digits=request.digits,
-            rounding=None if eps is not None else rounding,
-            eps=eps,
-            strict=request.strict,
-        )
-        if eps is not None:
+            divisor = whole_array(shared, sums.shape)
+            tops, bottoms = counts // divisor[:, None], np.where(zero, 1, sums // divisor)
+        blank = np.repeat(zero[:, None], counts.shape[1], axis=1)
+        figures = Figures(tops, bottoms, blank, digits, digits or 0, shape)
+        rates = cls(responses, given, rates=figures, missing="zero", **rule)
+        if rates.eps is not None:
             rates._check_tolerance(counts)
         return rates
 
@@ -460,9 +435,7 @@ class Conditional(Tabulated):
             rates = file.rates(rates, margin, responses)
         elif not isinstance(rates, list):
             raise InvalidInput(f"{file}: [[conditional]] needs rates, a CSV file or nested lists")
-        options = {key: entry[key] for key in _OPTIONS if key in entry}
-        if isinstance(options.get("eps"), str):
-            options["eps"] = str(options["eps"])
+        options = {key: file.plain(entry[key]) for key in _OPTIONS if key in entry}
         return cls(responses, given, rates=file.plain(rates), **options)
 
     def __repr__(self) -> str:
@@ -543,49 +516,39 @@ class Conditional(Tabulated):
 
     def _read_eps(self, eps: object) -> tuple[Fraction, ...]:
         rows, columns = self._figures.numerators.shape
-        shift = {"proportion": 1, "percent": 100, "per-mille": 1000}[self.unit]
         entries = np.array(eps, dtype=object)
         if entries.shape not in ((), self.shape, (rows, columns)):
             raise InvalidInput(
                 f"{self.notation}: eps of shape {entries.shape}; give one number or {self.shape}"
             )
         what = f"{self.notation}: eps"
-        flat = [exact_number(value, what) / shift for value in entries.ravel().tolist()]
+        flat = [
+            exact_number(value, what) / 10 ** UNITS[self.unit] for value in entries.ravel().tolist()
+        ]
         if min(flat) < 0:
             raise InvalidInput(f"{self.notation}: eps {min(flat)} is negative; give 0 or more")
         return tuple(flat[:1]) if len(set(flat)) == 1 else tuple(flat)
 
     def _make_intervals(self) -> RateIntervals:
-        figures = self._figures
-        rows, columns = figures.numerators.shape
+        """What each figure stands for, its ends in units of one over a step."""
         if self.eps is not None:
             step = math.lcm(*(value.denominator for value in self.eps))
-            reach = [value.numerator * (step // value.denominator) for value in self.eps]
-            below = above = whole_array(reach, (1, 1) if len(reach) == 1 else (rows, columns))
+            below = above = [value.numerator * (step // value.denominator) for value in self.eps]
             low_open = high_open = self.strict
         elif self.rounding is None or self.digits is None:
-            step, low_open, high_open = 1, False, False
-            below = above = np.zeros((rows, columns), dtype=np.int64)
+            step, below, above, low_open, high_open = 1, [0], [0], False, False
         else:
             ends = ends_of(self.rounding)
             step = 2 * 10**self.digits
-            below = np.full((rows, columns), int(2 * ends.below))
-            above = np.full((rows, columns), int(2 * ends.above))
+            below, above = [int(2 * ends.below)], [int(2 * ends.above)]
             low_open, high_open = ends.low_open, ends.high_open
-        zero = np.asarray(figures.missing.all(axis=1)) & (self.missing == "zero")
-        numerators, denominators = figures.numerators, figures.denominators
-        largest = step * int(max(denominators.max(), below.max(), above.max(), 1))
-        if largest >= SAFE // 4:
-            numerators, denominators = numerators.astype(object), denominators.astype(object)
-            below, above = below.astype(object), above.astype(object)
+        shape = (1, 1) if len(below) == 1 else self._figures.missing.shape
         return RateIntervals.around(
-            numerators,
-            denominators,
-            below,
-            above,
-            whole_array([step] * rows, (rows,)),
+            self._figures,
+            whole_array(below, shape),
+            whole_array(above, shape),
+            step,
             low_open=low_open,
             high_open=high_open,
-            missing=figures.missing,
-            zero=zero,
+            zero=np.asarray(self._figures.missing.all(axis=1)) & (self.missing == "zero"),
         )

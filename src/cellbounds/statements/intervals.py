@@ -11,6 +11,7 @@ import numpy as np
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, LinearRows, impossible, narrowed
+from cellbounds.statements.numbers import Figures
 
 __all__ = ["RateIntervals", "rate_inequalities"]
 
@@ -33,33 +34,31 @@ class RateIntervals:
     @classmethod
     def around(
         cls,
-        numerators: IntArray,
-        denominators: IntArray,
+        figures: Figures,
         below: IntArray,
         above: IntArray,
-        step: IntArray,
+        step: int,
         *,
         low_open: bool,
         high_open: bool,
-        missing: BoolArray,
         zero: BoolArray,
     ) -> RateIntervals:
-        """Intervals from ``rate - below/step`` to ``rate + above/step``, step by row.
+        """Intervals from ``rate - below/step`` to ``rate + above/step``.
 
         A missing rate that does not mark a row of zeros was suppressed: anything from 0 to 1.
         """
-        scale = _lcm(denominators, step)
-        stretch, unit = scale // denominators, scale // step
-        low = numerators * stretch[:, None] - below * unit[:, None]
-        high = numerators * stretch[:, None] + above * unit[:, None]
-        low_ends = np.full(low.shape, low_open)
-        high_ends = np.full(low.shape, high_open)
-        if missing.any():
-            low = np.where(missing, 0, low)
-            high = np.where(missing, scale[:, None], high)
-            low_ends[missing] = False
-            high_ends[missing] = False
-        return cls(low, high, scale, low_ends, high_ends, zero)
+        numerators, denominators = figures.numerators, figures.denominators
+        if step * int(max(denominators.max(), below.max(), above.max(), 1)) >= SAFE // 4:
+            numerators, denominators = numerators.astype(object), denominators.astype(object)
+            below, above = below.astype(object), above.astype(object)
+        scale: IntArray = np.lcm(denominators, step)
+        if scale.dtype == object and max(scale) < SAFE // 4:
+            scale = scale.astype(np.int64)
+        stretch, unit = (scale // denominators)[:, None], (scale // step)[:, None]
+        low, high = numerators * stretch - below * unit, numerators * stretch + above * unit
+        low_ends, high_ends = np.full(low.shape, low_open), np.full(low.shape, high_open)
+        around = cls(low, high, scale, low_ends, high_ends, zero)
+        return around.withheld(figures.missing) if figures.missing.any() else around
 
     def interval(self, row: int, column: int) -> tuple[Fraction, Fraction, bool, bool]:
         """Both ends of one rate's interval, and whether each is open."""
@@ -106,15 +105,6 @@ class RateIntervals:
         return None
 
 
-def _lcm(left: IntArray, right: IntArray) -> IntArray:
-    """Least common multiples as Python integers where int64 could not hold the products."""
-    plain = left.dtype != object and right.dtype != object and left.size
-    if plain and int(left.max()) * int(right.max()) < SAFE // 4:
-        return np.asarray(np.lcm(left, right))
-    common: IntArray = np.lcm(left.astype(object), right.astype(object))
-    return common.astype(np.int64) if max(common, default=0) < SAFE // 4 else common
-
-
 def rate_inequalities(
     ends: RateIntervals, groups: CellGroups, *, closed: bool
 ) -> Iterator[LinearRows]:
@@ -122,24 +112,22 @@ def rate_inequalities(
 
     First comes, for each row of rates, that it holds somebody, or nobody.
     """
-    lines = _lines_of(ends, closed)
+    row, column, scale, end, lower, upper, about_sum = _lines_of(ends, closed)
     columns = ends.low.shape[1]
     # Every line speaks of all cells of its row: those behind its own rate, and the others.
-    begin = groups.starts[lines.row * columns]
-    widths = groups.starts[(lines.row + 1) * columns] - begin
-    rate = lines.row * columns + lines.column
+    begin = groups.starts[row * columns]
+    widths = groups.starts[(row + 1) * columns] - begin
+    rate = row * columns + column
     first = groups.starts[rate]
     inside = groups.starts[rate + 1] - first
-    kind: type = (
-        object if max(np.abs(lines.scale).max(), np.abs(lines.end).max()) >= 2**31 else np.int64
-    )
-    own: IntArray = np.where(inside > 0, lines.scale - lines.end, 0).astype(kind)
-    other: IntArray = np.where(widths > inside, -lines.end, 0).astype(kind)
+    kind: type = object if max(np.abs(scale).max(), np.abs(end).max()) >= 2**31 else np.int64
+    own: IntArray = np.where(inside > 0, scale - end, 0).astype(kind)
+    other: IntArray = np.where(widths > inside, -end, 0).astype(kind)
     shared = np.maximum(np.gcd(own, other), 1)
     own, other = own // shared, other // shared
     # Limits are rounded inwards, as sums are whole.
-    lower = np.where(lines.lower == NO_LOWER, NO_LOWER, -(-lines.lower // shared))
-    upper = np.where(lines.upper == NO_UPPER, NO_UPPER, lines.upper // shared)
+    lower = np.where(lower == NO_LOWER, NO_LOWER, -(-lower // shared))
+    upper = np.where(upper == NO_UPPER, NO_UPPER, upper // shared)
     lower, upper = lower.astype(np.int64), upper.astype(np.int64)
     coefficients = np.repeat(other, widths)
     coefficients[_ranges(np.cumsum(widths) - widths + first - begin, inside)] = np.repeat(
@@ -158,7 +146,7 @@ def rate_inequalities(
             lower[says],
             upper[says],
             rate[says],
-            lines.about_sum[says],
+            about_sum[says],
         )
 
 
@@ -168,21 +156,11 @@ def _ranges(first: IntArray, length: IntArray) -> IntArray:
     return np.repeat(first - ends + length, length) + np.arange(int(ends[-1]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RateLines:
-    """What rates say, one entry for each end of each rate and for each row as a whole."""
+def _lines_of(ends: RateIntervals, closed: bool) -> tuple[IntArray, ...]:
+    """Row, column, scale, end, lower and upper limit of each line, and whether it is a row's sum.
 
-    row: IntArray
-    column: IntArray
-    scale: IntArray
-    end: IntArray
-    lower: IntArray
-    upper: IntArray
-    about_sum: BoolArray
-
-
-def _lines_of(ends: RateIntervals, closed: bool) -> _RateLines:
-    """The lines in order: the sum of a row, then the low and the high end of each of its rates."""
+    The lines in order: the sum of a row, then the low and the high end of each of its rates.
+    """
     rows, columns = ends.low.shape
     scale = ends.scale[:, None]
     none = np.zeros(ends.low.shape, dtype=np.int64)
@@ -204,7 +182,7 @@ def _lines_of(ends: RateIntervals, closed: bool) -> _RateLines:
     row = np.arange(rows)[:, None]
     column = np.arange(columns) + none
     # Coefficients of one everywhere: no scale, and minus one of the row sum taken away.
-    return _RateLines(
+    return (
         laid(row, row + none, row + none),
         laid(0 * row, column, column),
         laid(0 * row, scale + none, scale + none),

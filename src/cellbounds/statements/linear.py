@@ -184,34 +184,31 @@ class Linear(Statement):
         >>> Linear(["a"], ["1/2", "1/3"], upper="1.7").terms(Domain({"a": ["x", "y"]}))
         (array([3, 2]), None, 10)
         """
-        numbers = self.laid_out(domain)
-        scale = math.lcm(*(number.denominator for number in numbers))
-        whole = [int(number * scale) for number in numbers]
+        whole, lower, upper = self._unrounded(domain)
         shared = math.gcd(*whole)
-        lower = None if self.lower is None else math.ceil(self.lower * scale / shared)
-        upper = None if self.upper is None else math.floor(self.upper * scale / shared)
+        lower = None if lower is None else -(-lower // shared)
+        upper = None if upper is None else upper // shared
         return whole_array([number // shared for number in whole], (len(whole),)), lower, upper
 
-    def _unrounded(self, domain: Domain) -> tuple[IntArray, int | None, int | None]:
+    def _unrounded(self, domain: Domain) -> tuple[list[int], int | None, int | None]:
         """Coefficients and limits as integers, without the rounding that whole counts allow."""
         laid = self.laid_out(domain)
         limits = [limit for limit in (self.lower, self.upper) if limit is not None]
         scale = math.lcm(*(number.denominator for number in (*laid, *limits)))
-        coefficients = np.array([int(number * scale) for number in laid], dtype=object)
         lower, upper = (
             None if limit is None else int(limit * scale) for limit in (self.lower, self.upper)
         )
-        return coefficients, lower, upper
+        return [int(number * scale) for number in laid], lower, upper
 
     def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[LinearRows]:
         """One row: the weighted sum of the cells behind the margin."""
-        coefficients, lower, upper = self._unrounded(domain) if closed else self.terms(domain)
+        coefficients, lower, upper = self._unrounded(domain)
         groups = cells_behind(domain, self.variables)
-        spread = np.repeat(coefficients, groups.widths)
+        spread = np.repeat(np.array(coefficients, dtype=object), groups.widths)
         # Derived variables may overlap: a cell behind several groups adds their coefficients.
         cells, back = np.unique(groups.cells, return_inverse=True)
         summed = np.zeros(len(cells), dtype=object)
-        np.add.at(summed, back, spread.astype(object))
+        np.add.at(summed, back, spread)
         says = np.asarray(summed != 0, dtype=bool)
         if not says.any():
             if (lower is not None and lower > 0) or (upper is not None and upper < 0):

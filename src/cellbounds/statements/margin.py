@@ -104,26 +104,22 @@ class Margin(BoundedCounts, Tabulated):
         name = f"[{names_text(self.variables)}]"
         self.base, self.rounding = _checked_rule(base, rounding, name)
         given = shaped_entries(counts, len(self.variables), f"the margin {name}", "counts")
-        entries = np.empty(given.size, dtype=object)
-        for place, value in enumerate(given.ravel()):
-            entries[place] = _read_entry(value, f"the margin {name}: the count at", place, given)
-        self.entries = entries.reshape(given.shape)
-        self._set_ends(name)
-
-    def _set_ends(self, name: str) -> None:
-        lower: list[int] = []
-        upper: list[int] = []
-        for place, entry in enumerate(self.entries.ravel().tolist()):
+        what = f"the margin {name}: the count at"
+        flat = [_read_entry(value, what, place, given) for place, value in enumerate(given.flat)]
+        for place, entry in enumerate(flat):
             if self.base is not None and isinstance(entry, int) and entry % self.base:
                 raise InvalidInput(
-                    f"the margin {name}: the count at {_where(place, self.entries)} is {entry}, "
-                    f"which is no multiple of the base {self.base}; correct the figure or the base"
+                    f"{what} {_where(place, given)} is {entry}, which is no multiple of the base "
+                    f"{self.base}; correct the figure or the base"
                 )
-            low, high = _ends(entry, self.base, self.rounding)
-            lower.append(low)
-            upper.append(high)
-        self.lower = whole_array(lower, self.entries.shape)
-        self.upper = whole_array(upper, self.entries.shape)
+        ends = [_ends(entry, self.base, self.rounding) for entry in flat]
+        self.entries = objects(flat, given.shape)
+        self.lower, self.upper = (
+            whole_array(side, given.shape) for side in zip(*ends, strict=True)
+        )
+        self._freeze()
+
+    def _freeze(self) -> None:
         for array in (self.entries, self.lower, self.upper):
             array.flags.writeable = False
 
@@ -258,8 +254,7 @@ class Margin(BoundedCounts, Tabulated):
         weaker.entries = np.where(mask, np.array(None, dtype=object), self.entries)
         weaker.lower = np.where(mask, 0, self.lower)
         weaker.upper = np.where(mask, -1, self.upper)
-        for array in (weaker.entries, weaker.lower, weaker.upper):
-            array.flags.writeable = False
+        weaker._freeze()
         return weaker
 
     def suppressed(self, hidden: BoolArray) -> Self:

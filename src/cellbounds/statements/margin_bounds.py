@@ -43,6 +43,21 @@ class MarginBounds:
             upper[place] = high if upper[place] < 0 else min(upper[place], high)
         return whole_array(lower, (len(lower),)), whole_array(upper, (len(upper),))
 
+    def met(self, other: MarginBounds) -> MarginBounds:
+        """What both say together of the same cells, axes in the same order."""
+        a, b = self.upper, other.upper
+        values = dict(self.values)
+        for place, possible in other.values.items():
+            before = values.get(place)
+            values[place] = (
+                possible if before is None else tuple(v for v in possible if v in before)
+            )
+        return MarginBounds(
+            np.maximum(self.lower, other.lower),
+            np.where(a < 0, b, np.where(b < 0, a, np.minimum(a, b))),
+            values,
+        )
+
     def agreed(self, source: str) -> MarginBounds:
         """Fold bounds into the lists of values, and the lists' ends into the bounds.
 
@@ -79,23 +94,17 @@ def combined_bounds(
 ) -> MarginBounds:
     """What statements that bound counts of one margin say together, axes as in `names`."""
     shape = tuple(len(domain.levels(name)) for name in names)
-    lower = np.zeros(shape, dtype=np.int64)
-    upper = np.full(shape, NO_LIMIT, dtype=np.int64)
-    values: dict[int, tuple[int, ...]] = {}
+    nothing = np.zeros(shape, dtype=np.int64)
+    known = MarginBounds(nothing, nothing + NO_LIMIT, {})
     if not statements:
-        return MarginBounds(lower, upper, values)
+        return known
     for statement in statements:
-        known = statement.known(domain)
+        own = statement.known(domain)
         order = [statement.variables.index(name) for name in names]
-        lower = np.maximum(lower, np.transpose(known.lower, order))
-        given = np.transpose(known.upper, order)
-        upper = np.where(upper < 0, given, np.where(given < 0, upper, np.minimum(upper, given)))
-        for flat, possible in known.values.items():
-            index = np.unravel_index(flat, known.lower.shape)
-            place = int(np.ravel_multi_index([int(index[axis]) for axis in order], shape))
-            before = values.get(place)
-            values[place] = (
-                possible if before is None else tuple(v for v in possible if v in before)
-            )
-    source = ", ".join(statement.notation for statement in statements)
-    return MarginBounds(lower, upper, values).agreed(source)
+        values = {}
+        for flat, possible in own.values.items():
+            index = np.unravel_index(flat, own.lower.shape)
+            values[int(np.ravel_multi_index([int(index[k]) for k in order], shape))] = possible
+        lower, upper = np.transpose(own.lower, order), np.transpose(own.upper, order)
+        known = known.met(MarginBounds(lower, upper, values))
+    return known.agreed(", ".join(statement.notation for statement in statements))

@@ -176,37 +176,33 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if not match:
             raise _unreadable(text, f"a quote is not closed at {stripped[place:]!r}")
         quoted, plain, mark = match.groups()
-        if quoted is not None:
-            tokens.append(("name", quoted.replace('""', '"')))
-        elif plain is not None:
-            tokens.append(("name", plain.strip()))
-        else:
-            tokens.append(("mark", mark))
+        name = plain.strip() if quoted is None and plain else quoted
+        tokens.append(("mark", mark) if mark else ("name", (name or "").replace('""', '"')))
         place = match.end()
     return tokens
 
 
 def _names(tokens: list[tuple[str, str]], text: str) -> tuple[tuple[str, ...], str]:
+    """Names up to a mark other than a comma, and that mark."""
     names: list[str] = []
+    wanted = True
     while tokens:
         kind, value = tokens.pop(0)
         if kind == "name":
-            names.append(value)
-            if not tokens:
-                break
-            kind, value = tokens.pop(0)
-            if kind == "name":
+            if not wanted:
                 raise _unreadable(text, f"a comma is missing before {value!r}")
-            if value in "@~<":
-                raise _unquoted(text, value)
-            if value != ",":
-                return tuple(names), value
-        elif value in "]|" and not names:
-            return (), value
+            names.append(value)
         elif value in "@~<":
-            raise _unquoted(text, value)
-        else:
+            raise _unreadable(
+                text,
+                f"{value!r} stands inside the brackets; put a name that contains it in double "
+                "quotes",
+            )
+        elif wanted and (names or value not in "]|"):
             raise _unreadable(text, f"a name is missing before {value!r}")
+        elif value != ",":
+            return tuple(names), value
+        wanted = kind != "name"
     raise _unreadable(text, "']' is missing")
 
 
@@ -214,9 +210,9 @@ def _suffix(tokens: list[tuple[str, str]], text: str) -> tuple[str, int]:
     """The mark after the bracket and its number; no mark if there is none."""
     if not tokens:
         return "", 0
-    marks = {("mark", mark): mark for mark in "@~<"}
-    mark = marks.get(tokens[0], "")
-    if not mark or len(tokens) != 2 or not re.fullmatch("[0-9]+", tokens[1][1]):
+    kind, mark = tokens[0]
+    marked = kind == "mark" and mark in "@~<" and len(tokens) == 2
+    if not marked or not re.fullmatch("[0-9]+", tokens[1][1]):
         raise _unreadable(text, "after ']' only '@', '~' or '<' and a whole number may follow")
     if len(tokens[1][1]) > LONGEST:
         raise _unreadable(text, "the number after ']' is too long")
@@ -232,12 +228,6 @@ def _suffix(tokens: list[tuple[str, str]], text: str) -> tuple[str, int]:
             "leave it out for exact counts"
         )
     return mark, number
-
-
-def _unquoted(text: str, mark: str) -> InvalidInput:
-    return _unreadable(
-        text, f"{mark!r} stands inside the brackets; put a name that contains it in double quotes"
-    )
 
 
 def _unreadable(text: str, problem: str) -> InvalidInput:

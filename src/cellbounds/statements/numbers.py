@@ -36,7 +36,7 @@ LONGEST = 1000
 """Characters of a number written as text at most."""
 
 _DECIMAL = re.compile(r"\+?([0-9]*)(?:\.([0-9]*))?")
-_FRACTION = re.compile(r"\+?([0-9]+)\s*/\s*([0-9]+)")
+_NUMBER = re.compile(r"-?\+?([0-9]+\s*/\s*0*[1-9][0-9]*|[0-9]+\.?[0-9]*|\.[0-9]+)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +45,7 @@ class Figures:
 
     `decimals` is the number of decimals in proportions, None if no figure is a decimal (exact
     fractions and Python integers), and -1 if figures with different numbers of decimals are mixed.
+    `shape` has an axis for each variable.
     """
 
     numerators: IntArray
@@ -52,6 +53,7 @@ class Figures:
     missing: BoolArray
     decimals: int | None
     most_decimals: int
+    shape: tuple[int, ...]
 
 
 def checked_digits(digits: object, what: str) -> int:
@@ -88,14 +90,8 @@ def exact_number(value: object, what: str) -> Fraction:
         return Fraction(value)
     if isinstance(value, str) and len(value) <= LONGEST:
         text = value.strip()
-        for sign, body in ((1, text), (-1, text.removeprefix("-"))):
-            fraction = _FRACTION.fullmatch(body)
-            if fraction and int(fraction[2]):
-                return sign * Fraction(int(fraction[1]), int(fraction[2]))
-            decimal = _DECIMAL.fullmatch(body)
-            if decimal and (decimal[1] or decimal[2]):
-                places = len(decimal[2] or "")
-                return sign * Fraction(int((decimal[1] or "") + (decimal[2] or "")), 10**places)
+        if _NUMBER.fullmatch(text):
+            return Fraction(re.sub(r"[+\s]", "", text))
     hint = "; write a decimal point, not a comma" if "," in str(value) else ""
     raise InvalidInput(
         f"{what} is {value!r}; give a number as text ('0.21', '3/8'), a Decimal or a Fraction{hint}"
@@ -118,18 +114,26 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
     """
     if not isinstance(unit, str) or unit not in UNITS:
         raise InvalidInput(f"{what}: unit {unit!r}; choose one of {', '.join(UNITS)}")
-    entries = np.array(rates, dtype=object).reshape(rows, -1)
+    entries = np.array(rates, dtype=object)
     shift = UNITS[unit]
     flat = entries.ravel().tolist()
-    plain = _plain_decimals(flat, rows, shift)
+    width = len(flat) // rows
+    plain = _plain_decimals(flat, shift)
     if plain is not None:
-        return plain
-    width = entries.shape[1]
+        numerators, digits = plain
+        return Figures(
+            whole_array(numerators, (rows, width)),
+            whole_array([10**digits] * rows, (rows,)),
+            np.zeros((rows, width), dtype=bool),
+            digits,
+            digits,
+            entries.shape,
+        )
     parsed = [
         _read_one(value, shift, f"{what} (row {place // width + 1}, column {place % width + 1})")
         for place, value in enumerate(flat)
     ]
-    missing = np.array([figure is None for figure in parsed], dtype=bool).reshape(entries.shape)
+    missing = np.array([figure is None for figure in parsed], dtype=bool).reshape(rows, width)
     places = {figure[2] for figure in parsed if figure is not None}
     known = [figure or (0, 1, None) for figure in parsed]
     decimals = [place for place in places if place is not None]
@@ -148,16 +152,17 @@ def read_figures(rates: object, rows: int, unit: str, what: str) -> Figures:
             denominators.append(common_denominator)
             numerators += [top * (common_denominator // bottom) for top, bottom, _ in row]
     return Figures(
-        whole_array(numerators, entries.shape),
+        whole_array(numerators, (rows, width)),
         whole_array(denominators, (rows,)),
         missing,
         common,
         max(decimals, default=0),
+        entries.shape,
     )
 
 
-def _plain_decimals(flat: list[object], rows: int, shift: int) -> Figures | None:
-    """The common case at once: decimals as text, all with the same number of decimals."""
+def _plain_decimals(flat: list[object], shift: int) -> tuple[list[int], int] | None:
+    """Numerators and decimals in the common case: text, all with the same number of decimals."""
     texts = [value for value in flat if isinstance(value, str)]
     if len(texts) < len(flat) or "." not in texts[0]:
         return None
@@ -167,14 +172,7 @@ def _plain_decimals(flat: list[object], rows: int, shift: int) -> Figures | None
         rf"(?:\d+\.\d{{{places}}};)*\d+\.\d{{{places}}}", whole, re.ASCII
     ):
         return None
-    numerators = list(map(int, whole.replace(".", "").split(";")))
-    return Figures(
-        whole_array(numerators, (rows, len(flat) // rows)),
-        whole_array([10 ** (places + shift)] * rows, (rows,)),
-        np.zeros((rows, len(flat) // rows), dtype=bool),
-        places + shift,
-        places + shift,
-    )
+    return list(map(int, whole.replace(".", "").split(";"))), places + shift
 
 
 def _read_one(value: object, shift: int, what: str) -> tuple[int, int, int | None] | None:

@@ -120,39 +120,32 @@ class Prior(BoundedCounts):
         if self.values is None:
             return {}
         what = f"a value of the {self.notation}"
-        lists: Iterable[tuple[int, Any]]
-        if isinstance(self.values, Mapping):
-            lists = [(flat_index(margin, key), value) for key, value in self.values.items()]
-        else:
-            nested: Any = self.values
-            if isinstance(nested, str) or not isinstance(nested, Iterable):
-                raise InvalidInput(f"{what} is {nested!r}; give a list of possible counts")
-            for _ in range(len(margin.shape) - 1):
-                if not all(isinstance(outer, list | tuple | np.ndarray) for outer in nested):
-                    raise InvalidInput(
-                        f"{what}: lists for a margin of {len(margin.shape)} variables must be "
-                        "nested as deep, or be a mapping from labels"
-                    )
-                nested = [inner for outer in nested for inner in outer]
-            nested = list(nested)
-            lists = list(enumerate(nested))
-            if len(nested) != margin.size:
-                raise InvalidInput(
-                    f"{what}: {len(nested)} lists for a margin of {margin.size} cells"
-                )
         chosen: dict[int, tuple[int, ...]] = {}
-        for place, value in lists:
-            if value is None:
+        for place, values in self._lists_by_place(margin, what):
+            if values is None:
                 continue
-            if isinstance(value, str) or not isinstance(value, Iterable):
-                raise InvalidInput(f"{what} is {value!r}; give a list of possible counts")
-            chosen[place] = tuple(sorted({whole_number(number, what) for number in value}))
+            chosen[place] = tuple(sorted({whole_number(n, what) for n in _listed(values, what)}))
             if not chosen[place]:
                 where = margin.labels([int(i) for i in np.unravel_index(place, margin.shape)])
                 raise InvalidInput(
                     f"{self.notation}: the list of values for {where} is empty; give at least one"
                 )
         return chosen
+
+    def _lists_by_place(self, margin: Domain, what: str) -> Iterable[tuple[int, Any]]:
+        if isinstance(self.values, Mapping):
+            return [(flat_index(margin, key), value) for key, value in self.values.items()]
+        nested = list(_listed(self.values, what))
+        for _ in range(len(margin.shape) - 1):
+            if not all(isinstance(outer, list | tuple | np.ndarray) for outer in nested):
+                raise InvalidInput(
+                    f"{what}: lists for a margin of {len(margin.shape)} variables must be "
+                    "nested as deep, or be a mapping from labels"
+                )
+            nested = [inner for outer in nested for inner in outer]
+        if len(nested) != margin.size:
+            raise InvalidInput(f"{what}: {len(nested)} lists for a margin of {margin.size} cells")
+        return enumerate(nested)
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values.
@@ -246,3 +239,9 @@ def _plain(given: object) -> Any:
     if isinstance(given, np.integer | Fraction):
         return int(given) if math.floor(given) == given else str(given)
     return given
+
+
+def _listed(values: object, what: str) -> Iterable[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{what} is {values!r}; give a list of possible counts")
+    return values

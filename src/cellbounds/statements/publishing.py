@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -145,14 +146,10 @@ def combined_release(
     sources: Sequence[str],
     *,
     total: bool = True,
-    rounding: str | None = None,
-    count_rounding: str | None = None,
-    eps: object = None,
-    strict: bool = False,
-    rng: int | np.random.Generator | None = None,
     allow_outside: bool = False,
+    **how: Any,
 ) -> Release:
-    """Publish statements about a table together with what release files say.
+    """Publish statements about a table, as `publish` does, together with what release files say.
 
     Statements may name the groupings that the files define. With `allow_outside`, files may name
     figures outside of their folders.
@@ -161,9 +158,7 @@ def combined_release(
 
     texts = [text for text in sources if _is_notation(text)]
     files: list[Release] = []
-    for text in sources:
-        if _is_notation(text):
-            continue
+    for text in (text for text in sources if not _is_notation(text)):
         if not Path(text).exists() and ("|" in text or "," in text or "@" in text):
             raise InvalidInput(
                 f"{text!r} is neither a file nor a statement; statements stand in brackets, such "
@@ -178,21 +173,10 @@ def combined_release(
         if read.domain.groupings:
             table = table.with_domain(table.domain.with_groupings(read.domain.groupings))
         files.append(read)
-    options = (rounding, count_rounding, eps, rng)
-    if not texts and (strict or any(option is not None for option in options)):
+    if not texts and any(option is not None and option is not False for option in how.values()):
         raise InvalidInput("rounding and eps are for statements in the notation; files have theirs")
     if texts:
-        published = publish(
-            table,
-            *texts,
-            total=False,
-            rounding=rounding,
-            count_rounding=count_rounding,
-            eps=eps,
-            strict=strict,
-            rng=rng,
-        )
-        files.append(published)
+        files.append(publish(table, *texts, total=False, **how))
     statements = [
         statement for read in files for statement in read.statements if statement.variables
     ]

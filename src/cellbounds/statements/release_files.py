@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
-
-import numpy as np
 
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.formats.delimited import read_csv_rows
@@ -19,7 +17,7 @@ from cellbounds.runtime.files import write_whole
 from cellbounds.runtime.inputs import check_cells, read_toml
 from cellbounds.statements.kinds import KINDS
 from cellbounds.statements.release import Release
-from cellbounds.statements.statement import Statement
+from cellbounds.statements.statement import Statement, objects
 from cellbounds.text import column_names
 
 __all__ = ["FORMAT", "FileEntry", "ReleaseFile", "figure_column", "read_release", "write_release"]
@@ -181,46 +179,44 @@ class ReleaseFile:
         for needs in [*margin.names, column]:
             if needs not in header:
                 raise InvalidInput(f"{path}: no column {needs!r} among {column_names(header)}")
-        figures: dict[tuple[Label, ...], str] = {}
-        for row in rows:
-            labels = tuple(
-                _same_text(margin, variable, row[header.index(variable)])
-                for variable in margin.names
-            )
-            margin.index(labels)
-            if labels in figures:
-                raise InvalidInput(f"{path}: the cell {labels} is listed twice")
-            figures[labels] = row[header.index(column)]
-        return figures
+        keys, place = [header.index(variable) for variable in margin.names], header.index(column)
+        cells = [([row[key] for key in keys], row[place]) for row in rows]
+        return _by_labels(path, cells, margin, "the cell")
 
     def rates(self, name: str, margin: Domain, responses: Sequence[str]) -> Any:
         """Rates in the shape of the margin, from a file of either layout."""
         path = self.beside(name)
         header, rows = read_csv_rows(path)
-        rates = np.full(margin.shape, None, dtype=object)
-        seen: set[tuple[int, ...]] = set()
         figures = figure_column("rate", margin)
-        if figures in header and set(header) == {*margin.names, figures}:
+        if set(header) == {*margin.names, figures}:
             places = [header.index(name) for name in margin.names]
             column = header.index(figures)
             cells = [([row[p] for p in places], row[column]) for row in rows]
         else:
             cells = _wide_cells(path, header, rows, margin, responses)
-        for labels, rate in cells:
-            index = margin.index(
-                [_same_text(margin, n, x) for n, x in zip(margin.names, labels, strict=True)]
-            )
-            if index in seen:
-                raise InvalidInput(f"{path}: the rate for {tuple(labels)} is listed twice")
-            seen.add(index)
-            rates[index] = rate
-        if len(seen) < margin.size:
-            absent = next(i for i in np.ndindex(margin.shape) if i not in seen)
-            raise InvalidInput(
-                f"{path}: no line for {margin.labels(absent)}; list every rate, with an empty "
-                "field where it is missing"
-            )
-        return rates
+        rates = _by_labels(path, cells, margin, "the rate for")
+        for labels in margin.cells():
+            if labels not in rates:
+                raise InvalidInput(
+                    f"{path}: no line for {labels}; list every rate, with an empty field where it "
+                    "is missing"
+                )
+        return objects([rates[labels] for labels in margin.cells()], margin.shape)
+
+
+def _by_labels(
+    path: Path, cells: Iterable[tuple[list[str], str]], margin: Domain, what: str
+) -> dict[tuple[Label, ...], str]:
+    """Figures by the labels of their cells, each listed once."""
+    figures: dict[tuple[Label, ...], str] = {}
+    for texts, figure in cells:
+        named = zip(margin.names, texts, strict=True)
+        labels = tuple(_same_text(margin, name, text) for name, text in named)
+        margin.index(labels)
+        if labels in figures:
+            raise InvalidInput(f"{path}: {what} {labels} is listed twice")
+        figures[labels] = figure
+    return figures
 
 
 def _domain(given: object, file: str) -> Domain:

@@ -23,6 +23,7 @@ A count that is a multiple already stays as it is, whatever the rule.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -102,7 +103,7 @@ def ends_of(rounding: str) -> Ends:
 
 
 def round_rows(counts: IntArray, digits: int, rounding: str) -> IntArray:
-    """Rates of each row of counts, in units of the last decimal; rows must not be empty.
+    """Rates of each row of counts, in units of the last decimal; zeros where nobody is.
 
     Examples
     --------
@@ -114,27 +115,28 @@ def round_rows(counts: IntArray, digits: int, rounding: str) -> IntArray:
     unit = 10**digits
     rounded = []
     for row in counts.tolist():
-        total = sum(row)
+        total = sum(row) or 1
         quotients = [divmod(count * unit, total) for count in row]
-        if rounding == "down":
-            figures = [whole for whole, _ in quotients]
-        elif rounding == "up":
-            figures = [whole + (rest > 0) for whole, rest in quotients]
-        elif rounding == "nearest":
-            figures = [whole + (2 * rest >= total) for whole, rest in quotients]
-        elif rounding == "half-even":
-            figures = [
-                whole + (2 * rest > total or (2 * rest == total and whole % 2 == 1))
-                for whole, rest in quotients
-            ]
-        else:
+        if rounding == "consistent":
             figures = [whole for whole, _ in quotients]
             # Equal remainders: the first column wins, so that the result does not depend on luck.
             by_remainder = sorted(range(len(row)), key=lambda j: (-quotients[j][1], j))
-            for column in by_remainder[: unit - sum(figures)]:
+            for column in by_remainder[: unit - sum(figures)] if any(row) else ():
                 figures[column] += 1
+        else:
+            goes_up = _GOES_UP[rounding]
+            figures = [whole + goes_up(whole, rest, total) for whole, rest in quotients]
         rounded.extend(figures)
     return whole_array(rounded, np.shape(counts))
+
+
+_GOES_UP: dict[str, Callable[[int, int, int], bool]] = {
+    "nearest": lambda _, rest, unit: 2 * rest >= unit,
+    "half-even": lambda whole, rest, unit: 2 * rest + whole % 2 > unit,
+    "down": lambda _whole, _rest, _unit: False,
+    "up": lambda _, rest, __: rest > 0,
+}
+"""Whether a figure of so many whole units and a rest goes up to the next."""
 
 
 def check_count_rounding(rounding: object) -> str:
@@ -176,16 +178,12 @@ def round_counts(
     rounded = []
     for count in counts.ravel().tolist():
         whole, rest = divmod(count, base)
-        if rounding == "random":
-            if rng is None:
-                raise InvalidInput("random rounding needs rng=; give a seed or a numpy Generator")
+        if rounding != "random":
+            whole += _GOES_UP[rounding](whole, rest, base)
+        elif rng is None:
+            raise InvalidInput("random rounding needs rng=; give a seed or a numpy Generator")
+        else:
             whole += bool(rest) and _below(base, rng) < rest
-        elif rounding == "up":
-            whole += rest > 0
-        elif rounding == "nearest":
-            whole += 2 * rest >= base
-        elif rounding == "half-even":
-            whole += 2 * rest > base or (2 * rest == base and whole % 2 == 1)
         rounded.append(whole * base)
     return whole_array(rounded, counts.shape)
 

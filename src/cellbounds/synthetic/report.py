@@ -184,13 +184,11 @@ def report_on(
     tables: Sequence[Table],
     table: Table,
     *,
-    pairs: Iterable[tuple[str, str]] | None,
-    margins: Any,
-    level: object,
     budget: Budget,
     effort: float | None,
+    **options: Any,
 ) -> SyntheticReport:
-    """Compare synthetic tables with the true one."""
+    """Compare synthetic tables with the true one; `options` are those of ``compare_utility``."""
     limit = checked_effort(effort)
     if not isinstance(table, Table):
         raise InvalidInput(f"table is a {type(table).__name__}; give the true Table")
@@ -204,7 +202,7 @@ def report_on(
     return SyntheticReport(
         tuple(disclosures),
         tuple(_matches(tables, table, audits[behind[SYNTHETIC].digest])),
-        compare_utility(table, tables, pairs=pairs, margins=margins, level=level),
+        compare_utility(table, tables, **options),
         tuple(_notes(rounded)),
     )
 
@@ -233,20 +231,20 @@ def _true_totals(release: Release) -> Total:
     return Total(lower=lower, upper=None if above is None else (chosen + above) // 2)
 
 
-def _disclosure(published: str, found: Audit, effort: float) -> Disclosure:
-    cells = found.cells
+def _disclosure(published: str, audited: Audit, effort: float) -> Disclosure:
+    cells = audited.cells
     sizes = [cell.values.size if cell.values.settled else None for cell in cells]
     plain = [size for size in sizes if size is not None and not isinstance(size, Unbounded)]
     return Disclosure(
         published,
-        tuple(one.notation for one in found.release.statements),
-        _counted(found.release, effort),
+        tuple(one.notation for one in audited.release.statements),
+        _counted(audited.release, effort),
         disclosed=sum(cell.disclosed is True for cell in cells),
         narrow=sum(cell.narrow for cell in cells),
         unsafe=sum(cell.outcome is Outcome.UNSAFE for cell in cells),
         undecided=sum(cell.outcome is Outcome.UNDECIDED for cell in cells),
         values=float(statistics.median(plain)) if len(plain) == len(cells) else None,
-        verdict=found.verdict.verdict.value,
+        verdict=audited.verdict.verdict.value,
     )
 
 
@@ -260,11 +258,11 @@ def _counted(release: Release, effort: float) -> int | None:
 
 def _matches(tables: Sequence[Table], table: Table, known: Audit) -> Iterable[CopyMatch]:
     empty = np.array([cell.structural or cell.empty_row for cell in known.cells], dtype=bool)
-    told: BoolArray = ~empty.reshape(table.counts.shape)
-    small = told & np.asarray(table.counts <= known.verdict.policy.small, dtype=bool)
+    spoken_of: BoolArray = ~empty.reshape(table.counts.shape)
+    small = spoken_of & np.asarray(table.counts <= known.verdict.policy.small, dtype=bool)
     for number, copy in enumerate(tables, start=1):
-        equal = told & np.asarray(copy.counts == table.counts, dtype=bool)
-        counted = (told, equal, small, small & equal)
+        equal = spoken_of & np.asarray(copy.counts == table.counts, dtype=bool)
+        counted = (spoken_of, equal, small, small & equal)
         yield CopyMatch(number, *(int(one.sum()) for one in counted))
 
 

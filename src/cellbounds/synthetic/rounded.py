@@ -7,7 +7,7 @@ least r; so N is a sum of such multiples, and the true N need not be one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release, Total, publish
-from cellbounds.statements.notation import names_text, parse
+from cellbounds.statements.notation import parse
 from cellbounds.statements.numbers import checked_digits
 
 __all__ = ["TOTALS", "Rounded", "nearest_totals", "rounded_rates", "totals_like"]
@@ -107,9 +107,7 @@ def _with_digits(listed: Sequence[str], digits: int | None) -> tuple[tuple[str, 
             f"digits={decimals} with {', '.join(listed)}; say the number of decimals once"
         )
     return tuple(
-        f"[{names_text(one.responses)}|{names_text(one.given or ())}]@{decimals}"
-        if one in rates
-        else text
+        replace(one, digits=decimals).notation if one in rates else text
         for text, one in zip(listed, spoken, strict=True)
         if not one.is_total
     ), decimals

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import overload
 
 import numpy as np
 
@@ -28,35 +27,6 @@ SPARE = 4
 
 SECONDS = 10.0
 """How long to find out whether there is another at most."""
-
-
-@overload
-def synthesize(
-    source: Release,
-    *,
-    copies: int = 1,
-    prior: Belief | str | None = None,
-    rng: int | np.random.Generator = 0,
-    effort: float | None = None,
-    budget: Budget | None = None,
-    seconds: float | None = None,
-) -> Synthetic: ...
-
-
-@overload
-def synthesize(
-    source: Table,
-    statement: str | Iterable[str],
-    *,
-    digits: int | None = None,
-    copies: int = 1,
-    total: str = "same",
-    prior: Belief | str | None = None,
-    rng: int | np.random.Generator = 0,
-    effort: float | None = None,
-    budget: Budget | None = None,
-    seconds: float | None = None,
-) -> Synthetic: ...
 
 
 def synthesize(
@@ -253,12 +223,7 @@ def _check_draws(draws: Draws) -> None:
 
 
 def _notes(
-    draws: Draws,
-    counts: IntArray,
-    copies: int,
-    rounded: Rounded | None,
-    only: bool,
-    original: bool,
+    draws: Draws, counts: IntArray, copies: int, rounded: Rounded | None, only: bool, original: bool
 ) -> tuple[str, ...]:
     notes = []
     if rounded is not None:

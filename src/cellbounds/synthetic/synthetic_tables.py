@@ -13,7 +13,7 @@ import numpy as np
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.results.answers import HTML_LINES, LINES, Answer, label_columns
+from cellbounds.results.answers import HTML_LINES, Answer, label_columns
 from cellbounds.results.draws import Draws
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget, running
@@ -22,6 +22,7 @@ from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.folder import write_folder
 from cellbounds.synthetic.report import SyntheticReport, report_on
 from cellbounds.synthetic.rounded import Rounded
+from cellbounds.text import html_table
 from cellbounds.version import __version__
 
 __all__ = ["Synthetic"]
@@ -173,11 +174,7 @@ class Synthetic(Answer):
                 "keep less, or rounded figures"
             )
         return write_folder(
-            folder,
-            self.tables,
-            self.kept,
-            [self._said(), *self.notes],
-            overwrite=overwrite,
+            folder, self.tables, self.kept, [self._said(), *self.notes], overwrite=overwrite
         )
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -230,18 +227,15 @@ class Synthetic(Answer):
             for labels, counts in itertools.islice(lines, most)
         ]
 
-    def _below(self) -> list[str]:
+    def _remarks(self) -> str:
         left = len(self) - COLUMNS
         more = [f"... {left} more copies: to_frame() has them all"] if left > 0 else []
-        return [*more, self._said(), *self.notes]
-
-    def __str__(self) -> str:
-        names, rows = self._rows(LINES)
-        return "\n".join([self._text(self._title(), names, set(names), rows), *self._below()])
+        return "\n".join([*more, self._said(), *self.notes])
 
     def __repr__(self) -> str:
         return f"<{self._title()}>"
 
     def _repr_html_(self) -> str:
         names, rows = self._rows(HTML_LINES)
-        return self._html(f"{self._title()} ({'; '.join(self._below())})", names, set(names), rows)
+        title = f"{self._title()} ({'; '.join(self._remarks().splitlines())})"
+        return html_table(title, [*self.over, *names], rows, set(names), self._more(len(rows)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -108,25 +109,21 @@ class OddsRatios(Shown):
 
     def cells(self) -> list[tuple[Label, ...]]:
         """The labels of each ratio, in the order of the arrays."""
-        shown = {name: self.domain.levels(name) for name in self.domain.names}
-        if not self.ratios.size:
-            return []
-        for name in (self.rows, self.columns):
-            shown[name] = shown[name][1:]
-        return list(Domain(shown).cells())
+        levels = [self.domain.levels(name) for name in self.domain.names]
+        return [*itertools.product(*levels[:-2], *(others[1:] for others in levels[-2:]))]
 
     def numbers(self) -> list[tuple[float, float, float]]:
         """Ratio, lower and upper end of each ratio, in the order of `cells`."""
-        flat = (self.ratios.ravel(), self.lower.ravel(), self.upper.ravel())
-        return [(float(r), float(lo), float(hi)) for r, lo, hi in zip(*flat, strict=True)]
+        flat = (ends.ravel().tolist() for ends in (self.ratios, self.lower, self.upper))
+        return [*zip(*flat, strict=True)]
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, ratio, lower, upper, level."""
         fixed = ("ratio", "lower", "upper", "level")
-        keys = label_keys(self.domain.names, fixed)
+        header = (*label_keys(self.domain.names, fixed).values(), *fixed)
         pairs = zip(self.cells(), self.numbers(), strict=True)
         lines = [(*labels, *numbers, self.level) for labels, numbers in pairs]
-        return frame_of(columns_of((*keys.values(), *fixed), lines), backend)
+        return frame_of(columns_of(header, lines), backend)
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""
@@ -229,10 +226,10 @@ def odds_ratios(
 
 def checked_level(level: object) -> float:
     """A confidence level: strictly between 0 and 1."""
-    found = checked_probability(level)
-    if not 0 < found < 1:
+    confidence = checked_probability(level)
+    if not 0 < confidence < 1:
         raise InvalidInput(f"level={level!r}; give a number between 0 and 1, such as '0.95'")
-    return found
+    return confidence
 
 
 def percent(level: float) -> str:
@@ -261,7 +258,7 @@ def _ratios(
         ratios[full] = (a / b) * (d / c)
         logs = np.log(a) - np.log(b) + np.log(d) - np.log(c)
         lower[full], upper[full] = np.exp(logs - reach), np.exp(logs + reach)
-    said = (
+    reasons = (
         (~possible, "a cell that cannot hold anybody: undefined"),
         (
             possible & ~full,
@@ -271,7 +268,7 @@ def _ratios(
     )
     notes = (
         f"{int(odd.sum())} of {full.size} odds ratios involve {what}"
-        for odd, what in said
+        for odd, what in reasons
         if odd.any()
     )
     return ratios, (lower, upper), tuple(notes)
@@ -425,18 +422,18 @@ def independence(
         notes += ["some cells cannot hold anybody: the test is of quasi-independence"]
         notes += [note for note in fit.notes if note not in notes]
         expected, degrees = fit.fitted, fit.degrees
-        found = (fit.chi_squared, fit.chi_squared_p, fit.g, fit.g_p)
+        tests = (fit.chi_squared, fit.chi_squared_p, fit.g, fit.g_p)
     else:
         degrees = int(each.sum())
         corrected = correction & (each == 1)[:, None, None]
-        found = goodness(np.where(corrected, _nearer(counts, expected), counts), expected, degrees)
+        tests = goodness(np.where(corrected, _nearer(counts, expected), counts), expected, degrees)
     smallest = float(expected[expected > 0].min())
     if not degrees:
         notes.append("there is nothing to test: no table has two rows and two columns with people")
     elif smallest < FEW:
         notes.append(f"some expected counts are below {FEW}: the p-values are rough")
     return Independence(
-        rows, columns, strata, *found, degrees, bool(correction), smallest, tuple(notes)
+        rows, columns, strata, *tests, degrees, bool(correction), smallest, tuple(notes)
     )
 
 

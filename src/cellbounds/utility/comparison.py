@@ -95,7 +95,7 @@ class PairComparison:
 
     def entries(self, copies: Sequence[str]) -> dict[str, Any]:
         """Plain values."""
-        found = zip(copies, self.odds, self.tests, self.overlaps.tolist(), strict=True)
+        compared = zip(copies, self.odds, self.tests, self.overlaps.tolist(), strict=True)
         others = [
             {
                 "copy": copy,
@@ -103,7 +103,7 @@ class PairComparison:
                 "test": test.entries(),
                 "overlap": [*map(json_float, overlaps)],
             }
-            for copy, odds, test, overlaps in found
+            for copy, odds, test, overlaps in compared
         ]
         true = {"odds": self.true_odds.entries(), "test": self.true_test.entries()}
         return {"rows": self.rows, "columns": self.columns, "true": true, "copies": others}
@@ -135,12 +135,12 @@ def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
         lengths = high - low, other_high - other_low
         shared = np.minimum(high, other_high) - np.maximum(low, other_low)
     first, second = (np.isfinite(length) for length in lengths)
-    found = np.full(shared.shape, math.nan)
-    found[first ^ second] = 0.5
+    overlaps = np.full(shared.shape, math.nan)
+    overlaps[first ^ second] = 0.5
     both = first & second
     shares = [_share(shared[both], length[both]) for length in lengths]
-    found[both] = (shares[0] + shares[1]) / 2
-    return found.ravel()
+    overlaps[both] = (shares[0] + shares[1]) / 2
+    return overlaps.ravel()
 
 
 def _share(shared: FloatArray, length: FloatArray) -> FloatArray:
@@ -202,8 +202,8 @@ def _tests(copies: Sequence[str], pairs: Sequence[PairComparison]) -> Section:
     for pair in pairs:
         true, others = pair.true_test, pair.tests
         for place, (name, value, p) in enumerate(true.statistics):
-            found = [test.statistics[place][1:] for test in others]
-            shown = found[0] if one else mean_and_spread([value for value, _ in found])
+            values = [test.statistics[place][1:] for test in others]
+            shown = values[0] if one else mean_and_spread([value for value, _ in values])
             what = [f"{pair.rows}, {pair.columns}", name, str(true.degrees)]
             lines.append([*what, *map(number_text, (value, p, *shown))])
     header = ["variables", "statistic", "degrees", "true", "p"]
@@ -266,17 +266,17 @@ class UtilityComparison(Shown):
     @property
     def measures(self) -> dict[str, tuple[float, ...]]:
         """What is said of each copy as a whole, by name."""
-        found: dict[str, tuple[float, ...]] = {
+        by_name: dict[str, tuple[float, ...]] = {
             "Hellinger": self.hellinger,
             "total variation": tuple(map(float, self.total_variation)),
         }
         if self.pairs:
-            found["interval overlap"] = self.overlap
+            by_name["interval overlap"] = self.overlap
         if self.loglinear:
-            found["fit Hellinger"] = tuple(one.hellinger for one in self.loglinear)
-            found["fit log ratio"] = tuple(one.largest_log_ratio for one in self.loglinear)
-            found["G difference"] = tuple(one.g_difference for one in self.loglinear)
-        return found
+            by_name["fit Hellinger"] = tuple(one.hellinger for one in self.loglinear)
+            by_name["fit log ratio"] = tuple(one.largest_log_ratio for one in self.loglinear)
+            by_name["G difference"] = tuple(one.g_difference for one in self.loglinear)
+        return by_name
 
     @property
     def summary(self) -> dict[str, tuple[float, float]]:
@@ -392,13 +392,15 @@ def compare_utility(
         if bool((true.structural & ~table.structural).any()):
             notes.append(f"{name} has people in cells that cannot hold anybody in the true table")
     fits = [] if margins is None else [fit_loglinear(table, margins) for table in (true, *same)]
-    found = tuple(compare_pair(true, same, *pair, level) for pair in wanted)
+    in_pairs = tuple(compare_pair(true, same, *pair, level) for pair in wanted)
     models = tuple(compared(fits[0], fit) for fit in fits[1:])
-    notes += _said_of_pairs(found)
+    notes += _said_of_pairs(in_pairs)
     notes += dict.fromkeys(note for one in models for note in one.notes)
     distances = [(hellinger(true, table), total_variation(true, table)) for table in same]
     apart, moved = zip(*distances, strict=True)
-    return UtilityComparison(names, checked_level(level), apart, moved, found, models, tuple(notes))
+    return UtilityComparison(
+        names, checked_level(level), apart, moved, in_pairs, models, tuple(notes)
+    )
 
 
 def _named(

@@ -15,6 +15,7 @@ from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = [
     "as_floats",
+    "both_occupied",
     "distance_of",
     "hellinger",
     "matched",
@@ -78,6 +79,12 @@ def matched(true: Table, other: Table, what: str = "the other table") -> Table:
     return Table(true.domain, counts, structural=true.structural & (counts == 0))
 
 
+def both_occupied(true: Table, other: Table) -> tuple[Table, Table]:
+    """Two tables with people in them, the other one in the order of the true one."""
+    occupied(true, "the true table")
+    return true, occupied(matched(true, other), "the other table")
+
+
 def _order(true: Domain, other: Domain, what: str) -> tuple[int, ...]:
     """The axis in `other` of each variable of `true`, if both span the same cells."""
     if set(other.names) != set(true.names):
@@ -114,10 +121,7 @@ def hellinger(true: Table, other: Table) -> float:
     >>> round(hellinger(survey, Table(survey.domain, [[16, 9], [4, 21]])), 4)
     0.0332
     """
-    occupied(true, "the true table")
-    return distance_of(
-        as_floats(true), as_floats(occupied(matched(true, other), "the other table"))
-    )
+    return distance_of(*map(as_floats, both_occupied(true, other)))
 
 
 def distance_of(true: FloatArray, other: FloatArray) -> float:
@@ -140,8 +144,7 @@ def total_variation(true: Table, other: Table) -> Fraction:
     >>> total_variation(survey, Table(survey.domain, [[16, 9], [4, 21]]))
     Fraction(1, 25)
     """
-    occupied(true, "the true table")
-    second = occupied(matched(true, other), "the other table")
+    true, second = both_occupied(true, other)
     # Python integers: products of counts and totals may leave 64 bits.
     ours, theirs = true.counts.astype(object), second.counts.astype(object)
     moved = int(np.abs(ours * second.total - theirs * true.total).sum())

@@ -21,7 +21,7 @@ from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import label_keys
 from cellbounds.utility.display import Section, Shown, columns_of, number_text, picked
-from cellbounds.utility.distances import as_floats, distance_of, matched, occupied, summed
+from cellbounds.utility.distances import as_floats, both_occupied, distance_of, occupied, summed
 
 __all__ = [
     "LoglinearComparison",
@@ -85,13 +85,13 @@ def model_text(margins: Sequence[Sequence[str]]) -> str:
 
 def _terms(domain: Domain, margins: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
     """Every set of variables that a model has parameters for, as axes; the constant first."""
-    found = {
+    terms = {
         axes
         for names in margins
         for size in range(len(names) + 1)
         for axes in itertools.combinations(sorted(domain.axes(names)), size)
     }
-    return sorted(found, key=lambda axes: (len(axes), axes))
+    return sorted(terms, key=lambda axes: (len(axes), axes))
 
 
 def count_parameters(domain: Domain, margins: Sequence[Sequence[str]]) -> int:
@@ -277,9 +277,9 @@ def fit_loglinear(
     if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
         raise InvalidInput(f"passes={passes!r}; give a whole number, 1 or more")
     model = generators(occupied(table, "the table").domain, margins)
-    asked = {name for names in model for name in names}
-    own = [name for name in table.domain.names if name in asked]
-    derived = [name for name in table.domain.groupings if name in asked]
+    named = {name for names in model for name in names}
+    own = [name for name in table.domain.names if name in named]
+    derived = [name for name in table.domain.groupings if name in named]
     part = summed(table, [*own, *derived])
     counts = as_floats(part)
     axes = [part.domain.axes(names) for names in model]
@@ -330,11 +330,7 @@ def _sums(values: FloatArray, own: tuple[int, ...]) -> FloatArray:
 
 
 def _proportional(
-    counts: FloatArray,
-    axes: list[tuple[int, ...]],
-    kept: BoolArray,
-    tolerance: float,
-    passes: int,
+    counts: FloatArray, axes: list[tuple[int, ...]], kept: BoolArray, tolerance: float, passes: int
 ) -> tuple[FloatArray, int, float]:
     """Scale a table of ones to each margin in turn, until none of them moves any more."""
     targets = [_sums(counts, own) for own in axes]
@@ -476,13 +472,10 @@ def compare_loglinear(
     largest difference of a parameter                           0.1643
     Hellinger distance of the fits                             0.02866
     """
-    occupied(true, "the true table")
-    second = occupied(matched(true, other), "the other table")
-    fits = [
-        fit_loglinear(table, margins, tolerance=tolerance, passes=passes)
-        for table in (true, second)
-    ]
-    return compared(*fits)
+    both = both_occupied(true, other)
+    return compared(
+        *(fit_loglinear(one, margins, tolerance=tolerance, passes=passes) for one in both)
+    )
 
 
 def compared(true: LoglinearFit, other: LoglinearFit) -> LoglinearComparison:

@@ -132,9 +132,9 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
         )
     domain = release.domain.with_groupings(table.domain.groupings)
     known = table.with_domain(domain)
-    told = [_told(one, release) for one in release.statements if isinstance(one, Told)]
+    readings = [_told(one, release) for one in release.statements if isinstance(one, Told)]
     wanted = _stated(release) if use is None else _read(use, domain)
-    parts = tuple(_part(known, notation, request, told) for notation, request in wanted)
+    parts = tuple(_part(known, notation, request, readings) for notation, request in wanted)
     even = sum(one.even for one in parts)
     lost = sum(one.distance for one in parts)
     return Kept(1.0 if even == 0 else max(0.0, 1.0 - lost / even), parts)
@@ -155,12 +155,12 @@ class _Read:
 
 def _stated(release: Release) -> list[tuple[str, Request]]:
     """The statements of the release, exact, each once."""
-    found: dict[object, tuple[str, Request]] = {}
+    distinct: dict[object, tuple[str, Request]] = {}
     for one in release.statements:
         if isinstance(one, Told):
             exact = Request(one.request.responses, one.request.given)
-            found.setdefault((exact.responses, exact.given or ()), (exact.notation, exact))
-    return list(found.values())
+            distinct.setdefault((exact.responses, exact.given or ()), (exact.notation, exact))
+    return list(distinct.values())
 
 
 def _read(use: Iterable[str], domain: Domain) -> list[tuple[str, Request]]:
@@ -225,13 +225,13 @@ def _known_total(release: Release) -> int | None:
     return None
 
 
-def _part(table: Table, notation: str, wanted: Request, told: Sequence[_Read]) -> KeptUse:
+def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read]) -> KeptUse:
     counts = as_floats(table.margin(*wanted.names))
     rows = int(np.prod(counts.shape[: len(wanted.given or ())], dtype=np.int64))
     flat = counts.reshape(rows, -1)
     even = _distance(flat, np.zeros(flat.shape))
     best, source = even, None
-    for one in told:
+    for one in readings:
         guess = _guess(table.domain, wanted, one, counts.shape)
         if guess is not None:
             distance = _distance(flat, guess.reshape(rows, -1))
@@ -242,12 +242,12 @@ def _part(table: Table, notation: str, wanted: Request, told: Sequence[_Read]) -
 
 def _distance(counts: FloatArray, guess: FloatArray) -> float:
     """The mean over people of the distance in their row; a guess of zeros is an even one."""
-    sums, told = counts.sum(axis=1), guess.sum(axis=1)
+    sums, guessed = counts.sum(axis=1), guess.sum(axis=1)
     held = sums > 0
     if not held.any():
         return 0.0
-    some = told[held, None] > 0
-    scaled = guess[held] / np.where(some, told[held, None], 1.0)
+    some = guessed[held, None] > 0
+    scaled = guess[held] / np.where(some, guessed[held, None], 1.0)
     shares = np.where(some, scaled, 1.0 / counts.shape[1])
     apart = np.abs(counts[held] / sums[held, None] - shares).sum(axis=1) / 2
     return float((apart * sums[held]).sum() / sums.sum())

@@ -118,8 +118,8 @@ def nested(value: object, shape: Sequence[int], where: str) -> list[Any]:
         return [value]
     return [
         leaf
-        for one in entries(value, where, shape[0])
-        for leaf in nested(one, shape[1:], f"an entry of {where}")
+        for entry in entries(value, where, shape[0])
+        for leaf in nested(entry, shape[1:], f"an entry of {where}")
     ]
 
 

@@ -39,7 +39,7 @@ __all__ = ["Proofs", "Reprover", "laid_out", "sum_at_least", "sum_at_most", "tab
 def laid_out(sparse: Sparse, size: int) -> IntArray:
     """Numbers over the whole domain; of Python integers if their sum needs it."""
     amounts = packed([amount for _, amount in sparse])
-    wide = amounts.dtype == object or sum(abs(one) for _, one in sparse) >= SAFE
+    wide = amounts.dtype == object or sum(abs(amount) for _, amount in sparse) >= SAFE
     table = np.zeros(size, dtype=object if wide else np.int64)
     table[[flat for flat, _ in sparse]] = amounts
     return table
@@ -95,7 +95,7 @@ class Proofs:
             return "the sums that could break it are too many to try"
         blocks = np.array_split(listed, len(listed) // BLOCK + 1)
         admitted = rows.admitted[proof.row]
-        if any(rows.reachable(proof.row, one[inside(one, admitted)]).any() for one in blocks):
+        if any(rows.reachable(proof.row, sums[inside(sums, admitted)]).any() for sums in blocks):
             return "the other rows can make up the rest of N at a sum that breaks it"
         return None
 
@@ -198,8 +198,12 @@ class Reprover:
 
     def __init__(self, size: int, statements: Sequence[Statement], known: IntArray | None) -> None:
         self._size, self._statements, self._known = size, statements, known
-        made = (statement.inequality(*end) for statement in statements for end in statement.ends())
-        self._rows = [_terms(inequality) for inequality in made if inequality is not None]
+        self._rows = [
+            _terms(inequality)
+            for statement in statements
+            for end in statement.ends()
+            if (inequality := statement.inequality(*end)) is not None
+        ]
         self._lists = [
             (cells.tolist(), sorted(values))
             for statement in statements
@@ -305,7 +309,7 @@ class _CpModel:
         status = solver.status_name(solver.solve(self._model))
         if status not in ("OPTIMAL", "FEASIBLE"):
             return status, {}
-        return status, {at: solver.value(one) for at, one in self._cells.items()}
+        return status, {at: solver.value(count) for at, count in self._cells.items()}
 
 
 def _width(row: Terms, tops: Sequence[int]) -> int:

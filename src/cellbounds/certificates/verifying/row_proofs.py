@@ -77,7 +77,7 @@ def inside(numbers: IntArray, parts: Sequence[Progression]) -> IntArray:
 def covers(parts: Sequence[Progression], part: Progression) -> bool:
     """Whether one of some ascending progressions holds all of another."""
     first, last, step = part
-    at = bisect.bisect_right(parts, first, key=lambda one: one[0]) - 1
+    at = bisect.bisect_right(parts, first, key=lambda claimed: claimed[0]) - 1
     if at < 0:
         return False
     start, end, by = parts[at]

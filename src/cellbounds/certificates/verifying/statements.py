@@ -392,13 +392,15 @@ def _prior(given: object, where: str, space: Space) -> SumStatement:
         key: _laid_out(content[key], key in keyed, names, f"{where}: {key}", space)
         for key in ("lower", "upper", "values")
     }
-    least = [0 if one is None else _count(one, f"{where}: lower") for one in known["lower"]]
-    most = [None if one is None else _count(one, f"{where}: upper") for one in known["upper"]]
+    least = [0 if end is None else _count(end, f"{where}: lower") for end in known["lower"]]
+    most = [None if end is None else _count(end, f"{where}: upper") for end in known["upper"]]
     values: dict[int, frozenset[int]] = {}
     for figure, given_list in enumerate(known["values"]):
         if given_list is None:
             continue
-        listed = frozenset(_count(one, f"{where}: a value") for one in entries(given_list, where))
+        listed = frozenset(
+            _count(value, f"{where}: a value") for value in entries(given_list, where)
+        )
         if not listed:
             raise InvalidInput(f"{where} has an empty list of values; give at least one")
         values[figure] = listed
@@ -553,10 +555,10 @@ def _rate_rules(
         if rounding is not None:
             raise InvalidInput(f"{where} has both eps and a rounding rule; it may have one")
         spread = [eps] * size if not isinstance(eps, list) else entries(eps, f"{where}: eps", size)
-        reach = [number(one, f"{where}: eps") for one in spread]
+        reach = [number(width, f"{where}: eps") for width in spread]
         if min(reach) < 0:
             raise InvalidInput(f"{where}: eps is negative; it must be 0 or more")
-        return [(one, one, strict, strict) for one in reach]
+        return [(width, width, strict, strict) for width in reach]
     if rounding is None:
         return [(_NONE, _NONE, False, False)] * size
     choice(rounding, f"{where}: rounding", _RATES)

@@ -159,11 +159,13 @@ def explore(
         table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
     begun = time.perf_counter()
     with running(budget, seconds, resumes=True) as budget:
-        found = _search(table, designs, measures, budget)
-    judged = {k: one for k, one in found.items() if isinstance(one, JudgedDesign)}
+        results = _search(table, designs, measures, budget)
+    judged = {k: one for k, one in results.items() if isinstance(one, JudgedDesign)}
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
-        tuple(LeftOut(designs[k], one) for k, one in sorted(found.items()) if isinstance(one, str)),
+        tuple(
+            LeftOut(designs[k], one) for k, one in sorted(results.items()) if isinstance(one, str)
+        ),
         len(designs),
         measures.policy,
         measures.independent,
@@ -190,7 +192,7 @@ def _givens(
         raise InvalidInput(
             f"givens={givens!r}; give a list of sets of variables, such as [['A'], ['A', 'B']]"
         )
-    found = []
+    listed = []
     for one in givens:
         if isinstance(one, str):
             raise InvalidInput(f"givens has the text {one!r}; each set is a list, [{one!r}]")
@@ -198,10 +200,10 @@ def _givens(
         both = [name for name in names if name in responses]
         if both:
             raise InvalidInput(f"{both[0]!r} is a response and a given; name it in one of the two")
-        found.append(names)
-    if not found:
+        listed.append(names)
+    if not listed:
         raise InvalidInput("givens is empty; give sets of variables ([()] for none), or None")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(listed))
 
 
 def _checked(given: object, what: str) -> bool:
@@ -214,25 +216,25 @@ def _search(
     table: Table, designs: Sequence[Design], measures: Measures, effort: Budget
 ) -> dict[int, JudgedDesign | str]:
     """Everything that could be found within the budget, by the place of the design."""
-    found: dict[int, JudgedDesign | str] = {}
+    results: dict[int, JudgedDesign | str] = {}
     with ExitStack() as stack:
         state, path = None, effort.checkpoint
         if path is not None and not isinstance(path, Checkpoint):
             header = header_of(table, designs, measures)
             state = stack.enter_context(SearchState(path, header, designs))
-            found |= state.found
+            results |= state.found
         # Designs that publish the same variables and levels share their work.
-        left = [(k, one) for k, one in enumerate(designs) if k not in found]
+        left = [(k, one) for k, one in enumerate(designs) if k not in results]
         grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
         chunks = [list(chunk) for _, chunk in grouped]
         work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
-        effort.say(len(found), len(designs))
+        effort.say(len(results), len(designs))
         for place, one in work:
-            found[place] = one
+            results[place] = one
             if state is not None and isinstance(one, JudgedDesign) and one.settled:
                 state.add(place, one)
-            effort.say(len(found), len(designs))
-    return found
+            effort.say(len(results), len(designs))
+    return results
 
 
 def _worked(
@@ -401,10 +403,10 @@ def _verdict(
 def _utility(release: Release, table: Table, measures: Measures) -> float:
     if measures.utility is None:
         return kept(table, release, use=[measures.use]).share
-    found = measures.utility(table, release)
-    if isinstance(found, bool) or not isinstance(found, Real) or not math.isfinite(found):
-        raise InvalidInput(f"the utility of {release!r} is {found!r}; it must be a finite number")
-    return float(found)
+    value = measures.utility(table, release)
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise InvalidInput(f"the utility of {release!r} is {value!r}; it must be a finite number")
+    return float(value)
 
 
 def _reason(verdict: Verdict, guessed: GuessingRisk) -> str:
@@ -443,9 +445,9 @@ def guessing_risk(
     if not independent:
         small = spoken & np.asarray((counts >= policy.smallest) & (counts <= policy.small))
     if answer is not None and answer.evidence is Evidence.EXACT:
-        found = _guessed(answer, spoken, small)
-        if found.settled:
-            return found
+        risk = _guessed(answer, spoken, small)
+        if risk.settled:
+            return risk
     try:
         return _guessed(attainable(release, over=over, seconds=seconds), spoken, small)
     except (TooMuchWork, Unsettled, UnsupportedRelease):

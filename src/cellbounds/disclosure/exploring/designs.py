@@ -42,10 +42,10 @@ class Way:
     def __str__(self) -> str:
         if self.digits is None:
             return "exact"
-        said = f"{self.digits} {'digit' if self.digits == 1 else 'digits'}, {self.rounding}"
+        words = f"{self.digits} {'digit' if self.digits == 1 else 'digits'}, {self.rounding}"
         if self.eps is None:
-            return said
-        return f"{said}, {'closer than' if self.strict else 'within'} {self.eps}"
+            return words
+        return f"{words}, {'closer than' if self.strict else 'within'} {self.eps}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ class Merge:
     groups: tuple[tuple[Label, tuple[Label, ...]], ...]
 
     def __str__(self) -> str:
-        said = (
+        joined = (
             f"{', '.join(map(str, parts))} as {label}"
             for label, parts in self.groups
             if parts != (label,)
         )
-        return f"{self.variable}: {'; '.join(said)}"
+        return f"{self.variable}: {'; '.join(joined)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -191,10 +191,10 @@ def ways_of(digits: object, rounding: object, eps: object, strict: object) -> li
             raise InvalidInput(f"eps is {limit}; a tolerance is above 0 (None: none is announced)")
     if strict and limits == [None]:
         raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
-    found = [
+    ways = [
         _way(one, rule, limit, strict) for rule in rules for limit in limits for one in decimals
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(ways))
 
 
 def _several(given: object) -> list[Any]:
@@ -266,7 +266,7 @@ def merges_of(domain: Domain, merges: object) -> dict[str, list[Merge]]:
             f"merges={merges!r}; give {ADJACENT!r}, or for each variable a list of mappings from "
             "a new level to the levels that it joins"
         )
-    found: dict[str, list[Merge]] = {}
+    by_variable: dict[str, list[Merge]] = {}
     for name, alternatives in merges.items():
         if isinstance(name, str):
             domain.axis(name)  # it must be a variable of the table
@@ -275,9 +275,9 @@ def merges_of(domain: Domain, merges: object) -> dict[str, list[Merge]]:
                 f"the merges of {name!r} are {alternatives!r}; give a list of mappings, one for "
                 "each way to merge its levels"
             )
-        made = [_merge(domain, name, one) for one in alternatives]
-        found[name] = list(dict.fromkeys(made))
-    return found
+        ways = [_merge(domain, name, one) for one in alternatives]
+        by_variable[name] = list(dict.fromkeys(ways))
+    return by_variable
 
 
 def _neighbours(levels: tuple[Label, ...]) -> Iterator[dict[Label, list[Label]]]:

@@ -107,11 +107,7 @@ class JudgedDesign:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the owner."""
-        return {
-            "notation": self.notation,
-            "design": self.design.to_dict(),
-            **self.found(),
-        }
+        return {"notation": self.notation, "design": self.design.to_dict(), **self.found()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,30 +267,30 @@ class Frontier(Listing):
 
     def _title(self) -> str:
         counted = Counter(one.outcome for one in self.designs)
-        said = ", ".join(f"{counted[one]} {one.value}" for one in Outcome)
+        outcomes = ", ".join(f"{counted[one]} {one.value}" for one in Outcome)
         named = f"{len(self.designs)} designs for {self.use}"
-        return f"{named} under the policy {self.policy.name}: {said}"
+        return f"{named} under the policy {self.policy.name}: {outcomes}"
 
     def _remarks(self) -> list[str]:
         """What a reader must know besides."""
-        said = []
+        remarks = []
         if not self.complete:
             done = sum(one.settled for one in self.designs) + len(self.left_out)
-            said.append(f"not complete: {done} of {self.planned} designs are settled")
+            remarks.append(f"not complete: {done} of {self.planned} designs are settled")
         if self.left_out:
             first = self.left_out[0]
-            said.append(
+            remarks.append(
                 f"{len(self.left_out)} designs cannot be published, such as "
                 f"{first.design.notation}: {first.why}"
             )
         if self.best is None:
-            said.append("no design is safe")
+            remarks.append("no design is safe")
         else:
-            said.append(
+            remarks.append(
                 f"best safe design: {self.best.notation} ({_way(self.best)}), utility "
                 f"{self.best.utility:.3f}, risk {self.best.risk:.3f}"
             )
-        return said
+        return remarks
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         """The frontier, and the best safe design if it is not on it."""
@@ -324,9 +320,9 @@ def _way(one: JudgedDesign) -> str:
 # --- the chart ------------------------------------------------------------------------------
 
 
-def _marks(alt: Any, found: Frontier) -> list[Any]:
+def _marks(alt: Any, frontier: Frontier) -> list[Any]:
     """A colour and a shape for each outcome that is there."""
-    seen = {one.outcome for one in found.designs}
+    seen = {one.outcome for one in frontier.designs}
     outcomes = [outcome for outcome in Outcome if outcome in seen]
     names = [outcome.value for outcome in outcomes]
     return [
@@ -350,8 +346,8 @@ def _tooltip(alt: Any) -> list[Any]:
     ]
 
 
-def _points(found: Frontier) -> list[dict[str, Any]]:
-    best = found.best
+def _points(frontier: Frontier) -> list[dict[str, Any]]:
+    best = frontier.best
     return [
         {
             "statement": one.notation,
@@ -362,15 +358,15 @@ def _points(found: Frontier) -> list[dict[str, Any]]:
             **picked(one, "risk", "utility", "exact", "reason"),
             "best": one is best,
         }
-        for one in found.designs
+        for one in frontier.designs
     ]
 
 
-def _chart_title(alt: Any, found: Frontier) -> Any:
-    best = found.best
+def _chart_title(alt: Any, frontier: Frontier) -> Any:
+    best = frontier.best
     marked = "no design is safe" if best is None else f"ring: best safe, {best.notation}"
     return alt.TitleParams(
-        f"{len(found.designs)} designs under the policy {found.policy.name}",
+        f"{len(frontier.designs)} designs under the policy {frontier.policy.name}",
         subtitle=[
             f"{marked}; dashed: not beaten by any other",
             "confidential: it depends on the true counts",

@@ -76,8 +76,8 @@ class Attacker:
         self.respondent, self.possible = respondent, possible
         self.sets_first, self.answer = sets_first, answer
         self.notes: list[str] = []
-        self._asked = answer is not None
-        self._rows: dict[tuple[str, ...], Bounds | None] = {}
+        self._rows: dict[tuple[str, ...], npt.NDArray[np.object_]] = {}
+        self._coarse: dict[Position, ValueSet] = {}
         self._fine: dict[Position, ValueSet] = {}
         self._like: Attacker | None = None
         self._swaps: dict[Position, Position] = {}
@@ -138,7 +138,7 @@ class Attacker:
         if self._like is not None:
             return self._like.values(self._swaps.get(index, index))
         if index not in self._fine:
-            answer = self._attainable()
+            answer = self._attainable
             self._fine[index] = self._nothing(index) if answer is None else answer.at(index)
         return self._fine[index]
 
@@ -161,18 +161,17 @@ class Attacker:
             empty = Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
             return np.array(bool(violations(self.known, empty)), dtype=object)
         if given not in self._rows:
-            self._rows[given] = self._ask(bounds, SHARE, given)
-        answer = self._rows[given]
-        held = np.full(domain.project(given).shape, None, dtype=object)
-        if answer is not None:
-            held[np.asarray(answer.attained_lower == 0, dtype=bool)] = False
-            held[np.asarray(answer.lower > 0, dtype=bool)] = True
-        return held
+            answer: Bounds | None = self._ask(bounds, SHARE, given)
+            held = self._rows[given] = np.full(domain.project(given).shape, None, dtype=object)
+            if answer is not None:
+                held[np.asarray(answer.attained_lower == 0, dtype=bool)] = False
+                held[np.asarray(answer.lower > 0, dtype=bool)] = True
+        return self._rows[given]
 
+    @cached_property
     def _attainable(self) -> Attainable | None:
-        """The attainable counts, asked for once; None if they were refused or there is no time."""
-        if not self._asked:
-            self._asked = True
+        """The attainable counts; None if they were refused or there is no time."""
+        if self.answer is None:
             self.answer = self._ask(attainable, 1.0, self.over)
             if self.sets_first and self.answer is not None:
                 self.answer.gather()
@@ -193,18 +192,20 @@ class Attacker:
     @cached_property
     def _ends(self) -> tuple[Arrays, Arrays] | None:
         """Proven and attained bounds of every cell; None if they were refused."""
-        answer = self._attainable()
-        return None if answer is None else answer.ends()
+        return None if self._attainable is None else self._attainable.ends()
 
     def _between_bounds(self, index: Position) -> ValueSet:
         """What the bounds say: their ends are attained, the rest is open."""
+        if index in self._coarse:
+            return self._coarse[index]
         if self._ends is None:
             return self._nothing(index)
         (lower, upper), attained = self._ends
         ends = (side[index] for side in attained)
         inside = {int(end) for end in ends if end is not None and not isinstance(end, Unbounded)}
         high = None if isinstance(upper[index], Unbounded) else int(upper[index])
-        return _open_between(int(lower[index]), high, inside)
+        self._coarse[index] = _open_between(int(lower[index]), high, inside)
+        return self._coarse[index]
 
     def _nothing(self, index: Position) -> ValueSet:
         """Without an answer: only the owner's own table is known to be consistent."""

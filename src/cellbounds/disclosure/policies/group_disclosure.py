@@ -100,8 +100,8 @@ class GroupDisclosure(Rule):
             )
         Rule.check(self, domain, over)
         for name in over:
-            asked = any(name not in given for _, given in rows)
-            if asked and not domain.shares_out(name):
+            learnt = any(name not in given for _, given in rows)
+            if learnt and not domain.shares_out(name):
                 raise InvalidInput(
                     f"the rule {self.name} asks in which level of {name!r} the members of a row "
                     "are, but these levels overlap or leave somebody out; judge over the variable "

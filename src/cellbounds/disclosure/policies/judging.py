@@ -128,9 +128,9 @@ def judged(
         else:
             findings += respondents(outsider, policy, effort)
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
-    asked = case.independent, case.over, case.knows
-    found = tuple(findings), *asked, tuple(notes), seconds, partial(_blamed, case)
-    return Verdict(policy, case.release, *found), outsider.answer
+    question = case.independent, case.over, case.knows
+    content = tuple(findings), *question, tuple(notes), seconds, partial(_blamed, case)
+    return Verdict(policy, case.release, *content), outsider.answer
 
 
 def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:

@@ -152,13 +152,13 @@ class Policy:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Every rule in plain words, with its name."""
-        said = [f"{rule.name}: {rule.sentence}" for rule in self.rules]
+        lines = [f"{rule.name}: {rule.sentence}" for rule in self.rules]
         if self.respondent:
-            said.append(
+            lines.append(
                 "respondent: the rules also hold for what somebody knows who is in a cell of 1 to "
                 f"{self.small} (<= {self.small})"
             )
-        return tuple(said)
+        return tuple(lines)
 
     def within(self, names: Mapping[str, str]) -> Policy | None:
         """The rules that can be asked about a margin; None if none looks further than the figures.
@@ -167,10 +167,10 @@ class Policy:
         stand for what they are made of. A rule about rows of variables that the margin does not
         have, or that leaves no response among them, is left to the whole table.
         """
-        asked = (rule.within(names) for rule in self.rules)
-        rules = tuple(rule for rule in asked if rule is not None)
+        narrowed = (rule.within(names) for rule in self.rules)
+        rules = tuple(rule for rule in narrowed if rule is not None)
         if all(rule.about_figures for rule in rules):
-            return None  # figures that are shown are the same, whatever margin is asked about
+            return None  # figures that are shown are the same, whatever margin is narrowed about
         return replace(self, rules=rules)
 
     def to_dict(self) -> dict[str, Any]:

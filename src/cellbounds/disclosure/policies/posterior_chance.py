@@ -28,14 +28,7 @@ from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedR
 from cellbounds.inference.counting import tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.inference.protocol import DEFAULT_EFFORT
-from cellbounds.model.priors import (
-    NAMED,
-    Belief,
-    GammaPoisson,
-    Multinomial,
-    Uniform,
-    belief_of,
-)
+from cellbounds.model.priors import NAMED, Belief, GammaPoisson, Multinomial, Uniform, belief_of
 from cellbounds.results import Posterior
 from cellbounds.runtime.arrays import IntArray, summable
 from cellbounds.runtime.budget import Budget

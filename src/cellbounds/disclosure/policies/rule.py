@@ -237,10 +237,8 @@ class ThresholdRule(Rule):
     @property
     def small(self) -> int:
         """The largest count that is small."""
-        if self.at_most is not None:
-            return self.at_most
-        assert self.below is not None  # one of the two is given: checked when the rule is made
-        return self.below - 1
+        # One of the two is given: checked when the rule is made.
+        return self.at_most if self.at_most is not None else (self.below or 0) - 1
 
     def speaks_of(self, count: int) -> bool:
         """Whether a count is small."""
@@ -322,15 +320,20 @@ def largest_within(values: ValueSet, low: int, high: int) -> int | None:
     >>> largest_within(ValueSet([(1, None, 3)]), 0, 6), largest_within(ValueSet([(5, 9, 2)]), 0, 4)
     (4, None)
     """
-    tops = [last for _, last, _ in values.between(low, high).progressions if last is not None]
+    tops = []
+    for first, last, step in values.progressions:
+        top = high if last is None else min(high, last)
+        top -= (top - first) % step
+        if top >= max(low, first):
+            tops.append(top)
     return max(tops, default=None)
 
 
 def some_within(values: ValueSet, low: int, high: int) -> bool | None:
     """Whether a count from `low` to `high` is attainable."""
-    if values.between(low, high).progressions:
+    if largest_within(values, low, high) is not None:
         return True
-    return None if values.possible.between(low, high).progressions else False
+    return None if largest_within(values.possible, low, high) is not None else False
 
 
 def width_of(values: ValueSet) -> int | Unbounded:

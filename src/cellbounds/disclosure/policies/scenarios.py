@@ -91,24 +91,24 @@ def case_of(
             "no table to judge by; give the one that the release was made from, or "
             "independent=True to ask whether every consistent table passes"
         )
-    asked = release.domain.names if over is None else release.domain.distinct(over)
-    if not asked:
+    judged_over = release.domain.names if over is None else release.domain.distinct(over)
+    if not judged_over:
         raise InvalidInput("over=[] names no variable; leave it out to judge every cell")
-    check_listable(release, asked)
+    check_listable(release, judged_over)
     for rule in chosen.rules:
-        rule.check(release.domain, asked)
+        rule.check(release.domain, judged_over)
     known = informed(release, table, knowledge)
     if table is None or independent:
         table = _nobody(release, table)
-    margin, empty = margin_of(release, table, asked), empty_rows(release, asked)
-    said = [one.notation for one in release.statements if not isinstance(one, Prior)]
+    margin, empty = margin_of(release, table, judged_over), empty_rows(release, judged_over)
+    notations = [one.notation for one in release.statements if not isinstance(one, Prior)]
     remedy = "less knowledge beforehand"
-    if said:
-        remedy = f"coarser figures in, or withholding, {listed(said)}"
+    if notations:
+        remedy = f"coarser figures in, or withholding, {listed(notations)}"
     return Case(
         release=release,
         policy=chosen,
-        over=asked,
+        over=judged_over,
         knows=knowledge,
         independent=independent,
         known=known,
@@ -125,10 +125,10 @@ def case_of(
 def _unasked(release: Release) -> tuple[str, ...]:
     """A note about the margin that the statements speak of, if it is not the whole table."""
     domain = release.domain
-    said = {name for one in release.statements if one.published for name in one.variables}
-    if not said or said.issuperset(domain.names):
+    spoken_of = {name for one in release.statements if one.published for name in one.variables}
+    if not spoken_of or spoken_of.issuperset(domain.names):
         return ()
-    named = [name for name in (*domain.names, *domain.groupings) if name in said]
+    named = [name for name in (*domain.names, *domain.groupings) if name in spoken_of]
     return (
         f"the cells of the margin [{names_text(named)}] that the release speaks of were not "
         f"judged: over={named} does",
@@ -182,9 +182,9 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
 def _nobody(release: Release, table: Table | None) -> Table:
     """A table of nobody, with the structural zeros that the release tells or a table declares."""
     domain = release.domain
-    told = any(_of_every_cell(one, domain) for one in release.statements)
+    stated = any(_of_every_cell(one, domain) for one in release.statements)
     declared = table is not None and table.has_structural
-    if not told and not declared:
+    if not stated and not declared:
         return Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
     structural = _said_empty(release)
     if table is not None and declared:
@@ -215,7 +215,7 @@ def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
     for statement in release.statements:
         if not isinstance(statement, Conditional):
             continue
-        said = statement.intervals.zero.reshape([len(domain.levels(n)) for n in statement.given])
+        rows = statement.intervals.zero.reshape([len(domain.levels(n)) for n in statement.given])
         names = list(statement.given)
         for axis, name in enumerate(statement.given):
             if name not in over and name in domain.groupings:
@@ -223,12 +223,12 @@ def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
                 groups, names[axis] = domain.level_sets(name), domain.base(name)
                 levels = range(len(domain.levels(names[axis])))
                 around = [[level in group for group in groups] for level in levels]
-                said = np.stack([said.compress(one, axis).any(axis) for one in around], axis)
+                rows = np.stack([rows.compress(one, axis).any(axis) for one in around], axis)
         if len(set(names)) < len(names) or not set(names) <= set(over):
             continue
         axes = [names.index(name) for name in over if name in names]
         spread = [len(margin.levels(name)) if name in names else 1 for name in over]
-        empty |= said.transpose(axes).reshape(spread)
+        empty |= rows.transpose(axes).reshape(spread)
     return empty
 
 

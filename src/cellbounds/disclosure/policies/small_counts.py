@@ -94,14 +94,16 @@ class SmallCounts(ThresholdRule, CellRule):
     @property
     def sentence(self) -> str:
         """The rule in plain words."""
-        asked = []
+        requirements = []
         if self.values is not None:
-            asked.append(f"at least {self.values} attainable counts (>= {self.values})")
+            requirements.append(f"at least {self.values} attainable counts (>= {self.values})")
         if self.width is not None:
-            asked.append(f"an interval of upper - lower >= {self.width}")
+            requirements.append(f"an interval of upper - lower >= {self.width}")
         if self.relative is not None:
-            asked.append(f"an interval of (upper - lower) / max(count, 1) >= {self.relative}")
-        return f"a true count {self.threshold_text} must keep {self._joined(asked)}"
+            requirements.append(
+                f"an interval of (upper - lower) / max(count, 1) >= {self.relative}"
+            )
+        return f"a true count {self.threshold_text} must keep {self._joined(requirements)}"
 
     def _joined(self, requirements: list[str]) -> str:
         return (" and " if self.need == "all" else " or ").join(requirements)

@@ -98,34 +98,34 @@ class Finding:
     def where(self) -> str:
         """The place in words: labels, and whose they are where they are mere numbers."""
         pairs = zip(self.variables, map(str, self.labels), strict=True)
-        said = [f"{name}={label}" if label.isdecimal() else label for name, label in pairs]
-        place = ", ".join(said) or "everybody"
+        texts = [f"{name}={label}" if label.isdecimal() else label for name, label in pairs]
+        place = ", ".join(texts) or "everybody"
         return place if self.response is None else f"{place} ({self.response})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; everything, for the owner."""
-        said: dict[str, Any] = {
+        entries: dict[str, Any] = {
             "rule": self.rule,
             "outcome": self.outcome.value,
             "cell": dict(zip(self.variables, self.labels, strict=True)),
             **picked(self, "response", "respondent", "evidence", "change"),
         }
         if self.values is not None:
-            said |= value_entries(self.values)
+            entries |= value_entries(self.values)
         if self.count is not None:
-            said["count"] = self.count
-        return said
+            entries["count"] = self.count
+        return entries
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """UNSAFE if one is, else UNDECIDED if one is, else SAFE."""
-    found = Outcome.SAFE
+    so_far = Outcome.SAFE
     for outcome in outcomes:
         if outcome is Outcome.UNSAFE:
             return outcome
         if outcome is Outcome.UNDECIDED:
-            found = outcome
-    return found
+            so_far = outcome
+    return so_far
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -194,15 +194,15 @@ class Verdict(Listing):
     def outcomes(self) -> npt.NDArray[np.object_]:
         """The outcome of each cell, in the shape of the cells judged; see :meth:`at`."""
         domain = self.domain
-        found = np.full(domain.shape, Outcome.SAFE, dtype=object)
+        cells = np.full(domain.shape, Outcome.SAFE, dtype=object)
         for finding in (*self.open, *self.broken):  # what is broken has the last word
             names, labels = finding.variables, finding.labels
             if names == self.over:
-                found[domain.index(labels)] = finding.outcome
+                cells[domain.index(labels)] = finding.outcome
             else:
                 touched = touched_levels(self.release.domain, self.over, names, labels)
-                found[np.ix_(*touched)] = finding.outcome
-        return found
+                cells[np.ix_(*touched)] = finding.outcome
+        return cells
 
     def at(self, *labels: Label) -> Outcome:
         """The worst finding that a cell shares people with; SAFE if no rule speaks of it."""
@@ -242,7 +242,7 @@ class Verdict(Listing):
         is unsafe, and which cells a rule speaks of, says that counts are small.
         """
         withheld = public and bool(self.knows or not self.independent)
-        said: dict[str, Any] = {
+        entries: dict[str, Any] = {
             "format": FORMAT,
             "version": __version__,
             "view": "public" if public else "owner",
@@ -255,9 +255,9 @@ class Verdict(Listing):
             "knows": [one.notation for one in self.knows],
         }
         if withheld:
-            return said
+            return entries
         counted = Counter(one.outcome for one in self.cells)
-        return said | {
+        return entries | {
             "notes": list(self.notes),
             "seconds": round(self.seconds, 6),
             "summary": {outcome.value: counted[outcome] for outcome in Outcome},
@@ -283,10 +283,10 @@ class Verdict(Listing):
         return header, rows, more_lines(len(shown) - most)
 
     def _remarks(self) -> list[str]:
-        said = list(self.policy.sentences)
+        remarks = list(self.policy.sentences)
         if self.knows:
-            said.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
-        return [*said, *([INDEPENDENT] if self.independent else []), *self.notes]
+            remarks.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
+        return [*remarks, *([INDEPENDENT] if self.independent else []), *self.notes]
 
 
 def _text(labels: tuple[Label, ...] | None) -> str | None:

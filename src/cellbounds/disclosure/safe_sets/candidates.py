@@ -106,9 +106,9 @@ class Candidates:
         below = tuple(
             _set_of(other is one or one.implies(other) for other in listed) for one in listed
         )
-        said = [Candidate.of(domain, one) for one in out if one.published]
+        outside = [Candidate.of(domain, one) for one in out if one.published]
         ground = _set_of(
-            any(other.implies(one) or other.same(one) for other in said) for one in listed
+            any(other.implies(one) or other.same(one) for other in outside) for one in listed
         )
         order = sorted(range(len(listed)), key=lambda place: (below[place].bit_count(), place))
         return cls(domain, out, listed, below, ground, tuple(order))
@@ -224,8 +224,8 @@ def spoken_candidates(table: Table, wanted: Release | Iterable[str]) -> list[Can
                 f"statements speak of {wanted.domain!r}, the table is over {table.domain!r}; "
                 "publish them from this table"
             )
-        said = (one for one in wanted.statements if one.published and one.variables)
-        return [Candidate.of(table.domain, one) for one in said]
+        figures = (one for one in wanted.statements if one.published and one.variables)
+        return [Candidate.of(table.domain, one) for one in figures]
     if isinstance(wanted, str):
         raise InvalidInput(f"statements={wanted!r}; give a list of statements, [{wanted!r}]")
     # Structural zeros, which `publish` says too, come after the statement itself.

@@ -91,23 +91,23 @@ def safe_margins(
     # Without the true counts nothing may depend on them, not even what stays undecided.
     judged = SetJudge(candidates, table, chosen, independent, not reasons and not independent)
     with running(budget, seconds) as budget:
-        found = judge_all(judged, budget) if reasons else search(judged, budget)
-    undecided = found.undecided
-    worth = None if independent else Worth(table)
+        known = judge_all(judged, budget) if reasons else search(judged, budget)
+    undecided = known.undecided
+    worth = None if independent else worth_in(table)
     return SafeSets(
         policy=chosen,
         given=tuple(one.notation for one in out),
         candidates=tuple(one.text for one in candidates.listed),
-        safe=_sets(candidates, found.safe, found.maximal, worth),
-        unsafe=_sets(candidates, found.unsafe, found.minimal),
+        safe=_sets(candidates, known.safe, known.maximal, worth),
+        unsafe=_sets(candidates, known.unsafe, known.minimal),
         undecided=tuple(candidates.texts(one) for one in undecided),
         never=tuple(
             one.text
             for one, below in zip(candidates.listed, candidates.below, strict=True)
-            if found.outcome(below | candidates.ground) is Outcome.UNSAFE
+            if known.outcome(below | candidates.ground) is Outcome.UNSAFE
         ),
-        judgements=len(found.judged),
-        complete=found.finished and not undecided,
+        judgements=len(known.judged),
+        complete=known.finished and not undecided,
         independent=independent,
         notes=(f"every set was judged: {'; '.join(reasons)}",) if reasons else (),
         seconds=time.perf_counter() - begun,
@@ -137,8 +137,8 @@ def _already_out(table: Table, given: Release | None, total: bool) -> tuple[Tabl
 
 def _check(table: Table, candidates: Candidates) -> None:
     wanted = (one.statement for one in candidates.listed)
-    said = [one for one in wanted if one.variables]
-    for statements, what in ((candidates.given, "given"), (said, "statements")):
+    named = [one for one in wanted if one.variables]
+    for statements, what in ((candidates.given, "given"), (named, "statements")):
         broken = violations(Release(table.domain, statements), table)
         if broken:
             raise InvalidInput(
@@ -148,18 +148,18 @@ def _check(table: Table, candidates: Candidates) -> None:
 
 def _sets(
     candidates: Candidates,
-    found: list[int],
+    sets: list[int],
     proven: Callable[[int], bool],
-    worth: Worth | None = None,
+    worth: Callable[[Release], float | None] | None = None,
 ) -> tuple[StatementSet, ...]:
     return tuple(
         StatementSet(
             candidates.texts(chosen),
             proven(chosen),
             (chosen & ~candidates.ground).bit_count(),
-            None if worth is None else worth.of(candidates.release(chosen)),
+            None if worth is None else worth(candidates.release(chosen)),
         )
-        for chosen in sorted(found, key=candidates.least)
+        for chosen in sorted(sets, key=candidates.least)
     )
 
 
@@ -184,34 +184,28 @@ def _exempts(candidates: Candidates) -> bool:
     known = empty_rows(Release(domain, candidates.given), domain.names)
     said_by = (one.statement for one in candidates.listed)
     rates = [one for one in said_by if isinstance(one, Conditional)]
-    said = empty_rows(Release(domain, rates), domain.names)
-    return bool(np.any(said & ~known))
+    empty = empty_rows(Release(domain, rates), domain.names)
+    return bool(np.any(empty & ~known))
 
 
-class Worth:
-    """How much of the association in a table the margins of a release tell.
+def worth_in(table: Table) -> Callable[[Release], float | None]:
+    """How much of the association in a table the margins of a release tell, as a function.
 
     That is ``1 - G(margins) / G(independence)``: 0 for one-way margins alone, which are taken to be
     known, and 1 for the whole table. G is twice the log-likelihood ratio of the log-linear model
-    that fits the margins to the table itself.
+    that fits the margins to the table itself. Of what is no exact margin it tells None, and also if
+    there is no association to be told.
     """
+    singles = [(name,) for name in table.domain.names]
+    associated = bool(table.total) and len(singles) > 1
+    apart = fit_loglinear(table, singles).g if associated else 0.0
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._singles = [(name,) for name in table.domain.names]
-        self._apart = 0.0
-        if table.total and len(self._singles) > 1:
-            self._apart = fit_loglinear(table, self._singles).g
-
-    def of(self, release: Release) -> float | None:
-        """The worth of a release of exact margins; None if it says something else.
-
-        None also if there is no association to be told.
-        """
+    def worth(release: Release) -> float | None:
         said = [one for one in release.statements if one.published and one.variables]
         margins = [one.variables for one in said if one.fixed_counts(release.domain) is not None]
         # Rounding in the fit leaves a little of G even where nothing is associated.
-        if self._apart < 1e-9 * max(self.table.total, 1) or len(margins) < len(said):
+        if apart < 1e-9 * max(table.total, 1) or len(margins) < len(said):
             return None
-        g = fit_loglinear(self.table, [*margins, *self._singles]).g
-        return min(1.0, max(0.0, 1 - g / self._apart))
+        return min(1.0, max(0.0, 1 - fit_loglinear(table, [*margins, *singles]).g / apart))
+
+    return worth

@@ -42,14 +42,14 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget
         return False
     if policy.respondent or not _movable(release, table):
         return False
-    asked = [rule for rule in policy.rules if not rule.about_figures]
+    about_counts = [rule for rule in policy.rules if not rule.about_figures]
     exempt = table.structural | empty_rows(release, table.domain.names)
 
     def lacking(least: IntArray, most: IntArray) -> BoolArray:
-        found = np.zeros(exempt.shape, dtype=bool)
-        for rule in asked:
-            found |= rule.unproven(table, exempt, least, most)
-        return found
+        open_cells = np.zeros(exempt.shape, dtype=bool)
+        for rule in about_counts:
+            open_cells |= rule.unproven(table, exempt, least, most)
+        return open_cells
 
     fewest, progress = table.counts.size + 1, 0
     for sweep, left in enumerate(reached(release, table, lacking)):

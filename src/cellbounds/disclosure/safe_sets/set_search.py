@@ -122,14 +122,14 @@ class Knowledge:
 
         None if there is none: then only walls are open.
         """
-        found = self._outside([*self.safe, *also], self.candidates.ground, 0)
-        if found is None:
+        largest = self._outside([*self.safe, *also], self.candidates.ground, 0)
+        if largest is None:
             return None
         for place in self.candidates.order:
-            grown = found | self.candidates.below[place]
+            grown = largest | self.candidates.below[place]
             if not self._barred(grown):
-                found = grown
-        return found
+                largest = grown
+        return largest
 
     def _barred(self, chosen: int) -> bool:
         return any(one | chosen == chosen for one in (*self.unsafe, *self.walls))
@@ -145,9 +145,9 @@ class Knowledge:
         for place in members(self.candidates.everything & ~floor & ~banned):
             if below[place] & ~floor != 1 << place:
                 continue  # whoever contains it contains a smaller one outside of the floor
-            found = self._outside(floors, chosen | below[place], banned)
-            if found is not None:
-                return found
+            larger = self._outside(floors, chosen | below[place], banned)
+            if larger is not None:
+                return larger
             banned |= 1 << place
         return None
 
@@ -183,22 +183,18 @@ class SetJudge:
         """
         release = self.candidates.release(chosen)
         part = effort.share(SHARE, least=LEAST)
-        found = self._verdict(release, part.share(most=FIRST))
-        if found is not Outcome.UNDECIDED or part.spent:
-            return found
+        outcome = self._verdict(release, part.share(most=FIRST))
+        if outcome is not Outcome.UNDECIDED or part.spent:
+            return outcome
         if self.quick and safe_by_moves(release, self.table, self.policy, part):
             return Outcome.SAFE
         if part.spent:
-            return found
+            return outcome
         return self._verdict(release, part.share(least=LEAST))
 
     def _verdict(self, release: Release, budget: Budget) -> Outcome:
         return judge(
-            release,
-            self.table,
-            self.policy,
-            independent=self.independent,
-            budget=budget.quiet(),
+            release, self.table, self.policy, independent=self.independent, budget=budget.quiet()
         ).verdict
 
 
@@ -314,17 +310,17 @@ def _judged(judged: SetJudge, chosen: int, until: Until) -> Outcome | None:
 
 def closed_sets(candidates: Candidates) -> list[int]:
     """Every closed set, the largest first; refused if there are too many."""
-    found = [candidates.ground]
+    closed = [candidates.ground]
     for place in candidates.order:
         if candidates.ground >> place & 1:
             continue
         inside = candidates.below[place] & ~(1 << place)
-        found += [one | 1 << place for one in found if inside & ~one == 0]
-        if len(found) > MOST_SETS:
+        closed += [one | 1 << place for one in closed if inside & ~one == 0]
+        if len(closed) > MOST_SETS:
             free = sum(1 for _ in members(candidates.everything & ~candidates.ground))
             raise TooMuchWork(
                 f"{free} candidates make more than {MOST_SETS} sets, and under this policy each "
                 "would have to be judged by itself; give fewer candidates, or a policy whose "
                 "rules are monotone"
             )
-    return sorted(found, key=lambda one: (-one.bit_count(), one))
+    return sorted(closed, key=lambda one: (-one.bit_count(), one))

@@ -171,14 +171,16 @@ class SafeSets(Listing):
         return header, rows[:most], more_lines(len(rows) - most)
 
     def _remarks(self) -> list[str]:
-        said = [f"out already: {', '.join(self.given) or 'nothing'}"]
+        remarks = [f"out already: {', '.join(self.given) or 'nothing'}"]
         if self.never:
-            said.append(f"unsafe by themselves: {', '.join(self.never)}")
+            remarks.append(f"unsafe by themselves: {', '.join(self.never)}")
         sets = "1 set was" if self.judgements == 1 else f"{self.judgements} sets were"
-        said.append(f"{sets} judged in {self.seconds:.1f} s")
+        remarks.append(f"{sets} judged in {self.seconds:.1f} s")
         if not self.complete:
-            said.append("not everything is known: sets that are not listed may be safe or unsafe")
-        return [*said, *([INDEPENDENT] if self.independent else []), *self.notes]
+            remarks.append(
+                "not everything is known: sets that are not listed may be safe or unsafe"
+            )
+        return [*remarks, *([INDEPENDENT] if self.independent else []), *self.notes]
 
 
 def _text(statements: tuple[str, ...]) -> str:

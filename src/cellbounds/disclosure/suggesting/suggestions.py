@@ -71,10 +71,7 @@ class Suggestion:
         """Plain values, for the owner."""
         return {
             "changes": [change.to_dict() for change in self.changes],
-            "release": {
-                "digest": self.release.digest,
-                "statements": notations(self.release),
-            },
+            "release": {"digest": self.release.digest, "statements": notations(self.release)},
             "verdict": worst(one.verdict for one in self.verdicts).value,
             "over": [list(one.domain.names) for one in self.verdicts],
             "kept": self.kept.to_dict(),
@@ -111,13 +108,15 @@ class Searched:
     @property
     def sentence(self) -> str:
         """The same in words."""
-        said = f"{self.tried} releases tried ({self.changes} changes, up to {self.together} at once"
-        said += "; which figures to suppress is chosen greedily)"
+        words = (
+            f"{self.tried} releases tried ({self.changes} changes, up to {self.together} at once"
+        )
+        words += "; which figures to suppress is chosen greedily)"
         if self.undecided:
-            said += f"; {self.undecided} of them undecided"
+            words += f"; {self.undecided} of them undecided"
         if self.left:
-            said += f"; {self.left} not tried, because time or tries ran out"
-        return said
+            words += f"; {self.left} not tried, because time or tries ran out"
+        return words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,4 @@
-"""How far the draws of chains can be trusted, cell by cell.
-
-Draws by Markov chains, with what is known of how far they can be trusted.
-"""
+"""Draws by Markov chains, with what is known of how far they can be trusted, cell by cell."""
 
 from __future__ import annotations
 
@@ -45,8 +42,8 @@ def diagnose(draws: IntArray | FloatArray) -> MonteCarlo:
     --------
     >>> draws = np.random.default_rng(1).poisson(20, size=(4, 500, 2))
     >>> draws[:, :, 1] = 7
-    >>> found = diagnose(draws)
-    >>> found.agreed, found.fixed.tolist(), bool(found.effective_size[0] > 1500)
+    >>> checks = diagnose(draws)
+    >>> checks.agreed, checks.fixed.tolist(), bool(checks.effective_size[0] > 1500)
     (True, [False, True], True)
     """
     if draws.ndim != 3 or draws.shape[0] < 1 or draws.shape[1] < FEWEST:

@@ -1,6 +1,4 @@
-"""The rows of a conditional: what their sums and cells may change by.
-
-Document 002's two families of moves for one conditional.
+"""Document 002's two families of moves for one conditional.
 
 One family keeps the table summed to the statement's variables: a count passes between two parts
 of one summed cell. The other changes it, and is made of two kinds.
@@ -38,6 +36,12 @@ __all__ = ["conditional_moves"]
 
 _Line = tuple[list[int], list[int]]
 """Summed cells (flat) and how they change."""
+
+_Block = tuple[IntArray, IntArray, int]
+"""Cells and changes, one line a move, and their family."""
+
+PASS = np.array([1, -1])
+"""A count passes from one cell to another."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +187,7 @@ def conditional_moves(release: Release) -> Moves:
         )
     rows = RateRows.of(facts.conditional)
     grid = behind.cells.reshape(behind.size, -1)
-    blocks = [*_keeping(grid, rows), *_varying(grid, rows)]
+    blocks = [_keeping(grid, rows), *_varying(grid, rows)]
     moves = Moves.of_lines(
         f"moves of {notation} in two families",
         release.domain.size,
@@ -222,68 +226,58 @@ def _lists(facts: ConditionalFacts) -> list[tuple[int, ...]]:
     ]
 
 
-def _keeping(grid: IntArray, rows: RateRows) -> Iterator[tuple[IntArray, IntArray, int]]:
+def _keeping(grid: IntArray, rows: RateRows) -> _Block:
     """A count passes between two parts of one summed cell."""
-    held = np.array([cell for row in range(len(rows.places)) for cell in rows.cells(row)], int)
+    held = [cell for row in range(len(rows.places)) for cell in rows.cells(row)]
     parts = grid.shape[1]
-    first, second = np.triu_indices(parts, 1)
-    if len(held) * len(first) > MOST_LISTED:
-        first, second = np.arange(parts - 1), np.arange(1, parts)
-    lines = np.stack([grid[held][:, first], grid[held][:, second]], axis=-1)
-    yield lines.reshape(-1, 2), np.array([1, -1]), KEEPS
+    few = len(held) * math.comb(parts, 2) <= MOST_LISTED
+    lines = grid[held][:, _pairs(np.arange(parts), every=few)]
+    return lines.reshape(-1, 2), PASS, KEEPS
 
 
-def _varying(grid: IntArray, rows: RateRows) -> Iterator[tuple[IntArray, IntArray, int]]:
-    yield _transfers(grid, rows)
+def _varying(grid: IntArray, rows: RateRows) -> Iterator[_Block]:
+    yield from _transfers(grid, rows)
     # No count is as large as what is left out here.
     lines = [line for line in _row_changes(rows) if max(map(abs, line[1])) < SAFE]
     if not lines:
         return
-    width = max(len(cells) for cells, _ in lines)
-    cells = np.zeros((len(lines), width), dtype=np.int64)
-    changes = np.zeros((len(lines), width), dtype=object)
-    for place, (where, by) in enumerate(lines):
-        cells[place, : len(where)] = where
-        changes[place, : len(by)] = by
-    changes = changes.astype(np.int64)
+    cells, changes = (
+        np.array(list(itertools.zip_longest(*numbers, fillvalue=0)), dtype=np.int64).T
+        for numbers in zip(*lines, strict=True)
+    )
     parts = grid.shape[1]
-    listed = parts if len(lines) * width * (parts + 1) <= MOST_LISTED else 1
-    for part in range(listed):
+    for part in range(parts if cells.size * (parts + 1) <= MOST_LISTED else 1):
         yield grid[cells, part], changes, VARIES
     if parts > 1:
         even = changes[..., None] // parts + (np.arange(parts) < changes[..., None] % parts)
         yield grid[cells].reshape(len(lines), -1), even.reshape(len(lines), -1), VARIES
 
 
-def _transfers(grid: IntArray, rows: RateRows) -> tuple[IntArray, IntArray, int]:
+def _transfers(grid: IntArray, rows: RateRows) -> Iterator[_Block]:
     """A count passes from one summed cell to another, within a row or between loose ones."""
     row, column = np.nonzero(rows.free)
     loose = rows.loose[row]
     summed = np.array(rows.places, dtype=np.int64)[row] * rows.width + column
     parts = grid.shape[1]
     if math.comb(len(summed), 2) * parts <= MOST_LISTED:
-        first, second = np.triu_indices(len(summed), 1)
+        first, second = _pairs(np.arange(len(summed))).T
         allowed = (row[first] == row[second]) | (loose[first] & loose[second])
         pairs = np.stack([summed[first[allowed]], summed[second[allowed]]], axis=1)
     else:
         groups = [summed[row == k] for k in range(len(rows.places))]
         groups += [summed[(column == k) & loose] for k in range(rows.width)]
-        pairs = np.concatenate([_pairs(group) for group in groups])
-    lines = [grid[pairs, part] for part in range(parts)]
-    signs = [np.broadcast_to([1, -1], pairs.shape)] * parts
+        pairs = np.concatenate([_pairs(group, every=len(group) <= MOST_PAIRED) for group in groups])
+    yield from ((grid[pairs, part], PASS, VARIES) for part in range(parts))
     if not rows.fixed_total:
         # N itself may change: counts come and go, one cell at a time.
-        alone = np.concatenate([grid[summed[loose], part] for part in range(parts)])
-        lines.append(np.stack([alone, alone], axis=1))
-        signs.append(np.broadcast_to([1, 0], (len(alone), 2)))
-    return np.concatenate(lines), np.concatenate(signs), VARIES
+        yield grid[summed[loose]].T.reshape(-1, 1), PASS[:1], VARIES
 
 
-def _pairs(group: IntArray) -> IntArray:
-    """Two of a group: all of them, or neighbours if it is large."""
-    if len(group) > MOST_PAIRED:
-        return np.stack([group[:-1], group[1:]], axis=1)
+def _pairs(group: IntArray, *, every: bool = True) -> IntArray:
+    """Two of a group: every two, or neighbours."""
     first, second = np.triu_indices(len(group), 1)
+    if not every:
+        first, second = np.arange(len(group) - 1), np.arange(1, len(group))
     return np.stack([group[first], group[second]], axis=1)
 
 

@@ -94,7 +94,7 @@ def advance(
     in_order: bool,
     state: IntArray,
     generator: np.random.Generator,
-    kept: IntArray,
+    tables: IntArray,
     means: FloatArray,
 ) -> Any:
     """Make some steps of one chain; returns how many proposals were accepted.
@@ -188,7 +188,7 @@ def advance(
                     values[touched[t]] += delta[touched[t]]
         clock[0] -= 1
         if keeps:
-            kept[clock[1]] = values[:cells]
+            tables[clock[1]] = values[:cells]
             if latent:
                 means[clock[1]] = mean
             clock[0] = thin

@@ -1,6 +1,6 @@
 """Moves: tables of integers that lead from one consistent table to another when added to it.
 
-Whether moves connect a set of tables: checked on all of them.
+Whether they connect a set of tables is checked on all of them.
 """
 
 from __future__ import annotations

@@ -8,21 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.inference.decision_diagram.layers import BITS, DiagramLayer, LineTable, Transition
+from cellbounds.inference.protocol import Refusal
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["MEMORY", "Construction", "TooLarge", "construct"]
+__all__ = ["MEMORY", "Construction", "construct"]
 
 MEMORY = 1_500_000_000
 """Bytes that a diagram may take."""
 
-OUT_OF_MEMORY = "it would take too much memory"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TooLarge:
-    """Building stopped, and why."""
-
-    reason: str
+OUT_OF_MEMORY = Refusal("it would take too much memory")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +34,7 @@ class Construction:
 
 def construct(
     transitions: Sequence[Transition], effort: float, memory: int = MEMORY
-) -> Construction | TooLarge:
+) -> Construction | Refusal:
     """Follow every path, node by node; stop when steps pass `effort` or nodes the memory.
 
     Layers are kept as long as there is room for all of them; then only the paths are counted.
@@ -50,10 +44,10 @@ def construct(
     held, steps, edges = 0, 0, 0
     for transition in transitions:
         if transition.places >= 2**31:
-            return TooLarge("a cell has more values than can be listed")
+            return Refusal("a cell has more values than can be listed")
         stepped = _step(transition, nodes, effort - steps, memory)
-        if isinstance(stepped, str):
-            return TooLarge(stepped)
+        if isinstance(stepped, Refusal):
+            return stepped
         nodes, layer, taken = stepped
         steps += taken
         edges += int(layer.sizes.sum(dtype=np.int64))
@@ -90,8 +84,8 @@ class _Nodes:
 
 def _step(
     transition: Transition, nodes: _Nodes, effort: float, memory: int
-) -> tuple[_Nodes, DiagramLayer, int] | str:
-    """Place one cell; gives a reason if it cannot be done within effort and memory.
+) -> tuple[_Nodes, DiagramLayer, int] | Refusal:
+    """Place one cell, if that can be done within effort and memory.
 
     The nodes are used up: what is not needed any more is set free on the way.
     """
@@ -115,7 +109,7 @@ def _step(
         return OUT_OF_MEMORY
     steps = before + total
     if steps > effort:
-        return "it would take more steps than the effort allows"
+        return Refusal("it would take more steps than the effort allows")
     offsets = np.zeros(len(lines.least) + 1, np.int32)
     np.cumsum(lines.most - lines.least + 1, out=offsets[1:])
     sums = np.zeros((total, words), dtype=np.int64)

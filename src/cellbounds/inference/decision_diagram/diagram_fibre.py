@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.decision_diagram.components import Component, Components, components_of
-from cellbounds.inference.decision_diagram.construction import MEMORY, TooLarge, construct
+from cellbounds.inference.decision_diagram.construction import MEMORY, Construction, construct
 from cellbounds.inference.decision_diagram.layers import transitions_of
 from cellbounds.inference.decision_diagram.ordering import best_order
 from cellbounds.inference.decision_diagram.paths import Diagram, WeightedDiagram
@@ -59,22 +58,13 @@ def diagram_fibre(facts: Facts, effort: float, memory: int = MEMORY) -> ProductF
             if isinstance(factor, Refusal):
                 return factor
             known[signature] = factor
-            left -= factor.steps
+            left -= factor[0].steps
         factors.append(known[signature])
     return ProductFibre(split, tuple(factors), effort)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Factor:
-    """One component: how many tables it has, and its diagram if that was kept.
-
-    `steps` is what counting took, `edges` what every sum of weights takes.
-    """
-
-    paths: int
-    steps: int
-    edges: int
-    diagram: Diagram | None
+_Factor = tuple[Construction, Diagram | None]
+"""One component: what building its diagram came to, and the diagram if there was room for it."""
 
 
 def _factor(
@@ -98,12 +88,11 @@ def _factor(
         return hopeless
     # Estimates of long and thin tables are far too high, so a little is tried in any case.
     built = construct(transitions, effort if hopeful else min(effort, TRIAL), memory)
-    if isinstance(built, TooLarge) and hopeful:
+    if isinstance(built, Refusal) and hopeful:
         return Refusal(f"the diagram of the tables is too large: {built.reason}", steps)
-    if isinstance(built, TooLarge):
+    if isinstance(built, Refusal):
         return hopeless
-    diagram = None if built.layers is None else Diagram(order.cells, built.layers)
-    return _Factor(built.paths, built.steps, built.edges, diagram)
+    return built, None if built.layers is None else Diagram(order.cells, built.layers)
 
 
 class ProductFibre:
@@ -124,7 +113,7 @@ class ProductFibre:
     ) -> None:
         self._fixed, self._effort, self._factors = split.fixed, effort, factors
         self._cells = [component.cells for component in split.components]
-        self._count = 0 if contradiction else math.prod(factor.paths for factor in factors)
+        self._count = 0 if contradiction else math.prod(built.paths for built, _ in factors)
         self._contradiction = contradiction or "no table of counts fits all the published figures"
 
     def count(self) -> int:
@@ -152,7 +141,7 @@ class ProductFibre:
         """Sum the weights of all tables (see `Fibre`)."""
         if not self._count:
             raise InconsistentRelease(self._contradiction)
-        edges = sum(factor.edges for factor in set(self._factors))
+        edges = sum(built.edges for built, _ in set(self._factors))
         if edges > self._effort:
             raise TooMuchWork(
                 f"the tables can be counted, but a sum of their weights takes {edges:.3g} steps, "
@@ -166,7 +155,7 @@ class ProductFibre:
         return WeightedProduct(self._fixed, self._cells, factors, weights)
 
     def _diagrams(self) -> list[Diagram]:
-        diagrams = [factor.diagram for factor in self._factors if factor.diagram is not None]
+        diagrams = [diagram for _, diagram in self._factors if diagram is not None]
         if len(diagrams) < len(self._factors):
             raise TooMuchWork(
                 "the tables can be counted, but their diagram does not fit the memory; "

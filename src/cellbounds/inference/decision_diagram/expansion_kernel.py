@@ -20,11 +20,14 @@ from cellbounds.inference.decision_diagram.layers import (
     Transition,
 )
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.compilation import compiled, compiled_above
 
-__all__ = ["arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
+__all__ = ["FEW", "arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
 
 FULL, HALF = (1 << BITS) - 1, (1 << BITS // 2) - 1
+
+FEW = 10_000
+"""Numbers up to which a layer is worked on in plain Python: some tenths of a second."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio: multiplying by it spreads keys that are close together."""
@@ -42,7 +45,7 @@ def _slot(keys: IntArray, k: Any, mask: Any) -> Any:
 
 
 @compiled
-def _found(keys: IntArray, k: Any, table: IntArray) -> Any:
+def _slot_of(keys: IntArray, k: Any, table: IntArray) -> Any:
     """The slot of the k-th key, or of an equal one before it; else the empty one it belongs in.
 
     What is looked up was written behind the keys in the table: if it is new, it stays there.
@@ -59,11 +62,11 @@ def _found(keys: IntArray, k: Any, table: IntArray) -> Any:
     return slot
 
 
-@compiled
+@compiled_above(FEW)
 def spread(keys: IntArray, count: int, table: IntArray) -> None:
     """Enter the first `count` keys into an empty table."""
     for k in range(count):
-        table[_found(keys, k, table)] = k
+        table[_slot_of(keys, k, table)] = k
 
 
 # Tuples are taken apart before loops: handing them on, or looking a member up, counts references
@@ -117,7 +120,7 @@ def _others(transition: Transition, partial: IntArray, beside: IntArray) -> tupl
     return low, high
 
 
-@compiled
+@compiled_above(FEW)
 def follow(
     transition: Transition, keys: IntArray, begin: int, layer: DiagramLayer, places: IntArray,
     table: IntArray, lines: LineTable, count: int,
@@ -136,6 +139,7 @@ def follow(
     partial = np.zeros(rows, dtype=np.int64)
     beside = np.zeros(len(others.row), dtype=np.int64)
     for node in range(begin, len(keys)):
+        # The table of lines is made by the caller, which cannot know how many there will be.
         if count == len(lines.keys):
             return node, count
         _recall(transition.before, keys, node, partial)
@@ -162,7 +166,7 @@ def follow(
             for r in range(moving):
                 origin = partial[r] - factor[r] * steps - origin_low[r]
                 lines.keys[count, word[r]] += origin * stride[r]
-        slot = _found(lines.keys, count, table)
+        slot = _slot_of(lines.keys, count, table)
         line = table[slot]
         if line < 0:
             line = count
@@ -212,7 +216,7 @@ def _add_times(sums: IntArray, goal: Any, ways: IntArray, source: Any, times: An
         sums[goal, word] = total & FULL
 
 
-@compiled
+@compiled_above(FEW)
 def arrive(
     moving: int, layer: DiagramLayer, places: IntArray, least: IntArray, offsets: IntArray,
     ways: IntArray, sums: IntArray,
@@ -240,7 +244,7 @@ def arrive(
             _add(sums, place, sums, place - 1)
 
 
-@compiled
+@compiled_above(FEW)
 def project(
     transition: Transition, lines: LineTable, offsets: IntArray, sums: IntArray, keys: IntArray,
     table: IntArray, numbers: IntArray,
@@ -284,7 +288,7 @@ def project(
                 continue
             node = count
             if len(table) > 0:
-                slot = _found(keys, count, table)
+                slot = _slot_of(keys, count, table)
                 if table[slot] >= 0:
                     node = table[slot]
                 else:
@@ -295,7 +299,7 @@ def project(
     return count
 
 
-@compiled
+@compiled_above(FEW)
 def merge_ways(sums: IntArray, numbers: IntArray, ways: IntArray) -> None:
     """The ways to nodes from those to places."""
     for place in range(len(numbers)):
@@ -303,12 +307,13 @@ def merge_ways(sums: IntArray, numbers: IntArray, ways: IntArray) -> None:
             _add(ways, numbers[place], sums, place)
 
 
-@compiled
+@compiled_above(FEW)
 def cut_dead_ends(layer: DiagramLayer, after: IntArray) -> None:
     """Cut values off that do not lead to the end; a node without any has size 0.
 
     `after` are the sizes of the nodes that follow.
     """
+    # Only from both ends: what is cut off in between would not be one run of values any more.
     for node in range(len(layer.sizes)):
         first, last = 0, layer.sizes[node] - 1
         while first <= last and not _alive(layer, layer.goals[node] + layer.step * first, after):

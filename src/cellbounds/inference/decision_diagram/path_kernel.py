@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.inference.decision_diagram.expansion_kernel import FEW
 from cellbounds.inference.decision_diagram.layers import DiagramLayer
 from cellbounds.inference.decision_diagram.paths import RANGE, LayerWeights, RangedFloats
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import FloatArray
 
 __all__ = ["backward", "best", "draw", "forward", "masses"]
@@ -73,7 +74,7 @@ def _weight(
     return mantissa, exponent
 
 
-@compiled
+@compiled_above(FEW)
 def backward(
     layer: DiagramLayer, weights: LayerWeights, after: RangedFloats, here: RangedFloats
 ) -> None:
@@ -92,7 +93,7 @@ def backward(
         sums[node], powers[node] = _normal(mantissa, exponent)
 
 
-@compiled
+@compiled_above(FEW)
 def forward(
     layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats
 ) -> None:
@@ -121,7 +122,7 @@ def forward(
         sums[goal], powers[goal] = _normal(sums[goal], np.int64(powers[goal]))
 
 
-@compiled
+@compiled_above(FEW)
 def masses(
     layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
     block: int, by_value: RangedFloats,
@@ -134,6 +135,7 @@ def masses(
     before, before_powers = here
     ahead, ahead_powers = after
     sums, powers = by_value
+    # What goes through an edge: ways to its node, its own weight, ways from its goal.
     part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
     for begin in range(0, len(layer.sizes), block):
         part[:] = 0.0
@@ -155,7 +157,7 @@ def masses(
             sums[at], powers[at] = _plus(sums[at], powers[at], term, power)
 
 
-@compiled
+@compiled_above(FEW)
 def best(
     layer: DiagramLayer, starts: IntArray, logs: FloatArray, after: FloatArray, here: FloatArray
 ) -> None:
@@ -172,7 +174,7 @@ def best(
         here[node] = highest
 
 
-@compiled
+@compiled_above(FEW)
 def draw(
     layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
     uniform: FloatArray, nodes: IntArray, values: IntArray,

@@ -131,7 +131,7 @@ class WeightedDiagram:
         from cellbounds.inference.decision_diagram.path_kernel import backward
 
         self._diagram, self._kinds, self._source = diagram, kinds, weights
-        self._found: dict[int, RangedFloats] = {}
+        self._masses_of: dict[int, RangedFloats] = {}
         self._cells = diagram.cells
         self._place = {
             cell: (depth, within)
@@ -218,13 +218,13 @@ class WeightedDiagram:
         """The weights of all paths with each value of the cells of a layer, one after the other."""
         from cellbounds.inference.decision_diagram.path_kernel import masses
 
-        if depth not in self._found:
+        if depth not in self._masses_of:
             layer, weights = self._diagram.layers[depth], self._weights[depth]
             by_value = RangedFloats.zeros(len(weights.mantissa), np.int64)
             block = math.isqrt(len(layer.sizes)) + 1
             masses(layer, weights, self._forth[depth], self._back[depth + 1], block, by_value)
-            self._found[depth] = by_value
-        return self._found[depth]
+            self._masses_of[depth] = by_value
+        return self._masses_of[depth]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent draws of the component's cells, one in each row."""

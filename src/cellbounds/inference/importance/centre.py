@@ -197,8 +197,10 @@ def _assembled(centre: Centre, work: Workspace, count: Any) -> None:
         free = not work.fixed[unknown]
         spread, slope = 0.0, 0.0
         if free:
+            # Slope and curvature of the entropy: those of a negative binomial count above the
+            # lower limit, and of a geometric one below the upper.
             below, above = mean - centre.low[unknown], centre.high[unknown] - mean
-            curve = 1e-18
+            curve = 1e-18  # of an unknown without limits: its variance is large, not infinite
             slope = -centre.log_factor[unknown]
             if below < np.inf:
                 slope += math.log(below / (1 + below / centre.shape[unknown]))
@@ -214,6 +216,8 @@ def _assembled(centre: Centre, work: Workspace, count: Any) -> None:
                 continue
             work.prices[row] += factor * (spread * slope - mean)
             if free:
+                # Equations of an unknown ascend, so that this is the lower triangle; nobody reads
+                # the upper one.
                 for j in range(centre.starts[unknown], k + 1):
                     column = work.number[centre.rows[j]]
                     if column >= 0:
@@ -232,6 +236,8 @@ def _factored(matrix: FloatArray, count: Any) -> None:
             if j < i:
                 matrix[i, j] = left / matrix[j, j] if matrix[j, j] > 0 else 0.0
             else:
+                # Nearly nothing is left of an equation that follows from others: a pivot of
+                # zero takes it out, here and where the factor is used.
                 matrix[i, i] = math.sqrt(left) if left > 1e-9 * whole else 0.0
 
 
@@ -265,6 +271,8 @@ def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> None:
                 row = work.number[centre.rows[k]]
                 if row >= 0:
                     pull += centre.factors[k] * work.prices[row]
+            # A step is measured in standard deviations; it may go nine tenths of the way to a
+            # limit, where logarithms end.
             step = work.spreads[unknown] * pull
             work.steps[unknown] = step
             largest = max(largest, abs(step) / math.sqrt(work.spreads[unknown]))
@@ -284,6 +292,7 @@ def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> None:
 @compiled
 def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any) -> Any:
     """Mean and variance of a variable, given all that is placed."""
+    # The means of the last choice are where to start: little has changed since.
     count = _numbered(centre, now, work)
     _improved(centre, work, count, STEPS)
     mean, spread = 0.0, 0.0
@@ -297,6 +306,7 @@ def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any
                 row = work.number[centre.rows[k]]
                 if row >= 0:
                     work.other[row] += centre.factors[k] * work.spreads[unknown]
+    # A normal vector given linear equations: its variance is less by what they explain of it.
     work.prices[:count] = work.other[:count]
     _solved(work.matrix, count, work.prices)
     for row in range(count):

@@ -23,6 +23,7 @@ __all__ = [
     "empty_queue",
     "holds",
     "place",
+    "probe",
     "propagate_root",
 ]
 
@@ -49,6 +50,7 @@ class RowQueue(NamedTuple):
 
 @compiled
 def _call(queue: RowQueue, row: Any) -> None:
+    # A row that waits already will see this change too: it is visited once for all of them.
     if not queue.waiting[row]:
         queue.waiting[row] = True
         queue.ring[(queue.state[0] + queue.state[1]) % len(queue.ring)] = row
@@ -67,6 +69,7 @@ def _narrow(
     """Give a variable new bounds (listed values are respected); False if none are left."""
     first, last = matrix.lists[variable], matrix.lists[variable + 1]
     if last > first:
+        # Bounds move on to the next listed values: what lies between is impossible.
         values = matrix.values[first:last]
         a = np.searchsorted(values, low)
         b = np.searchsorted(values, high, side="right")
@@ -104,9 +107,11 @@ def _visit(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue, row: 
         variable, factor = matrix.variables[k], matrix.factors[k]
         low, high = now.lower[variable], now.upper[variable]
         if low == high:
-            continue
+            continue  # it is counted in the ends of the row, and cannot be narrowed
+        # What the row leaves for this variable: its limit less the ends of all others.
         small, large = (low, high) if factor > 0 else (high, low)
         new_low, new_high = low, high
+        # Divisions round inwards, so that no float is needed and no integer is lost.
         if top != NO_UPPER:
             room = top - (now.least[row] - factor * small)
             if factor > 0:
@@ -129,6 +134,8 @@ def _visit(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue, row: 
 @compiled
 def _settle(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue) -> Any:
     """Visit rows until nothing moves; False if some variable is left without any value."""
+    # Rows may narrow each other by one for ever so long; bounds that are wider than they could be
+    # cost a dead end at worst, since a table is checked when it is complete.
     visits = ROW_VISITS * (len(matrix.lower) + 10)
     possible = True
     # After a contradiction the ring is emptied all the same: it is used again.
@@ -188,6 +195,7 @@ def propagate_root(matrix: ConstraintMatrix, lower: IntArray, upper: IntArray) -
             now.most[row] += max(low, high)
         _call(queue, row)
     possible = True
+    # The first bounds may lie between listed values.
     for variable in range(len(lower)):
         possible = possible and _narrow(
             matrix, now, queue, variable, now.lower[variable], now.upper[variable]
@@ -210,3 +218,16 @@ def copied(source: VariableBounds) -> Any:
     return VariableBounds(
         source.lower.copy(), source.upper.copy(), source.least.copy(), source.most.copy()
     )
+
+
+@compiled
+def probe(matrix: ConstraintMatrix, root: VariableBounds, variable: Any) -> Any:
+    """Which values of a variable propagation does not refute, from its lower bound on."""
+    low, high = root.lower[variable], root.upper[variable]
+    possible = np.ones(high - low + 1, dtype=np.bool_)
+    trial, queue = copied(root), empty_queue(matrix)
+    if low < high:  # a variable that has its value needs no test
+        for value in range(low, high + 1):
+            copy_bounds(root, trial)
+            possible[value - low] = place(matrix, trial, queue, variable, value)
+    return possible

@@ -64,6 +64,7 @@ def _offered(matrix: ConstraintMatrix, now: VariableBounds, variable: Any, begin
         b = np.searchsorted(values, high, side="right")
         begins[: b - a] = values[a:b]
         return b - a
+    # Weighing each of a million values would cost more than a coarse law loses.
     width = high - low + 1
     pieces = min(width, CANDIDATES)
     for k in range(pieces + 1):
@@ -78,6 +79,7 @@ def _weighed(
 ) -> None:  # fmt: skip
     """The probability of each piece."""
     width = high - low
+    # The centre is that of real numbers and may lie at an end, where an urn has no weight left.
     edge = 0.25 / (width + 1)
     share = min(max((mean - low) / width, edge), 1 - edge)
     spread *= law.wider
@@ -89,6 +91,7 @@ def _weighed(
     least = LEAST_URN * min(shape, 1.0)
     urn = least
     if kind == URN:
+        # An urn spreads more than a binomial count, never less: else a normal law has to do.
         if ratio > 1.02:
             urn = max((width - ratio) / (ratio - 1), least)
         else:
@@ -106,6 +109,7 @@ def _weighed(
             logarithm -= (middle + low - mean) ** 2 / (2 * spread)
         chances[k] = logarithm
         best = max(best, logarithm)
+    # Less the largest logarithm: the exponentials of none overflow, and some do not vanish.
     total = 0.0
     for k in range(pieces):
         chances[k] = math.exp(chances[k] - best)
@@ -161,6 +165,7 @@ def draw_tables(
     begins, chances = np.zeros(longest, dtype=np.int64), np.zeros(longest)
     state = np.zeros(1, dtype=np.uint64)
     for number in range(len(tables)):
+        # Each draw has a state of its own, so that it is the same in blocks of any size.
         copy_bounds(root, now)
         work.means[:] = centre.means
         state[0] = random_state(seed, first + number)
@@ -187,6 +192,7 @@ def draw_tables(
                 break
             log += math.log(chance)
         if log > -np.inf:
+            # Propagation may have stopped early: only this proves that the table fits.
             if not holds(matrix, now) or (given and (now.lower != tables[number]).any()):
                 log = -np.inf
             tables[number] = now.lower

@@ -1,6 +1,4 @@
-"""Rows in terms of sums of cells, where that makes them shorter.
-
-What is placed, and in which order: the free cells of a release, and sums worth placing first.
+"""What is placed, and in which order: the free cells of a release, and sums worth placing first.
 
 A sum of cells is a variable of its own where placing it first makes the rest easy: the sum of a
 row of rates (given it, each rate is an interval for its cell), a sum that must be one of a list
@@ -10,7 +8,6 @@ with these sums correspond to tables one to one, and nothing is counted twice.
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -27,7 +24,7 @@ from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements import Conditional, Release
 
-__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan"]
+__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan", "with_values"]
 
 Row = tuple[dict[int, int], int, int]
 """Factors by variable, and the limits of their sum."""
@@ -178,7 +175,9 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
         variable = int(cells[0]) if len(cells) == 1 else place[cells.tobytes()]
         allowed[variable] = np.array(sorted(values.intersection(allowed.get(variable, values))))
     matrix = _constraint_matrix(rows, upper, allowed)
-    order = _order(matrix, len(free), lower, upper)
+    # Sums first, narrow ranges before wide ones: what is narrow has few values to get wrong, and
+    # what is left to the end is determined by the rest.
+    order = np.lexsort((upper - lower, np.arange(len(lower)) < len(free)))
     return SamplingPlan(presolved.fixed, free, small, matrix, tuple(groups), lower, upper, order)
 
 
@@ -240,42 +239,19 @@ def _constraint_matrix(
         by_variable.indptr.astype(np.int64),
         by_variable.indices.astype(np.int64),
         by_variable.data,
-        np.cumsum([0, *(len(allowed.get(variable, ())) for variable in range(len(upper)))]),
-        np.concatenate([np.zeros(0, dtype=np.int64), *(allowed[v] for v in sorted(allowed))]),
+        *_listed(allowed, len(upper)),
     )
 
 
-def _order(matrix: ConstraintMatrix, cells: int, lower: IntArray, upper: IntArray) -> IntArray:
-    """Sums first, then cells, ending the shortest rows first; narrow ranges before wide ones.
+def _listed(allowed: dict[int, IntArray], count: int) -> tuple[IntArray, IntArray]:
+    """Where the values of each variable begin, and the values."""
+    lists = [allowed.get(variable, np.zeros(0, dtype=np.int64)) for variable in range(count)]
+    return np.cumsum([0, *map(len, lists)]), np.concatenate([*lists, np.zeros(0, dtype=np.int64)])
 
-    What is narrow has few values to get wrong; what is left to the end is determined by the rest.
-    """
-    width = upper - lower
-    left = np.diff(matrix.starts)
-    room = np.add.reduceat(width[matrix.variables], matrix.starts[:-1]) if len(left) else left
-    placed = np.zeros(len(lower), dtype=bool)
-    order: list[int] = []
 
-    def place(variable: int) -> None:
-        placed[variable] = True
-        order.append(variable)
-        touched = matrix.rows[matrix.row_starts[variable] : matrix.row_starts[variable + 1]]
-        left[touched] -= 1
-        room[touched] -= width[variable]
-        for row in touched.tolist():
-            if left[row] > 0:
-                heapq.heappush(rows, (int(left[row]), int(room[row]), row))
-
-    rows: list[tuple[int, int, int]] = []
-    for own in sorted(range(cells, len(lower)), key=lambda v: (width[v], v)):
-        place(own)
-    rows = [(int(left[row]), int(room[row]), row) for row in np.flatnonzero(left > 0).tolist()]
-    heapq.heapify(rows)
-    while rows:
-        count, _, row = heapq.heappop(rows)
-        if count != left[row]:
-            continue  # it has become shorter, and is in the heap again
-        inside = matrix.variables[matrix.starts[row] : matrix.starts[row + 1]]
-        for own in sorted(inside[~placed[inside]].tolist(), key=lambda v: (width[v], v)):
-            place(own)
-    return np.array(order + np.flatnonzero(~placed).tolist(), dtype=np.int64)
+def with_values(plan: SamplingPlan, limited: dict[int, IntArray]) -> SamplingPlan:
+    """The same plan with some variables limited to some of the values they had."""
+    matrix = plan.matrix
+    before = dict(enumerate(np.split(matrix.values, matrix.lists[1:-1])))
+    lists, values = _listed(before | limited, len(plan.lower))
+    return replace(plan, matrix=matrix._replace(lists=lists, values=values))

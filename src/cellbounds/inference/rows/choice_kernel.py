@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from cellbounds.inference.rows.row_vectors import RowVectors
-from cellbounds.inference.rows.sum_kernel import DEEPEST, POWERS, normal, tails
+from cellbounds.inference.rows.sum_kernel import DEEPEST, FEW, POWERS, normal, tails
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.compilation import compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
-__all__ = ["best_pairs", "best_vector", "draw_pairs", "draw_vectors", "first_best"]
+__all__ = ["best_pairs", "best_vector", "draw_pairs", "draw_vectors"]
 
 TIE = 1e-12
 """Weights that are as close as this part of themselves count as equal."""
 
 
-@compiled
+@compiled_above(FEW)
 def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> Any:
     """For each r the largest product of a weight at some offset o and `after` at r - o."""
     m, e = weights
@@ -38,27 +38,7 @@ def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) ->
     return ScaledFloats(mantissas, exponents)
 
 
-@compiled
-def first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> int:
-    """The first place k of largest ``weights[k] * after[left - offsets[k]]``."""
-    m, e = weights
-    tm, te = after
-    largest, place, chosen = 0.0, NOTHING, -1
-    for k in range(len(offsets)):
-        if offsets[k] > left:
-            break
-        at = left - offsets[k]
-        if m[k] == 0.0 or tm[at] == 0.0:
-            continue
-        mantissa, exponent = normal(m[k] * tm[at], e[k] + te[at])
-        rise = exponent - place
-        # Ahead by more than a tie: mantissas are at least 1/2, so two exponents settle it.
-        if rise > 1 or (rise >= -1 and mantissa * 2.0**rise > largest * (1 + TIE)):
-            largest, place, chosen = mantissa, exponent, k
-    return chosen
-
-
-@compiled
+@compiled_above(FEW)
 def draw_pairs(
     left: IntArray, uniforms: FloatArray, offsets: IntArray, weights: ScaledFloats,
     after: ScaledFloats,
@@ -77,6 +57,7 @@ def draw_pairs(
         while end < len(left) and left[end] == here:
             end += 1
         count = np.searchsorted(offsets, here, side="right")
+        # Terms are written as multiples of one power of two: only their ratios matter.
         best, total = 4 * NOTHING, 0.0
         for k in range(count):
             if m[k] > 0.0 and tm[here - offsets[k]] > 0.0:
@@ -86,6 +67,7 @@ def draw_pairs(
             rise = max(e[k] + te[at] - best, -DEEPEST)
             terms[k] = m[k] * tm[at] * POWERS[rise + DEEPEST]
             total += terms[k]
+        # Uniform numbers ascend within a state, so that one walk along the sums serves all.
         run, draw, last = 0.0, begin, 0
         for k in range(count):
             if draw == end:
@@ -102,7 +84,7 @@ def draw_pairs(
     return chosen
 
 
-@compiled
+@compiled_above(FEW)
 def draw_vectors(row: RowVectors, place: int, uniforms: FloatArray) -> IntArray:
     """Row vectors of one row sum, in the ratio of their weights; one line for each draw."""
     low, high, gm, ge = tails(row, place, False)
@@ -112,6 +94,7 @@ def draw_vectors(row: RowVectors, place: int, uniforms: FloatArray) -> IntArray:
     for draw in range(len(uniforms)):
         before = 0
         for j in range(len(lower)):
+            # The tail after what was drawn so far is the sum of the terms to choose from.
             at = before - low[j]
             goal, scale = uniforms[draw, j] * gm[j, at], ge[j, at]
             run, chosen = 0.0, max(lower[j], low[j + 1] - before)
@@ -129,7 +112,7 @@ def draw_vectors(row: RowVectors, place: int, uniforms: FloatArray) -> IntArray:
     return drawn
 
 
-@compiled
+@compiled_above(FEW)
 def best_vector(row: RowVectors, place: int) -> IntArray:
     """The first vector of one row sum among those of largest weight."""
     low, high, gm, ge = tails(row, place, True)

@@ -66,6 +66,9 @@ FAR = 1100
 LONG = 1 << 11
 """Polynomials from this length on are made level before they are multiplied."""
 
+TIE = 1e-12
+"""Weights that are as close as this part of themselves count as equal."""
+
 MARGIN = 1e-6
 """Logarithms are further from the truth than this only beyond 2**40."""
 
@@ -431,7 +434,7 @@ def _best_among(
     loose: BoolArray,
 ) -> list[int] | None:
     """The first best table whose row sums are all among those near, None if there is none."""
-    from cellbounds.inference.rows.choice_kernel import best_pairs, first_best
+    from cellbounds.inference.rows.choice_kernel import best_pairs
 
     open_end = np.zeros(system.surplus + 1)
     open_end[np.flatnonzero(loose)] = 1.0
@@ -444,19 +447,24 @@ def _best_among(
     if after[0].mantissa[left] == 0:
         return None
     for (offsets, own), at, rest in zip(few, near, after[1:], strict=True):
-        place = first_best(left, offsets, own, rest)
+        place = _first_best(left, offsets, own, rest)
         chosen.append(int(at[place]))
         left -= int(offsets[place])
     return chosen
 
 
+def _first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> int:
+    """The first place k of largest ``weights[k] * after[left - offsets[k]]``, up to rounding."""
+    inside = slice(int(np.searchsorted(offsets, left, side="right")))
+    products = weights.at(inside).times(after.at(left - offsets[inside])).shares()
+    return int(np.argmax(products >= products.max() * (1 - TIE)))
+
+
 def _best_split(cell: SummedCell, count: int) -> list[int]:
     """The first best way to split a count into the parts of a cell."""
-    from cellbounds.inference.rows.choice_kernel import first_best
-
     parts, left, every = [], count, np.arange(count + 1)
     for place in range(len(cell.cells) - 1):
         after = cell.best_after(place, count)
-        parts.append(first_best(left, every, cell.part(place, count), after))
+        parts.append(_first_best(left, every, cell.part(place, count), after))
         left -= parts[-1]
     return [*parts, left]

@@ -106,22 +106,18 @@ class SummedCell:
 
     def _combined(self, how: str, place: int, most: int) -> ScaledFloats:
         """Sums (or the largest) over the parts before or after one, one part more at a time."""
-        chosen = self.cells[:place] if how == "before" else self.cells[place + 1 :]
-        kind = None if how == "best" else self._kind(chosen)
+        parts = range(place) if how == "before" else range(len(self.cells) - 1, place, -1)
+        kind = None if how == "best" else self._kind(tuple(self.cells[k] for k in parts))
         if kind is not None:
             return self._of_kind(kind, most)
-        step = 1 if how == "before" else -1
-        far = 0 if how == "before" else len(self.cells) - 1
         join = self._largest if how == "best" else self._convolved
-        nobody = normalised(np.arange(most + 1) == 0)
-        weights = self._made.setdefault((how, far, most), nobody)
-        for at in range(far, place, step):
-            key = (how, at + step, most)
-            if key not in self._made:
-                part = self.part(at, most)
-                self._made[key] = part if at == far else join(part, weights)
-            weights = self._made[key]
-        return weights
+        weights = None
+        for k in parts:
+            if (how, k, most) not in self._made:
+                part = self.part(k, most)
+                self._made[how, k, most] = part if weights is None else join(part, weights)
+            weights = self._made[how, k, most]
+        return normalised(np.arange(most + 1) == 0) if weights is None else weights
 
     def _convolved(self, left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
         steps = product_steps(len(left.mantissa))

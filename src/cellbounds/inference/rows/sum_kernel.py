@@ -17,10 +17,13 @@ import numpy as np
 
 from cellbounds.inference.rows.row_vectors import RowVectors
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.compilation import compiled
+from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
-__all__ = ["DEEPEST", "POWERS", "masses", "multiply", "normal", "tails", "totals"]
+__all__ = ["DEEPEST", "FEW", "POWERS", "masses", "multiply", "normal", "tails", "totals"]
+
+FEW = 2000
+"""Numbers up to which sums are made in plain Python: some tenths of a second."""
 
 BLOCK = 64
 """Terms that are summed without compensation."""
@@ -51,6 +54,8 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
     length = len(m1)
     if length == 1:
         return normal(m1[0] * m2[0], e1[0] + e2[0])
+    # All terms are written as multiples of the largest power of two among them, so that one
+    # exponent does for the whole sum and nothing overflows.
     best = 4 * NOTHING
     for t in range(length):
         best = max(best, e1[t] + e2[t])
@@ -62,8 +67,11 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
         top = 4 * NOTHING
         for t in range(begin, end):
             top = max(top, e1[t] + e2[t])
+        # 64 terms below 2**-80 of the largest are lost in the rounding of the sum anyway.
         if top < best - FAINT:
             continue
+        # Four sums side by side: an addition need not wait for the one before it, and each has
+        # a quarter of the roundings.
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         t = begin
         while t + 3 < end:
@@ -78,6 +86,7 @@ def dot(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> Any:
         while t < end:
             a += m1[t] * m2[t] * POWERS[max(e1[t] + e2[t] - best, -DEEPEST) + DEEPEST]
             t += 1
+        # Kahan's compensation: what this addition loses is taken along to the next.
         more = ((a + b) + (c + d)) - carry
         summed = total + more
         carry = (summed - total) - more
@@ -91,6 +100,7 @@ def _most(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> tuple[f
     largest, place = 0.0, NOTHING
     for t in range(len(m1)):
         exponent = e1[t] + e2[t]
+        # Mantissas are from 1/2 to 1: two powers of two further down nothing can be larger.
         if exponent < place - 1 or m1[t] == 0.0 or m2[t] == 0.0:
             continue
         mantissa, exponent = normal(m1[t] * m2[t], exponent)
@@ -160,7 +170,7 @@ def _fill_tails(
                 )  # fmt: skip
 
 
-@compiled
+@compiled_above(FEW)
 def totals(row: RowVectors, largest: bool) -> Any:
     """For each row sum the sum (or the largest) of the weights of all row vectors."""
     low, high, gm, ge = _tables(row)
@@ -171,7 +181,7 @@ def totals(row: RowVectors, largest: bool) -> Any:
     return ScaledFloats(mantissas, exponents)
 
 
-@compiled
+@compiled_above(FEW)
 def tails(row: RowVectors, k: int, largest: bool) -> Any:
     """For one row sum, the sums over the columns from each on.
 
@@ -221,6 +231,7 @@ def _add(
         sums[at], carries[at], exponents[at] = m, 0.0, e
         return
     rise = e - exponents[at]
+    # The sum is written anew only when a term is far above it: doubles have room to 2**300.
     if rise > 200:
         scale = POWERS[max(-rise, -DEEPEST) + DEEPEST]
         sums[at] *= scale
@@ -235,7 +246,7 @@ def _add(
     sums[at] = summed
 
 
-@compiled
+@compiled_above(FEW)
 def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: IntArray) -> Any:
     """For each column and count the weights of all row vectors, those of a sum times `outer`.
 
@@ -252,6 +263,7 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     for k in chosen:
         if om[k] == 0.0:
             continue
+        # A vector in which column j holds v: what is before it, v itself, what comes after it.
         _fill_tails(row, k, low, high, gm, ge, False)
         _fill_heads(row, k, turned, low, high, fm, fe)
         for j in range(lower.shape[1]):
@@ -318,7 +330,7 @@ def _plain_dot(left: FloatArray, right: FloatArray) -> float:
     return (a + b) + (c + d)
 
 
-@compiled
+@compiled_above(FEW)
 def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
     """Coefficients of a product of polynomials at some places; blocks too faint are skipped."""
     m1, e1 = left
@@ -333,6 +345,7 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
         # Entry v of the first meets entry v + shift of the second, which is turned round.
         shift = size - 1 - places[k]
         total, carry, scale = 0.0, 0.0, 4 * NOTHING
+        # Where both factors stay within one block each, their tops bound all products.
         begin = first
         best, ahead = 8 * NOTHING, first
         while begin < stop:
@@ -347,6 +360,7 @@ def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
             end = min(stop, begin + min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK))
             bound = tops1[b1] + tops2[b2]
             if (early or begin != ahead) and bound >= max(scale - FAINT, NOTHING):
+                # Plain doubles, without exponents to look at, where nothing leaves their range.
                 if fits1[b1] and fits2[b2]:
                     m, e = normal(
                         _plain_dot(scaled1[begin:end], scaled2[begin + shift : end + shift]), bound

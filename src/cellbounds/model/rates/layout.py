@@ -191,21 +191,11 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool
         known = combined_bounds(facts.on_parts, facts.domain, ground.names)
         behind = cells_behind(ground, conditional.variables)
         parts = Parts.from_known(known.within(facts.total.upper), behind)
-        cells = _both(cells, parts.summed(lists=not relaxed))
+        flat = MarginBounds(cells.lower.ravel(), cells.upper.ravel(), cells.values)
+        sums = flat.met(parts.summed(lists=not relaxed))
+        cells = sums.agreed("on summed cells and on their parts")
     problem = build_problem(facts, cells, rows)
     return Layout(facts, problem, parts, what, over, ground)
-
-
-def _both(left: MarginBounds, right: MarginBounds) -> MarginBounds:
-    """Combine knowledge about the same cells."""
-    lower = np.maximum(left.lower.ravel(), right.lower)
-    a, b = left.upper.ravel(), right.upper
-    upper = np.where(a < 0, b, np.where(b < 0, a, np.minimum(a, b)))
-    values = dict(left.values)
-    for place, listed in right.values.items():
-        before = values.get(place)
-        values[place] = listed if before is None else tuple(v for v in listed if v in before)
-    return MarginBounds(lower, upper, values).agreed("on summed cells and on their parts")
 
 
 PARTS_EFFORT = 1 << 22

@@ -152,7 +152,8 @@ class OffsetSet:
         """The offsets of the periodic part from `least` to `most`."""
         if not self.step:
             return range(0)
-        first = _first_multiple(max(least, self.size), self.step)
+        first = max(least, self.size)
+        first += -first % self.step
         return range(first, (most if self.last is None else min(most, self.last)) + 1, self.step)
 
     def members(self, offsets: IntArray) -> BoolArray:
@@ -259,7 +260,6 @@ class Window:
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self._cache: dict[int, Bits] = {}
 
     def nothing(self) -> Bits:
         """The empty sum alone."""
@@ -277,8 +277,12 @@ class Window:
         """Add copies of a row, by doubling."""
         if held[1] == 0 or copies == 0:
             return held
+        if row.step > 1 and row.pure:
+            # One copy makes all multiples.
+            multiples = spread(held[0], -(-held[1] // row.step), row.step, held[1])
+            return self._trimmed(multiples, held[1])
         if row.step > 1:
-            for _ in range(1 if row.pure else copies):  # one copy makes all multiples
+            for _ in range(copies):
                 held = self._plus_periodic(held, row)
             return held
         power = self._window_of(row)
@@ -296,18 +300,13 @@ class Window:
         return self._sum(held, (bits & ((1 << self.width) - 1), self.width))
 
     def _window_of(self, row: OffsetSet) -> Bits:
-        known = self._cache.get(id(row))
-        if known is not None:
-            return known
         bits, limit = row.bits, self.width
         if row.step == 1:
             if row.last is None or row.last >= self.width - 1:
                 limit = min(row.size, self.width)
             else:
                 bits |= (1 << (row.last + 1)) - (1 << row.size)
-        made = self._trimmed(bits & ((1 << limit) - 1), limit)
-        self._cache[id(row)] = made
-        return made
+        return self._trimmed(bits & ((1 << limit) - 1), limit)
 
     @staticmethod
     def _trimmed(bits: int, limit: int) -> Bits:

@@ -106,8 +106,7 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
     """
     ends = facts.conditional.intervals
     shape = ends.low.shape
-    rows_kept = np.flatnonzero(~ends.zero)
-    kept: Any = rows_kept if len(rows_kept) < shape[0] else slice(None)
+    kept = np.flatnonzero(~ends.zero)
     lower, upper = cells.lower.reshape(shape), cells.upper.reshape(shape)
     row_lower, row_upper = rows.lower.reshape(shape[0]), rows.upper.reshape(shape[0])
     known = bool(facts.on_rows or facts.on_cells or facts.on_parts)
@@ -117,7 +116,7 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
             f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
             "knowledge puts somebody there; correct one of the two"
         )
-    place_of = {row: place for place, row in enumerate(rows_kept.tolist())}
+    place_of = {row: place for place, row in enumerate(kept.tolist())}
     cell_values = {
         (place_of[flat // shape[1]], flat % shape[1]): values
         for flat, values in cells.values.items()
@@ -125,9 +124,8 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
     }
     row_values = {place_of[i]: values for i, values in rows.values.items() if i in place_of}
     # A single row holds everybody: sums below N need not be looked at.
-    least = max(facts.total.lower, 1) if len(rows_kept) == 1 else 1
+    least = max(facts.total.lower, 1) if len(kept) == 1 else 1
     total_upper = facts.total.upper
-    lower, upper, row_upper = lower[kept], upper[kept], row_upper[kept]
     if total_upper is not None and known:
         # A bound of N or more says nothing.
         upper = np.where(upper >= total_upper, NO_LIMIT, upper)
@@ -138,15 +136,15 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
         scale=ends.scale[kept],
         low_open=ends.low_open[kept],
         high_open=ends.high_open[kept],
-        cell_lower=lower,
-        cell_upper=upper,
+        cell_lower=lower[kept],
+        cell_upper=upper[kept],
         cell_values=cell_values,
         row_lower=np.maximum(row_lower[kept], whole_array([least], (1,))),
-        row_upper=row_upper,
+        row_upper=row_upper[kept],
         row_values=row_values,
         total_lower=facts.total.lower,
         total_upper=total_upper,
-        rows=rows_kept,
+        rows=kept,
         facts=facts,
     )
 
@@ -189,11 +187,13 @@ class RowShapes:
     @cached_property
     def reach(self) -> IntArray:
         """Multiples of the step larger than (where the row can begin) + reach are admissible."""
-        reach = self._reach_of_all
-        if self._room.no_low.any():
-            reach = np.minimum(reach, self._room.reach_over(self._room.free & ~self._room.no_low))
-            reach = np.where(self._room.alone(), 0, reach)
-        return np.where(self._room.free.any(axis=1), reach, 0)
+        free, reach = ~self.exact, self._reach_of_all
+        if self._no_low.any():
+            raised = free & ~self._no_low
+            reach = np.minimum(reach, self._reach_over(raised))
+            # One free cell may hold all the free mass by itself.
+            reach = np.where(self._no_high.any(axis=1) & ~raised.any(axis=1), 0, reach)
+        return np.where(free.any(axis=1), reach, 0)
 
     def touch(self, row: int, stride: int) -> int:
         """Beyond (where the row can begin) + touch, counts under neighbouring sums meet.
@@ -251,15 +251,44 @@ class RowShapes:
 
     @cached_property
     def _reach_of_all(self) -> IntArray:
-        return self._room.reach_over(self._room.free)
+        return self._reach_over(~self.exact)
 
     @cached_property
-    def _room(self) -> _Room:
-        free = ~self.exact
-        no_low = free & (self.low == 0) & ~self.low_open
-        no_high = free & (self.high == self.scale[:, None]) & ~self.high_open
+    def _no_low(self) -> BoolArray:
+        """Free cells that may be empty."""
+        return np.asarray(~self.exact & (self.low == 0) & ~self.low_open, dtype=bool)
+
+    @cached_property
+    def _no_high(self) -> BoolArray:
+        """Free cells that may hold the whole row."""
+        whole = self.high == self.scale[:, None]
+        return np.asarray(~self.exact & whole & ~self.high_open, dtype=bool)
+
+    def _reach_over(self, cells: BoolArray) -> IntArray:
+        """Reach if only `cells` carry the free mass and the other free cells stay empty.
+
+        With k cells, rounding a real row to integers of the same sum moves a cell by at most
+        (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on. Here
+        d = margin / (parts * scale) for the narrowest of three margins.
+        """
         rest = self.scale - self.share.sum(axis=1)
-        return _Room(self.low, self.high, free, no_low, no_high, rest, self.scale)
+        count = np.maximum(cells.sum(axis=1), 1).astype(self.scale.dtype)
+        moved = (count - 1) * self.scale
+        far = 2 * self.scale[:, None]
+        # Between both ends half the width is margin, below an upper end alone all of it.
+        room = np.where(self._no_low, 2 * self.high, self.high - self.low)
+        narrowest = np.where(cells & ~self._no_high, room, far).min(axis=1)
+        reach = 2 * moved // (count * np.maximum(narrowest, 1))
+        # Lower ends that are not zero, all raised by d, must leave room for themselves.
+        lowered = (cells & ~self._no_low).sum(axis=1)
+        below = rest - np.where(self.exact, 0, self.low).sum(axis=1)
+        reach = np.maximum(reach, moved * lowered // (count * np.maximum(below, 1)))
+        # Upper ends, all lowered by d, must still hold everything, unless one may hold all.
+        over = np.where(cells, self.high, 0).sum(axis=1) - rest
+        held = (cells & self._no_high).any(axis=1)
+        reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
+        possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
+        return np.where(possible, reach, _NEVER)
 
 
 def row_shapes(problem: RowProblem) -> RowShapes:
@@ -287,8 +316,8 @@ def row_shapes(problem: RowProblem) -> RowShapes:
     impossible = ((under < 0) | (over < 0)) | (
         ((under == 0) & low_open.any(axis=1)) | ((over == 0) & high_open.any(axis=1))
     )
-    share, step = np.zeros_like(low), np.ones_like(problem.scale)
     if not fixed.any() and (under > 0).all() and (over > 0).all() and low.shape[1] > 1:
+        share, step = np.zeros_like(low), np.ones_like(problem.scale)
         return RowShapes(
             problem.scale, impossible, low, high, low_open, high_open, fixed, share, step
         )
@@ -301,50 +330,6 @@ def row_shapes(problem: RowProblem) -> RowShapes:
     exact = exact | lone
     step = _steps(exact, share, problem.scale)
     return RowShapes(problem.scale, impossible, low, high, low_open, high_open, exact, share, step)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Room:
-    """How much room the free cells of each row leave around a share vector."""
-
-    low: IntArray
-    high: IntArray
-    free: BoolArray
-    no_low: BoolArray
-    no_high: BoolArray
-    rest: IntArray
-    scale: IntArray
-
-    def reach_over(self, cells: BoolArray) -> IntArray:
-        """Reach if only `cells` carry the free mass and the other free cells stay empty.
-
-        With k cells, rounding a real row to integers of the same sum moves a cell by at most
-        (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on. Here
-        d = margin / (parts * scale) for the narrowest of three margins.
-        """
-        count = np.maximum(cells.sum(axis=1), 1).astype(self.scale.dtype)
-        moved = (count - 1) * self.scale
-        far = 2 * self.scale[:, None]
-        # Between both ends half the width is margin, below an upper end alone all of it.
-        room = np.where(self.no_low, 2 * self.high, self.high - self.low)
-        narrowest = np.where(cells & ~self.no_high, room, far).min(axis=1)
-        reach = 2 * moved // (count * np.maximum(narrowest, 1))
-        # Lower ends that are not zero, all raised by d, must leave room for themselves.
-        lowered = (cells & ~self.no_low).sum(axis=1)
-        below = self.rest - np.where(self.free, self.low, 0).sum(axis=1)
-        reach = np.maximum(reach, moved * lowered // (count * np.maximum(below, 1)))
-        # Upper ends, all lowered by d, must still hold everything, unless one may hold all.
-        over = np.where(cells, self.high, 0).sum(axis=1) - self.rest
-        held = (cells & self.no_high).any(axis=1)
-        reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
-        possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
-        return np.where(possible, reach, _NEVER)
-
-    def alone(self) -> BoolArray:
-        """Rows in which one free cell may hold all the free mass by itself."""
-        return np.asarray(
-            self.no_high.any(axis=1) & ~(self.free & ~self.no_low).any(axis=1), dtype=bool
-        )
 
 
 _NEVER = 2**61

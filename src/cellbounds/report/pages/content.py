@@ -28,10 +28,11 @@ from cellbounds.inference.posterior import posterior
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
 from cellbounds.report.pages.wording import plain_label, plain_values, published, responses_of
-from cellbounds.results import Attainable, Distribution, Unbounded
+from cellbounds.results import UNBOUNDED, Attainable, Distribution
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
+from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained import kept
 
@@ -142,9 +143,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "labels": [plain_label(label) for label in finding.labels],
         "response": finding.response,
         "respondent": finding.respondent and [plain_label(one) for one in finding.respondent],
-        "where": finding.where,
-        "evidence": finding.evidence,
-        "change": finding.change,
+        **picked(finding, "where", "evidence", "change"),
     }
     if finding.values is not None:
         values |= plain_values(finding.values)
@@ -153,7 +152,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
     return values
 
 
-def _blamed(audit: Audit, effort: Budget, limits: ReportLimits) -> dict[str, Any]:
+def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any]:
     """The statements that force each of the first broken findings; and what was left out."""
     verdict = audit.verdict
     broken = verdict.broken
@@ -165,10 +164,10 @@ def _blamed(audit: Audit, effort: Budget, limits: ReportLimits) -> dict[str, Any
         why = "bounds of this release take long" if slow else large
         return {"said": f"not worked out: {why} (Verdict.blame works one out)", "findings": []}
     blamed: list[dict[str, Any]] = []
-    budget = effort.share(most=limits.blame_seconds if effort.left is None else None)
+    share = budget.share(most=limits.blame_seconds if budget.left is None else None)
     words = ""
     for place, finding in enumerate(broken[: limits.blamed]):
-        if place and budget.spent:
+        if place and share.spent:
             words = "the time was spent; "
             break
         try:
@@ -321,7 +320,7 @@ def _tells_nothing(verdict: Verdict) -> bool:
 
 
 def public_cells(
-    source: Audit | Attainable, known: Release, effort: Budget, limits: ReportLimits
+    source: Audit | Attainable, known: Release, budget: Budget, limits: ReportLimits
 ) -> PublicCells:
     """What everybody knows of each cell: `known` is the release with the structural zeros.
 
@@ -336,7 +335,7 @@ def public_cells(
     sets = [cell.values for cell in source.cells]
     leans = source.start_used and not all(values.settled for values in sets)
     if leans or answer.digest != known.digest:
-        again = effort.share(most=limits.again_seconds if effort.left is None else None)
+        again = budget.share(most=limits.again_seconds if budget.left is None else None)
         try:
             answer = limits.attainable(known, over=answer.over, budget=again)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
@@ -377,16 +376,10 @@ def public_part(
     """
     domain = release.domain.project(over)
     told = verdict is not None and _tells_nothing(verdict)
+    words = OWNER if verdict is not None else "nobody judged: this is what anybody can work out"
+    untold: dict[str, Any] = {"outcome": None, "said": words, "notes": []}
     return {
-        "verdict": plain_verdict(verdict)
-        if verdict is not None and told
-        else {
-            "outcome": None,
-            "said": "nobody judged: this is what anybody can work out"
-            if verdict is None
-            else OWNER,
-            "notes": [],
-        },
+        "verdict": plain_verdict(verdict) if verdict is not None and told else untold,
         "published": published(release),
         "policy": None if verdict is None else verdict.policy.to_dict(),
         "over": list(over),
@@ -474,13 +467,9 @@ def _few_counts(
     cells: Sequence[CellRisk], chances: CellPosteriors, limits: ReportLimits
 ) -> dict[str, Any]:
     """Posteriors of the cells with the fewest attainable counts: a choice without the counts."""
-    several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < math.inf]
-    return plotted(
-        chances,
-        sorted(several, key=_size),
-        "the cells with the fewest attainable counts, but more than one",
-        limits,
-    )
+    several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < UNBOUNDED]
+    chosen = "the cells with the fewest attainable counts, but more than one"
+    return plotted(chances, sorted(several, key=_size), chosen, limits)
 
 
 WARNING = "this part holds confidential counts and what follows from them: keep it to yourself"
@@ -493,7 +482,7 @@ def internal_part(
     seed: int | None,
     source: str | None,
     made: str | None,
-    effort: Budget,
+    budget: Budget,
     limits: ReportLimits,
 ) -> dict[str, Any]:
     """Verdict, findings, counts, blame, posteriors of the cells at risk, utility, the input."""
@@ -502,7 +491,7 @@ def internal_part(
         "warning": WARNING,
         "verdict": plain_verdict(verdict),
         "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
-        "blame": _blamed(audit, effort, limits),
+        "blame": _blamed(audit, budget, limits),
         "posteriors": _at_risk(audit, chances, limits),
         "utility": _utility(audit, chances, limits),
         "input": {"digest": audit.table.digest, "source": source, "seed": seed},
@@ -526,20 +515,16 @@ def _at_risk(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dic
     ]
     ranks = [Outcome.UNSAFE, Outcome.UNDECIDED, Outcome.SAFE]
     risky.sort(key=lambda cell: (ranks.index(cell.outcome), _size(cell)))
-    return plotted(
-        chances,
-        risky,
+    chosen = (
         "the cells that break a rule or may, and the narrow ones; a cell with a single attainable "
-        "count needs no plot",
-        limits,
-        counts=True,
+        "count needs no plot"
     )
+    return plotted(chances, risky, chosen, limits, counts=True)
 
 
-def _size(cell: CellRisk) -> float:
-    """How many counts are attainable, as far as is known."""
-    size = cell.values.possible.size
-    return math.inf if isinstance(size, Unbounded) else size
+def _size(cell: CellRisk) -> Any:
+    """How many counts are attainable, as far as is known; to be compared."""
+    return cell.values.possible.size
 
 
 def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:

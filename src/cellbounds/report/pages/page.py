@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cellbounds.report.pages.content import ReportLimits
 from cellbounds.report.pages.wording import (
     interval_text,
     label_text,
@@ -24,31 +25,20 @@ from cellbounds.report.pages.wording import (
     values_text,
 )
 
-__all__ = [
-    "BANDS",
-    "OUTCOMES",
-    "TEMPLATES",
-    "hash_of",
-    "laid_out",
-    "page",
-    "shown_cell",
-    "surroundings",
-]
+__all__ = ["BANDS", "OUTCOMES", "laid_out", "page", "rendered", "shown_cell"]
 
 GROUP = 24
 """Rows under one heading; tables with no more rows than this have none."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderCell:
+class HeaderCell(NamedTuple):
     """A header cell: its text, and the columns or rows that it stands over."""
 
     text: str
     span: int
 
 
-@dataclass(frozen=True, slots=True)
-class MapRow:
+class MapRow(NamedTuple):
     """A row: the headers that begin with it, and the places of its cells in the table."""
 
     heads: tuple[HeaderCell, ...]
@@ -74,10 +64,10 @@ def laid_out(variables: Sequence[tuple[str, Sequence[Any]]], columns: Sequence[s
 
     Examples
     --------
-    >>> made = laid_out([("county", ["A", "B"]), ("age", [1, 2, 3])], ["age"])
-    >>> made.tops[0][0], made.tops[0][1][2]
+    >>> cell_map = laid_out([("county", ["A", "B"]), ("age", [1, 2, 3])], ["age"])
+    >>> cell_map.tops[0][0], cell_map.tops[0][1][2]
     ('age', HeaderCell(text='3', span=1))
-    >>> made.groups[0][1][1]
+    >>> cell_map.groups[0][1][1]
     MapRow(heads=(HeaderCell(text='B', span=1),), places=(3, 4, 5))
     """
     levels = {name: [label_text(label) for label in labels] for name, labels in variables}
@@ -116,12 +106,11 @@ def _inner(levels: Mapping[str, Sequence[str]], rest: Sequence[str]) -> list[str
 def _tops(
     levels: Mapping[str, Sequence[str]], columns: Sequence[str]
 ) -> Iterator[tuple[str, tuple[HeaderCell, ...]]]:
-    width = math.prod(len(levels[name]) for name in columns)
+    """The lines of column headers; a header stands over all columns that share it."""
     repeats = 1
-    for name in columns:
-        width //= len(levels[name])
-        heads = tuple(HeaderCell(text, width) for text in levels[name]) * repeats
-        yield name, heads
+    for place, name in enumerate(columns):
+        width = math.prod(len(levels[later]) for later in columns[place + 1 :])
+        yield name, tuple(HeaderCell(text, width) for text in levels[name]) * repeats
         repeats *= len(levels[name])
 
 
@@ -132,53 +121,6 @@ def _lines(levels: Sequence[Sequence[str]], block: Sequence[Sequence[int]]) -> I
         heads = zip(labels, spans, strict=True)
         begun = tuple(HeaderCell(label, span) for label, span in heads if number % span == 0)
         yield MapRow(begun, tuple(places))
-
-
-WIDTH, HEIGHT, TOP, FOOT = 240, 96, 14, 16
-
-
-def distribution_svg(plot: Mapping[str, Any], number: str) -> Any:
-    """Bars of a cell's distribution; with the count if the plot has it.
-
-    Colours come from the page's style sheet, so that they follow light and dark.
-    """
-    from markupsafe import Markup
-
-    bars = plot["bars"]
-    first, last = bars[0][0], bars[-1][1]
-    highest = max(chance for _, _, chance in bars)
-    floor = HEIGHT - FOOT
-    scale = WIDTH / (last - first + 1)
-    parts = []
-    for low, high, chance in bars:
-        tall = round((floor - TOP) * chance / highest, 2)
-        left, wide = round((low - first) * scale, 2), (high - low + 1) * scale
-        parts.append(
-            f'<rect x="{left}" y="{round(floor - tall, 2)}" width="{round(max(wide - 1, 0.8), 2)}" '
-            f'height="{tall}"/>'
-        )
-    marker = ""
-    count = plot.get("count")
-    if count is not None and first <= count <= last:
-        at = round((count - first + 0.5) * scale, 2)
-        marker = f'<line class="truth" x1="{at}" y1="{TOP - 4}" x2="{at}" y2="{floor + 4}"/>'
-    title = Markup.escape(_said(plot, highest))
-    return Markup(
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{number}">'
-        f'<title id="{number}">{title}</title><g class="bars">{"".join(parts)}</g>'
-        f'<line class="axis" x1="0" y1="{floor}" x2="{WIDTH}" y2="{floor}"/>{marker}'
-        f'<text x="0" y="{HEIGHT - 3}">{first}</text>'
-        f'<text x="{WIDTH}" y="{HEIGHT - 3}" text-anchor="end">{last}</text>'
-        f'<text x="{WIDTH}" y="9" text-anchor="end">highest {highest:.1%}</text></svg>'
-    )
-
-
-def _said(plot: Mapping[str, Any], highest: float) -> str:
-    low, high = plot["interval95"]
-    return (
-        f"posterior of {labels_text(plot['labels'])}: mean {plot['mean']:.4g}, 95% from {low} to "
-        f"{high}, highest bar {highest:.1%}"
-    )
 
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -219,50 +161,59 @@ OUTCOMES = {
 _TICKS = re.compile("`([^`]+)`")
 
 
-def page(content: Mapping[str, Any], *, findings: int, mapped: int, listed: int) -> str:
-    """The whole report as HTML, with so many findings, and so many cells in a map or a list."""
+def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
+    """The whole report as HTML; the limits say how many findings and cells it shows."""
     public, internal = content["public"], content.get("internal")
     parts = {"public": public} | ({} if internal is None else {"internal": internal})
-    is_map = len(public["cells"]) <= mapped
-    shown = {
-        name: _chosen(part["cells"], None if is_map else listed) for name, part in parts.items()
-    }
+    is_map = len(public["cells"]) <= limits.mapped
+    most = None if is_map else limits.listed
+    shown = {name: _chosen(part["cells"], most) for name, part in parts.items()}
     verdict = (internal or public)["verdict"]
     word, sign = OUTCOMES[verdict["outcome"]]
     if public["policy"] is None:
         word = "NOT JUDGED"
-    return str(
-        surroundings()
-        .get_template("report.html.j2")
-        .render(
-            content=content,
-            public=public,
-            internal=internal,
-            verdict=verdict,
-            word=word,
-            sign=sign,
-            tone=verdict["outcome"] or "untold",
-            title=_title(
-                [statement["notation"] for statement in public["published"]["statements"]]
-            ),
-            layout=laid_out(public["variables"], public["columns"]) if is_map else None,
-            names=json.dumps([[n, [label_text(x) for x in xs]] for n, xs in public["variables"]]),
-            shown=shown,
-            marks_of={part: {cell["mark"] for cell in cells} for part, cells in shown.items()},
-            most=findings,
-        )
+    return rendered(
+        "report.html.j2",
+        ["report.css"],
+        content=content,
+        public=public,
+        internal=internal,
+        verdict=verdict,
+        word=word,
+        sign=sign,
+        tone=verdict["outcome"] or "untold",
+        title=_title([statement["notation"] for statement in public["published"]["statements"]]),
+        layout=laid_out(public["variables"], public["columns"]) if is_map else None,
+        names=json.dumps([[n, [label_text(x) for x in xs]] for n, xs in public["variables"]]),
+        shown=shown,
+        marks_of={part: {cell["mark"] for cell in cells} for part, cells in shown.items()},
+        most=limits.findings,
     )
 
 
+def rendered(template: str, styles: Sequence[str], **content: Any) -> str:
+    """A page from its template, with style sheets and the script inside it."""
+    from markupsafe import Markup
+
+    style = "\n".join((TEMPLATES / name).read_text("utf-8").strip() for name in styles)
+    script = (TEMPLATES / "report.js").read_text("utf-8").strip()
+    # Nothing else may run or be fetched, whatever a label says.
+    content["allowed"] = f"style-src '{_hash_of(style)}'; script-src '{_hash_of(script)}'"
+    content |= {"style": Markup(style), "script": Markup(script)}
+    return str(_templates().get_template(template).render(content))
+
+
+def _hash_of(text: str) -> str:
+    """What a browser compares inline styles and scripts with."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 @cache
-def surroundings() -> Any:
+def _templates() -> Any:
     """The templates, compiled once, with what they all use."""
     import jinja2
     from markupsafe import Markup
 
-    style, script = (
-        (TEMPLATES / name).read_text("utf-8").strip() for name in ("report.css", "report.js")
-    )
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -275,24 +226,12 @@ def surroundings() -> Any:
         label=label_text,
         labels=labels_text,
         sentence=_sentence,
+        percent="{:.1%}".format,
         thousands="{:,}".format,
         ticks=lambda text: Markup(_TICKS.sub(r"<code>\1</code>", str(Markup.escape(text)))),
     )
-    environment.globals.update(
-        drawn=distribution_svg,
-        bands=BANDS,
-        signs=SIGNS,
-        style=Markup(style),
-        script=Markup(script),
-        # Nothing else may run or be fetched, whatever a label says.
-        allowed=f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'",
-    )
+    environment.globals.update(bands=BANDS, signs=SIGNS)
     return environment
-
-
-def hash_of(text: str) -> str:
-    """What a browser compares inline styles and scripts with: nothing else may run."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _title(statements: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from cellbounds.results.answers import json_number
 from cellbounds.statements import Release
 
 __all__ = [
+    "FINDING",
     "interval_text",
     "label_text",
     "labels_text",
@@ -21,6 +22,16 @@ __all__ = [
     "responses_of",
     "values_text",
 ]
+
+FINDING = {
+    "outcome": "outcome",
+    "rule": "rule",
+    "place": "where",
+    "respondent in": "respondent",
+    "evidence": "evidence",
+    "what would change it": "change",
+}
+"""What a list of findings has: titles of columns, and what of a finding stands there."""
 
 RUNS = 8
 """Runs of attainable counts that a page names for a cell; the other formats have them all."""

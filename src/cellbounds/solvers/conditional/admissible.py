@@ -109,8 +109,11 @@ class Evaluator:
 
     def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest count of every cell for admissible sums."""
-        lower, upper = self.limits(rows, sums)
-        # What the other columns leave, at most and at least.
+        return self.ranges(*self.limits(rows, sums), sums)
+
+    @staticmethod
+    def ranges(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """The same from l_j and u_j: what the other columns leave, at most and at least."""
         short, long = sums - upper.sum(axis=0), sums - lower.sum(axis=0)
         return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
 
@@ -247,6 +250,8 @@ def admissible_sums(
 
 def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
     """Rows without priors, and the others."""
+    if problem.bare and problem.height > 1:
+        return np.arange(problem.height), np.arange(0)
     # An upper bound of zero is part of the row's shape, not of its priors.
     bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
     prior = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
@@ -352,23 +357,19 @@ def _special_row(
         )
     count = max(0, -(-(stop - first) // step))
     bits = _tested_bits(problem, evaluator, row, first, step, count)
-    size = count * step
     tail = saturates is not None and (end is None or saturates <= end)
-    values = problem.row_values.get(row)
-    if values is not None:
-        bits = _listed_sums(first, step, bits, size, saturates, end, values)
-        size, tail = bits.bit_length(), False
-    else:
-        bits = _stretched(bits, step)
-    if not bits and not tail and problem.bare:
+    last = real.sum_upper - first if tail and real.sum_upper is not None else None
+    sums: OffsetSet | None = None
+    if bits or tail:
+        wide = _stretched(bits, step)
+        sums = OffsetSet.make(first, wide, count * step, step if tail else 0, last)
+        if row in problem.row_values:
+            sums = _listed_sums(sums, problem.row_values[row], first, end)
+    if sums is None and problem.bare:
         raise unreachable(problem)
-    if not bits and not tail:
+    if sums is None:
         raise _impossible(problem, row, room is not None and most is None)
-    last = None
-    if tail and real.sum_upper is not None:
-        last = real.sum_upper - first
-    made = OffsetSet.make(first, bits, size, step if tail else 0, last)
-    return made, None if capped else begin
+    return sums, None if capped else begin
 
 
 def _tested_bits(
@@ -397,33 +398,20 @@ def _tested_bits(
 
 
 def _listed_sums(
-    first: int,
-    step: int,
-    bits: int,
-    size: int,
-    saturates: int | None,
-    end: int | None,
-    values: Sequence[int],
-) -> int:
-    """Keep the listed sums among the admissible ones; offsets are from `first`."""
-    kept = 0
-    for value in values:
-        offset = value - first
-        if offset < 0 or offset % step or (end is not None and value > end):
-            continue
-        inside = (
-            bool(bits >> (offset // step) & 1)
-            if offset < size
-            else saturates is not None and value >= saturates
+    sums: OffsetSet, values: Sequence[int], first: int, end: int | None
+) -> OffsetSet | None:
+    """The admissible sums, from `first` to `end`, that are listed; None if there are none."""
+    within = [v for v in values if v >= sums.start and (end is None or v <= end)]
+    inside = sums.members(np.array([v - sums.start for v in within], dtype=object))
+    listed = [value for value, member in zip(within, inside.tolist(), strict=True) if member]
+    far = next((value for value in listed if value - first > LARGEST_OFFSET), None)
+    if far is not None:
+        raise TooMuchWork(
+            f"the list of possible row sums reaches from {first} to {far}; lists may not "
+            f"spread over more than {LARGEST_OFFSET}: give bounds instead"
         )
-        if inside and offset > LARGEST_OFFSET:
-            raise TooMuchWork(
-                f"the list of possible row sums reaches from {first} to {value}; lists may not "
-                f"spread over more than {LARGEST_OFFSET}: give bounds instead"
-            )
-        if inside:
-            kept |= 1 << offset
-    return kept
+    bits = sum(1 << (value - sums.start) for value in listed)
+    return OffsetSet.make(sums.start, bits, bits.bit_length(), 0) if bits else None
 
 
 def unreachable(problem: RowProblem) -> InconsistentRelease:

@@ -22,7 +22,7 @@ __all__ = ["CellCounts", "row_sum_for", "table_with"]
 VALUES_EFFORT = 1 << 28
 """Sums times columns that may be evaluated one by one for the attainable counts of a row."""
 
-_FIRST = 4
+_FIRST, _MORE = 4, 32
 _SHORT = 64
 
 
@@ -77,16 +77,17 @@ class CellCounts:
             head if without_end else row_sums.tail(_FIRST)
             for head, row_sums, without_end in zip(heads, sums, endless.tolist(), strict=True)
         ]
-        least, most = self._under(
+        least, most, floor, ceiling = self._under(
             rows, [_padded(h) + _padded(t) for h, t in zip(heads, tails, strict=True)]
         )
+        final = (least <= floor).all(axis=1), (most >= ceiling).all(axis=1) | endless
         for downwards, best, ends in ((False, least, heads), (True, most, tails)):
-            # A row with fewer sums than were looked at is settled.
-            long = [len(end) == _FIRST for end in ends] & ~(endless & downwards)
-            waiting = np.flatnonzero(long)
+            # A row with fewer sums than were looked at is settled too.
+            long = np.array([len(end) == _FIRST for end in ends])
+            waiting = np.flatnonzero(long & ~final[downwards])
             last = [ends[place][-1] for place in waiting.tolist()]
             sure = self._settled(rows[waiting], best[waiting], last, downwards)
-            for place in waiting[~sure].tolist():
+            for place in self._looked(rows, sums, best, waiting[~sure], downwards):
                 best[place] = self._searched(rows[place], sums[place], downwards)
         if endless.any():
             most = most.astype(object)
@@ -95,18 +96,26 @@ class CellCounts:
             most[endless[:, None] & ~grows] = 0
         return least, most
 
-    def _under(self, rows: IntArray, sums: list[list[int]]) -> tuple[IntArray, IntArray]:
-        """Smallest and largest counts of each row under equally many sums of each."""
+    def _under(self, rows: IntArray, sums: list[list[int]]) -> Sequence[IntArray]:
+        """Smallest and largest counts of each row under equally many sums of each.
+
+        Beside them l_j of the last of the first few sums, and u_j of the last sum: what larger
+        sums than the one, and smaller ones than the other, do not pass.
+        """
         evaluator = self._solution.evaluator
         values = evaluator.sums_array(sums, max(map(max, sums)))
         block = max(1, (1 << 18) // (values.shape[1] * self._solution.problem.width))
-        least, most = [], []
+        blocks = []
         for start in range(0, len(rows), block):
-            part = slice(start, start + block)
-            smallest, largest = evaluator.cell_ranges(rows[part], values[part])
-            least.append(smallest.min(axis=2).T)
-            most.append(largest.max(axis=2).T)
-        return np.concatenate(least), np.concatenate(most)
+            part = values[start : start + block]
+            lower, upper = evaluator.limits(rows[start : start + block], part)
+            smallest, largest = evaluator.ranges(lower, upper, part)
+            ceiling = np.minimum(upper[:, :, -1], part[:, -1])
+            ends = smallest.min(axis=2), largest.max(axis=2), lower[:, :, _FIRST - 1], ceiling
+            blocks.append([side.T for side in ends])
+        if len(blocks) == 1:
+            return blocks[0]
+        return [np.concatenate(sides) for sides in zip(*blocks, strict=True)]
 
     def _settled(
         self, rows: IntArray, best: IntArray, last: list[int], downwards: bool
@@ -133,9 +142,30 @@ class CellCounts:
             )
         )
 
+    def _looked(
+        self,
+        rows: IntArray,
+        sums: Sequence[SumSet],
+        best: IntArray,
+        waiting: IntArray,
+        downwards: bool,
+    ) -> list[int]:
+        """Take in some more sums of all rows that wait at once; those that wait still."""
+        if not len(waiting):
+            return []
+        waiting_sums = [sums[place] for place in waiting.tolist()]
+        ends = [one.tail(_MORE) if downwards else one.head(_MORE) for one in waiting_sums]
+        looked = self._under(rows[waiting], [_padded(end, _MORE) for end in ends])
+        best[waiting] = looked[int(downwards)]
+        last = [end[-1] for end in ends]
+        sure = self._settled(rows[waiting], best[waiting], last, downwards)
+        long = np.array([len(end) == _MORE for end in ends])
+        still: list[int] = waiting[long & ~sure].tolist()
+        return still
+
     def _searched(self, row: int, sums: SumSet, downwards: bool) -> IntArray:
         """The extreme counts of one row, taking in more and more sums from one end."""
-        taken, enough = 8 * _FIRST, self._enough(row)
+        taken, enough = 8 * _MORE, self._enough(row)
         while taken < enough:
             ends = sums.tail(taken) if downwards else sums.head(taken)
             best = self._best(row, ends, downwards)
@@ -148,9 +178,9 @@ class CellCounts:
     def _best(self, row: int, sums: list[int], downwards: bool) -> IntArray:
         """The extreme counts of one row over some sums."""
         self._check_effort(row, len(sums))
-        width = min(len(sums), 1 << 10)
+        width = max(_FIRST, min(len(sums), 1 << 10))
         lines = [_padded(sums[k : k + width], width) for k in range(0, len(sums), width)]
-        least, most = self._under(np.full(len(lines), row), lines)
+        least, most, *_ = self._under(np.full(len(lines), row), lines)
         return np.asarray(most.max(axis=0) if downwards else least.min(axis=0))
 
     def _check_effort(self, row: int, count: int) -> None:
@@ -199,7 +229,7 @@ class CellCounts:
         firsts, lasts, steps = sums.runs
         cuts, runs = lasts, list[Progression]()
         for stride in set(steps.tolist()):  # few strides, but perhaps very many progressions
-            here = (steps == stride) & (firsts != lasts)
+            here = (steps == stride) & ((lasts < 0) | (lasts - firsts > _SHORT * stride))
             if begin is None or stride % int(shapes.step[row]) or not here.any():
                 continue
             border = begin + shapes.touch(row, stride)
@@ -236,10 +266,12 @@ class CellCounts:
 
     def _collected(self, intervals: list[tuple[IntArray, IntArray]]) -> ValueSet:
         """Intervals as one set."""
-        lows, highs = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
+        lows, highs = intervals[0]
+        if len(intervals) > 1:
+            lows, highs = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
         if self._solution.problem.total_upper is not None:
-            ends = (side.tolist() for side in _united(lows, highs))
-            return ValueSet(zip(*ends, itertools.repeat(1), strict=False))
+            lows, highs = _united(lows, highs) if len(intervals) > 1 else (lows, highs)
+            return ValueSet(zip(lows.tolist(), highs.tolist(), itertools.repeat(1), strict=False))
         return ValueSet.from_intervals(
             (low, None if high is UNBOUNDED else high)
             for low, high in zip(lows.tolist(), highs.tolist(), strict=True)

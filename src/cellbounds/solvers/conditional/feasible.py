@@ -108,16 +108,19 @@ def _by_window(
 ) -> list[SumSet]:
     window = Window(width)
     others = leave_one_out(window, rows, copies)
-    tops = [row.largest for row in rows]
+    least = _least_beside_others([row.largest for row in rows], copies, slack)
+    return [
+        _fitting(row, held, slack, low) for row, held, low in zip(rows, others, least, strict=True)
+    ]
+
+
+def _least_beside_others(
+    tops: Sequence[int | None], copies: Sequence[int], total: int
+) -> list[int]:
+    """What each row must make of a total at least: the others have a largest sum, or none."""
     endless = sum(times for top, times in zip(tops, copies, strict=True) if top is None)
     whole = sum((top or 0) * times for top, times in zip(tops, copies, strict=True))
-    found = []
-    for row, top, held in zip(rows, tops, others, strict=True):
-        # The others make nothing beyond their largest sum, if there is one.
-        bounded = endless == 0 or (endless == 1 and top is None)
-        least = max(slack - (whole - (top or 0)), 0) if bounded else 0
-        found.append(_fitting(row, held, slack, least))
-    return found
+    return [max(total - (whole - (top or 0)), 0) if endless == (top is None) else 0 for top in tops]
 
 
 def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
@@ -141,7 +144,9 @@ def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
         tail = row.tail(free + 1, slack)
         late = row.bits >> (free + 1)
         if tail:
-            late |= spread(1, len(tail), row.step, limit) << (tail.start - free - 1)
+            every = (1 << len(tail)) - 1
+            every = every if row.step == 1 else spread(1, len(tail), row.step, limit)
+            late |= every << (tail.start - free - 1)
         segments.append((row.start + free + 1, turned & late))
     return SumSet(segments)
 
@@ -388,20 +393,12 @@ def _without_total(
     problem: RowProblem, sets: Sequence[OffsetSet], copies: Sequence[int]
 ) -> list[SumSet]:
     """Only a lower limit of N, or none: a row must make up what the others cannot."""
-    tops = [None if one.largest is None else one.start + one.largest for one in sets]
-    feasible = []
-    for place, row in enumerate(sets):
-        others: int | None = 0
-        for other, (top, times) in enumerate(zip(tops, copies, strict=True)):
-            times -= other == place
-            if times and others is not None:
-                others = None if top is None else others + top * times
-        least = 0 if others is None else max(problem.total_lower - others, 0)
-        sums = _members_from(row, least)
-        if not sums:
-            raise unreachable(problem)
-        feasible.append(SumSet(sums))
-    return feasible
+    tops = [None if row.largest is None else row.start + row.largest for row in sets]
+    least = _least_beside_others(tops, copies, problem.total_lower)
+    sums = [_members_from(row, low) for row, low in zip(sets, least, strict=True)]
+    if not all(sums):
+        raise unreachable(problem)
+    return [SumSet(members) for members in sums]
 
 
 def _members_from(row: OffsetSet, least: int) -> list[Progression]:
@@ -444,7 +441,9 @@ def _distinct_rows(problem: RowProblem) -> tuple[IntArray, list[int], list[int]]
     keys = keys or [line.tobytes() for line in table]
     for row in listed:
         keys[row] = row, keys[row]  # rows with value lists are not compared
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    firsts: dict[object, int] = {}
+    for row, key in enumerate(keys):
+        firsts.setdefault(key, row)
+    places = {key: place for place, key in enumerate(firsts)}
     kind = np.array([places[key] for key in keys], dtype=np.int64)
-    _, firsts, copies = np.unique(kind, return_index=True, return_counts=True)
-    return kind, firsts.tolist(), copies.tolist()
+    return kind, list(firsts.values()), np.bincount(kind).tolist()

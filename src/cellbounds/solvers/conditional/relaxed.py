@@ -100,11 +100,8 @@ class LinearConditionalSolution(RelaxedSolution):
                 )
             ends.append((low, high))
         least = sum((low for low, _ in ends), Fraction(0))
-        tops = [high for _, high in ends]
-        bounded, endless = (
-            sum((top for top in tops if top is not None), Fraction(0)),
-            tops.count(None),
-        )
+        tops = [high for _, high in ends if high is not None]
+        bounded, endless = sum(tops, Fraction(0)), len(ends) - len(tops)
         self._check_total(rows, ends, least, None if endless else bounded)
         ranges = []
         for row, (low, high) in zip(rows, ends, strict=True):

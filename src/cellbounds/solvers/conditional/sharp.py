@@ -11,7 +11,6 @@ from cellbounds.errors import CellboundsError
 from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.rates.layout import About, make_layout, refusal_of
 from cellbounds.model.structure import ConditionalFacts, Facts
-from cellbounds.results.cell_index import WholeMargin
 from cellbounds.results.evidence import checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
@@ -94,7 +93,7 @@ class ConditionalSolution(Solution):
 
     def _needed_rows(self) -> list[int] | None:
         """The distinct rows that the cells asked about are in; None: all of them."""
-        if isinstance(self.places, WholeMargin):
+        if self.places.chosen is None:
             return None
         rows = {self._layout.place(position)[0] for position in self.places}
         return sorted({self._kind[row] for row in rows if row in self._kind})

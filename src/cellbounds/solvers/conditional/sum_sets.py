@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cellbounds.errors import TooMuchWork
-from cellbounds.model.rates.offset_sets import positions, run_ends
+from cellbounds.model.rates.offset_sets import positions, run_ends, runs_of
 from cellbounds.results.values import Progression, ValueSet
 from cellbounds.runtime.arrays import SAFE, IntArray, whole_array
 
@@ -44,11 +43,17 @@ class SumSet:
     @cached_property
     def values(self) -> ValueSet:
         """The same as a set of values."""
-        ends = (array.tolist() for array in self.runs)
-        return ValueSet(
-            (first, None if last < 0 else last, step)
-            for first, last, step in zip(*ends, strict=True)
-        )
+        joined: list[Progression] = []
+        for segment in self._segments:
+            pieces = [segment]
+            if len(segment) == 2:
+                base, bits = segment
+                pieces = [(base + a, base + a + n - 1, 1) for a, n in runs_of(bits)]
+            for first, last, step in pieces:
+                if joined and step == joined[-1][2] == 1 and joined[-1][1] == first - 1:
+                    first = joined.pop()[0]
+                joined.append((first, last, step))
+        return ValueSet(joined)
 
     @cached_property
     def runs(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -69,10 +74,9 @@ class SumSet:
                 firsts, lasts = run_ends((places.astype(object) if large else places) + base)
                 pieces.append((firsts, lasts, np.ones_like(firsts)))
         firsts, lasts, steps = (np.concatenate(ends) for ends in zip(*pieces, strict=True))
-        joined = (steps[1:] == 1) & (steps[:-1] == 1) & (firsts[1:] == lasts[:-1] + 1)
-        apart = np.flatnonzero(~np.asarray(joined, dtype=bool))
-        first_of, last_of = np.append(0, apart + 1), np.append(apart, len(firsts) - 1)
-        return firsts[first_of], lasts[last_of], steps[first_of]
+        edges = np.ones(len(firsts) + 1, dtype=bool)
+        edges[1:-1] = (steps[1:] > 1) | (steps[:-1] > 1) | (firsts[1:] != lasts[:-1] + 1)
+        return firsts[edges[:-1]], lasts[edges[1:]], steps[edges[:-1]]
 
     def head(self, count: int) -> list[int]:
         """The smallest members, at most so many."""
@@ -105,22 +109,29 @@ class SumSet:
         return members
 
 
-def _upwards(segment: Segment) -> Iterable[int]:
+def _upwards(segment: Segment) -> Iterator[int]:
     if len(segment) == 3:
         first, last, step = segment
-        return itertools.count(first, step) if last is None else range(first, last + 1, step)
+        yield from itertools.count(first, step) if last is None else range(first, last + 1, step)
+        return
     base, bits = segment
-    return (base + match.start() for match in re.finditer("1", f"{bits:b}"[::-1]))
+    while bits:
+        lowest = bits & -bits
+        yield base + lowest.bit_length() - 1
+        bits ^= lowest
 
 
-def _downwards(segment: Segment) -> Iterable[int]:
+def _downwards(segment: Segment) -> Iterator[int]:
     if len(segment) == 3:
         first, last, step = segment
         assert last is not None
-        return range(first, last + 1, step)[::-1]
+        yield from range(first, last + 1, step)[::-1]
+        return
     base, bits = segment
-    top = base + bits.bit_length() - 1
-    return (top - match.start() for match in re.finditer("1", f"{bits:b}"))
+    while bits:
+        top = bits.bit_length() - 1
+        yield base + top
+        bits ^= 1 << top
 
 
 def _whole(values: Sequence[int | None]) -> IntArray:

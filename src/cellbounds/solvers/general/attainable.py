@@ -108,7 +108,7 @@ def _as_it_stands(search: Search, place: int) -> SumValues:
     least, most = int(search.pool.ends[0, place]), int(search.pool.ends[1, place])
     between = [(low, least - 1, 1), (least + 1, most - 1, 1), (most + 1, high, 1)]
     known = [(value, value, 1) for value in sorted({least, most})]
-    return SumValues(ValueSet(known, unknown=[one for one in between if one[0] <= one[1]]), ())
+    return SumValues(ValueSet(known, unknown=[gap for gap in between if gap[0] <= gap[1]]), ())
 
 
 def _unbroken(search: Search, place: int) -> SumValues:
@@ -140,10 +140,10 @@ def values_of_each(
     """
     items = [(place, 0) for place in places]
     width = 1 if search.program_is_dear else WIDTH
-    for part, found in in_rounds(
+    for part, values_in_part in in_rounds(
         search, items, _values_in_part, effort, width=width, wanted=lambda _: True
     ):
-        for (place, _), values in zip(part, found, strict=True):
+        for (place, _), values in zip(part, values_in_part, strict=True):
             yield place, values
 
 
@@ -243,10 +243,10 @@ class _Gaps:
         while search.walker.possible and value < top and not self._effort.spent:
             if any(run.first <= value + 1 <= run.last for run in self.runs):
                 return
-            found = search.walker.longest_run(counts, self._place)
-            if found is None:
+            longest = search.walker.longest_run(counts, self._place)
+            if longest is None:
                 return
-            direction, steps = found
+            direction, steps = longest
             self.runs.append(Run(value, 1, steps, counts, direction))
             counts, value = counts + steps * direction, value + steps
 
@@ -259,14 +259,14 @@ class _Gaps:
             if counts is not None:
                 return self._grown(gap, counts)
         # In a long gap the next value, if there is one, shows the way to many more.
-        one = gap.next_first and gap.high - gap.low > LONG_GAP
-        settled, counts = self._ask(gap.part(gap.low, gap.low) if one else gap)
+        next_only = gap.next_first and gap.high - gap.low > LONG_GAP
+        settled, counts = self._ask(gap.part(gap.low, gap.low) if next_only else gap)
         if counts is not None:
             return self._grown(gap, counts)
         if not settled:
             self._unknown += gap.progressions()
             return []
-        return [gap.part(gap.low + 1, gap.high)] if one else []
+        return [gap.part(gap.low + 1, gap.high)] if next_only else []
 
     def _walked(self, value: int) -> IntArray | None:
         """A table with a value, by a short walk from one with a little less."""
@@ -284,7 +284,7 @@ class _Gaps:
         search, effort = self._search, self._effort
         if effort.spent or not search.solvers.sendable:
             return False, None
-        found = search.solvers.integers.with_sum(
+        answer = search.solvers.integers.with_sum(
             self._cells,
             gap.low - self._constant,
             gap.high - self._constant,
@@ -293,11 +293,10 @@ class _Gaps:
             if gap.by == 1
             else (gap.by, [(r - self._constant) % gap.by for r in gap.residues]),
         )
-        if found.cells is None:
-            return found.final and not search.capped_for(self._place), None
-        counts = search.expand(found.cells)
-        search.pool.add(counts)
-        return True, counts
+        if answer.cells is None:
+            return answer.final and not search.capped_for(self._place), None
+        search.take(answer)
+        return True, search.expand(answer.cells)
 
     def _grown(self, gap: _Gap, counts: IntArray) -> list[_Gap]:
         """Follow the way from a known table to a new one as far as it goes, within the gap."""
@@ -320,9 +319,9 @@ class _Gaps:
         """The longest useful run through a new table: of step 1, or of the gap's own step."""
         best = Run(value, 1, 0, counts, None)
         if gap.by == 1 and self._search.walker.possible:
-            found = self._search.walker.longest_run(counts, self._place)
-            if found is not None:
-                best = Run(value, 1, min(found[1], gap.high - value), counts, found[0])
+            longest = self._search.walker.longest_run(counts, self._place)
+            if longest is not None:
+                best = Run(value, 1, min(longest[1], gap.high - value), counts, longest[0])
         if self._search.full.lists:
             return best
         for start, table in self._tables.items():
@@ -343,12 +342,7 @@ class _Gaps:
         return best
 
     def values(self) -> ValueSet:
-        """The set found, and what is not settled."""
-        return ValueSet(_joined(self._known), unknown=self._unknown)
-
-
-def _joined(known: list[tuple[int, int, int]]) -> list[tuple[int, int | None, int]]:
-    """Progressions that do not meet; neighbouring runs become one."""
-    steps = [one for one in known if one[2] > 1]
-    runs = ValueSet.from_intervals((first, last) for first, last, by in known if by == 1)
-    return [*runs.progressions, *steps]
+        """The set found, neighbouring runs as one, and what is not settled."""
+        runs = ValueSet.from_intervals((first, last) for first, last, by in self._known if by == 1)
+        steps = [progression for progression in self._known if progression[2] > 1]
+        return ValueSet([*runs.progressions, *steps], unknown=self._unknown)

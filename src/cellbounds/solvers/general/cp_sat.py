@@ -65,10 +65,10 @@ class IntegerProgram:
 
     def any_table(self, seconds: float | None) -> Found:
         """Some table, or a proof that there is none."""
-        answer = self._ask(seconds, quick=True)
+        answer = self._ask(seconds, _Question(quick=True))
         if answer.cells is not None or answer.final:
             return answer
-        return self._ask(seconds)
+        return self._ask(seconds, _Question())
 
     def with_sum(
         self,
@@ -85,27 +85,18 @@ class IntegerProgram:
         `residues` is a modulus and the residues that the sum may have. `quick` searches for a
         moment only, without preparation: on small problems that takes a third of the time.
         """
-        limits = _SumLimits(cells, low, high, residues)
-        return self._ask(seconds, limits=limits, quick=quick)
+        within = (low, high)
+        return self._ask(seconds, _Question(cells, within=within, residues=residues, quick=quick))
 
     def minimize(
         self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
     ) -> Found:
         """The table with the least weighted sum."""
-        return self._ask(seconds, least=(cells, weights), hint=hint)
+        return self._ask(seconds, _Question(cells, weights, hint=hint))
 
-    def _ask(
-        self,
-        seconds: float | None,
-        *,
-        limits: _SumLimits | None = None,
-        least: tuple[IntArray, IntArray] | None = None,
-        hint: IntArray | None = None,
-        quick: bool = False,
-    ) -> Found:
-        question = seconds, limits, least, hint, quick
+    def _ask(self, seconds: float | None, question: _Question) -> Found:
         try:
-            answer: Found = self._model.ask("answer", *question, seconds=seconds)
+            answer: Found = self._model.ask("answer", seconds, question, seconds=seconds)
         except Ended as ended:
             if not ended.late:
                 warnings.warn(
@@ -117,13 +108,15 @@ class IntegerProgram:
         return answer
 
 
-class _SumLimits(NamedTuple):
-    """Cells, and what their sum may be."""
+class _Question(NamedTuple):
+    """A table in which the sum of some cells lies `within` limits, or is the least if weighted."""
 
-    cells: IntArray
-    low: int
-    high: int
-    residues: tuple[int, list[int]] | None
+    cells: IntArray | None = None
+    weights: IntArray | None = None
+    within: tuple[int, int] | None = None
+    residues: tuple[int, list[int]] | None = None
+    hint: IntArray | None = None
+    quick: bool = False
 
 
 class _Model:
@@ -156,27 +149,21 @@ class _Model:
             return self._cp.LinearExpr.sum(variables)
         return self._cp.LinearExpr.weighted_sum(variables, weights.tolist())
 
-    def answer(
-        self,
-        seconds: float | None,
-        limits: _SumLimits | None,
-        least: tuple[IntArray, IntArray] | None,
-        hint: IntArray | None,
-        quick: bool,
-    ) -> Found:
-        """A table within limits of a sum, or with the least of one."""
+    def answer(self, seconds: float | None, question: _Question) -> Found:
+        """A table as asked for, or a proof that there is none."""
+        cells, weights, within, residues, hint, quick = question
         model = self._model.clone()
-        if limits is not None:
-            total = self._sum(model, limits.cells)
-            model.add_linear_constraint(total, limits.low, limits.high)
-            if limits.residues is not None:
-                modulus, allowed = limits.residues
-                turns = model.new_int_var(limits.low // modulus, limits.high // modulus, "")
-                domain = self._cp.Domain.from_values(sorted(allowed))
-                rest = model.new_int_var_from_domain(domain, "")
-                model.add(total == modulus * turns + rest)
-        if least is not None:
-            model.minimize(self._sum(model, *least))
+        total = None if cells is None else self._sum(model, cells, weights)
+        if weights is not None:
+            model.minimize(total)
+        if within is not None:
+            model.add_linear_constraint(total, *within)
+        if within is not None and residues is not None:
+            modulus, allowed = residues
+            turns = model.new_int_var(*(end // modulus for end in within), "")
+            domain = self._cp.Domain.from_values(sorted(allowed))
+            rest = model.new_int_var_from_domain(domain, "")
+            model.add(total == modulus * turns + rest)
         if hint is not None:
             for k, value in enumerate(hint.tolist()):
                 model.add_hint(model.get_int_var_from_proto_index(k), value)

@@ -35,9 +35,9 @@ from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
 __all__ = [
-    "Duals",
     "ExactProgram",
     "closed_beyond",
+    "dual_bound",
     "exact_bound",
     "exactly_feasible",
     "grows_without_end",
@@ -47,57 +47,45 @@ DENOMINATORS = (1, 2, 12, 1 << 20)
 """Denominators tried in turn; vertices of table problems have small ones."""
 
 
-class Duals:
-    """Evaluates dual vectors for one problem."""
+def dual_bound(problem: Problem, weights: IntArray, duals: IntArray, hoped: int) -> int | None:
+    """A number that ``weights @ cells`` is never below; stops trying once it is `hoped`.
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._order, self._begins, self._found = problem.by_cell()
-        self._rows = problem.rows[self._order]
-        self._factors = problem.coefficients[self._order]
-
-    def least(self, weights: IntArray, duals: IntArray, hoped: int) -> int | None:
-        """A number that ``weights @ cells`` is never below; stops trying once it is `hoped`.
-
-        None if the vector proves nothing (a cell without upper limit).
-        """
-        best: int | None = None
-        for denominator in DENOMINATORS:
-            multipliers = np.rint(duals * denominator)
-            if not np.isfinite(multipliers).all() or np.abs(multipliers).max(initial=0) > 2**40:
+    None if the vector proves nothing (a cell without upper limit).
+    """
+    best: int | None = None
+    for denominator in DENOMINATORS:
+        multipliers = np.rint(duals * denominator)
+        if not np.isfinite(multipliers).all() or np.abs(multipliers).max(initial=0) > 2**40:
+            break
+        total = evaluated(problem, weights, multipliers.astype(np.int64), denominator)
+        if total is not None and (best is None or -(-total // denominator) > best):
+            best = -(-total // denominator)
+            if best >= hoped:
                 break
-            total = self.evaluated(weights, multipliers.astype(np.int64), denominator)
-            if total is not None and (best is None or -(-total // denominator) > best):
-                best = -(-total // denominator)
-                if best >= hoped:
-                    break
-        return best
+    return best
 
-    def evaluated(self, weights: IntArray, multipliers: IntArray, denominator: int) -> int | None:
-        """What multipliers over a denominator prove of the sum, times the denominator."""
-        problem = self._problem
-        limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
-        useless = (limits == NO_LOWER) | (limits == NO_UPPER)
-        multipliers = np.where(useless, 0, multipliers)
-        limits = np.where(useless, 0, limits)
-        rest = denominator * weights
-        if len(self._factors):
-            terms = self._factors * multipliers[self._rows]
-            if float(np.abs(terms).max()) * max(1, len(terms)) >= SAFE:
-                return None
-            rest[self._found] -= np.add.reduceat(terms, self._begins)
-        ends = np.where(rest > 0, problem.lower, problem.upper)
-        endless = (rest < 0) & (ends == NO_UPPER)
-        if endless.any():
-            return None
-        size = float(np.abs(multipliers.astype(float)) @ np.abs(limits.astype(float)))
-        size += float(np.abs(rest.astype(float)) @ ends.astype(float))
-        if size >= SAFE:
-            total = sum(int(a) * int(b) for a, b in zip(multipliers, limits, strict=True))
-            total += sum(int(a) * int(b) for a, b in zip(rest, ends, strict=True))
-        else:
-            total = int(multipliers @ limits) + int(rest @ ends)
-        return total
+
+def evaluated(
+    problem: Problem, weights: IntArray, multipliers: IntArray, denominator: int
+) -> int | None:
+    """What multipliers over a denominator prove of the sum, times the denominator."""
+    limits = np.where(multipliers > 0, problem.row_lower, problem.row_upper)
+    useless = (limits == NO_LOWER) | (limits == NO_UPPER)
+    multipliers = np.where(useless, 0, multipliers)
+    limits = np.where(useless, 0, limits)
+    rest = denominator * weights
+    terms = problem.coefficients * np.repeat(multipliers, np.diff(problem.starts))
+    if float(np.abs(terms).max(initial=0)) * len(terms) >= SAFE:
+        return None
+    np.subtract.at(rest, problem.cells, terms)
+    ends = np.where(rest > 0, problem.lower, problem.upper)
+    if ((rest < 0) & (ends == NO_UPPER)).any():
+        return None
+    size = float(np.abs(multipliers.astype(float)) @ np.abs(limits.astype(float)))
+    size += float(np.abs(rest.astype(float)) @ ends.astype(float))
+    if size >= SAFE:
+        multipliers, rest = multipliers.astype(object), rest.astype(object)
+    return int(multipliers @ limits) + int(rest @ ends)
 
 
 MOST_BASIC = 1500
@@ -182,7 +170,7 @@ class ExactProgram:
             return None
         cells, denominator = table
         value = Fraction(int(weights.astype(object) @ cells), denominator)
-        proven = self._duals.evaluated(weights, *multipliers)
+        proven = evaluated(self._problem, weights, *multipliers)
         if proven is None or Fraction(proven, multipliers[1]) != value:
             return None
         ends = self._problem.lower, self._problem.upper
@@ -202,10 +190,6 @@ class ExactProgram:
         low, high, row_low, row_high = (_times(ends, denominator) for ends in limits)
         scaled = replace(problem, lower=low, upper=high, row_lower=row_low, row_upper=row_high)
         return scaled.holds(cells)
-
-    @cached_property
-    def _duals(self) -> Duals:
-        return Duals(self._problem)
 
     @cached_property
     def _dense(self) -> IntArray:
@@ -292,7 +276,7 @@ def _small_fractions(values: IntArray) -> tuple[IntArray, int] | None:
     if not np.isfinite(values).all():
         return None
     broken = values[np.abs(values - np.rint(values)) > 1e-7]
-    singles = {Fraction(one).limit_denominator(SMALL).denominator for one in broken.tolist()}
+    singles = {Fraction(value).limit_denominator(SMALL).denominator for value in broken.tolist()}
     denominator = math.lcm(*singles)
     if float(np.abs(values).max(initial=0)) * denominator >= ROUNDED:
         return None
@@ -321,7 +305,7 @@ def _solve(square: IntArray, right: IntArray) -> IntArray | None:
     except ZeroDivisionError:
         return None
     values = np.empty(len(square), dtype=object)
-    values[:] = [Fraction(int(one.p), int(one.q)) for one in solved.entries()]
+    values[:] = [Fraction(int(entry.p), int(entry.q)) for entry in solved.entries()]
     return values
 
 

@@ -101,10 +101,6 @@ class TablePool:
         """One table as it is kept: where it is not zero (None: everywhere), and its counts."""
         return self._packed[place]
 
-    def tables(self) -> list[IntArray]:
-        """Every table that was kept."""
-        return [self.at(place) for place in range(len(self))]
-
 
 def _packed(counts: IntArray) -> Packed:
     small = counts.astype(np.int32 if counts.max(initial=0) < 2**31 else np.int64)

@@ -18,7 +18,7 @@ from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, pr
 from cellbounds.model.targets import asked_about
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
-from cellbounds.solvers.general.exact_linear import Duals, exact_bound, exactly_feasible
+from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.solvers.general.pool import Excerpt, TablePool
@@ -56,11 +56,6 @@ class Solvers:
         if program.interior:
             self._interior = program
         return program
-
-    @cached_property
-    def duals(self) -> Duals:
-        """Evaluation of dual vectors."""
-        return Duals(self.small)
 
     @cached_property
     def nested(self) -> Nested:
@@ -317,7 +312,7 @@ class Search:
         weights = np.zeros(len(self.numbers), dtype=np.int64)
         weights[cells] = sign
         hoped = int(np.ceil(proposal.value - 1e-6))
-        proven = self.solvers.duals.least(weights, proposal.duals, hoped)
+        proven = dual_bound(self.small, weights, proposal.duals, hoped)
         if proven is None and self.capped:
             proven = exact_bound(self.small, weights)
         if proven is not None:

@@ -145,27 +145,35 @@ MOST_CELLS = 5_000_000
 """Cells of the largest domain that is laid out in full."""
 
 
-def _too_large(facts: Facts) -> str | None:
-    size = facts.release.domain.size
-    if size > MOST_CELLS:
-        return f"the domain has {size} cells; this method lays out at most {MOST_CELLS}"
-    return None
-
-
 class GeneralSharp:
     """Propagation, linear programs with safe dual bounds, integer walks, integer programs."""
 
     name = "integer search"
+    kind = "sharp"
 
     def refusal(self, facts: Facts, query: Query) -> str | None:
         """Takes every release that fits into memory."""
-        if query.kind != "sharp":
-            return "gives sharp bounds only"
-        return _too_large(facts)
+        if query.kind != self.kind:
+            return f"gives {self.kind} bounds only"
+        size = facts.release.domain.size
+        if size > MOST_CELLS:
+            return f"the domain has {size} cells; this method lays out at most {MOST_CELLS}"
+        return None
 
-    def solve(self, facts: Facts, query: Query) -> GeneralSolution:
+    def solve(self, facts: Facts, query: Query) -> Solution:
         """Compile and propagate; the rest follows when asked for."""
         return GeneralSolution(facts.release, query)
+
+
+class GeneralLinear(GeneralSharp):
+    """The linear relaxation of any release, in exact fractions."""
+
+    name = "exact linear programs"
+    kind = "linear"
+
+    def solve(self, facts: Facts, query: Query) -> Solution:
+        """Set up the relaxation."""
+        return GeneralLinearSolution(facts.release, query)
 
 
 class GeneralSolution(Solution):
@@ -310,22 +318,6 @@ class GeneralSolution(Solution):
     def proof(self, index: Position, side: int) -> str:
         """What proved the bound."""
         return Proof.NAMES[int(self.search.proofs[side, self.places.number(index)])]
-
-
-class GeneralLinear:
-    """The linear relaxation of any release, in exact fractions."""
-
-    name = "exact linear programs"
-
-    def refusal(self, facts: Facts, query: Query) -> str | None:
-        """Takes every release that fits into memory."""
-        if query.kind != "linear":
-            return "gives linear bounds only"
-        return _too_large(facts)
-
-    def solve(self, facts: Facts, query: Query) -> GeneralLinearSolution:
-        """Set up the relaxation."""
-        return GeneralLinearSolution(facts.release, query)
 
 
 class GeneralLinearSolution(RelaxedSolution):

@@ -358,21 +358,15 @@ def _steps(search: Search) -> list[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
     programs = ("programs and guided walks", _by_program)
     if search.program_is_dear:
-        longer = ("longer guided walks", _by_longer_walks)
+        longer = ("longer guided walks", partial(_by_program, times=LONGER))
         return [(WALKS, _by_walking), programs, longer, (INTEGERS, _by_integers)]
     return [programs, ("corners of programs", _by_corners), (INTEGERS, _by_integers)]
 
 
-def _by_program(search: Search, place: int, side: int, effort: Budget, _: int) -> None:
+def _by_program(
+    search: Search, place: int, side: int, effort: Budget, _share: int, times: int = 1
+) -> None:
     """Prove by a linear program, then walk near its solution to where the proof ends."""
-    _near_the_program(search, place, side, effort, 1)
-
-
-def _by_longer_walks(search: Search, place: int, side: int, effort: Budget, _: int) -> None:
-    _near_the_program(search, place, side, effort, LONGER)
-
-
-def _near_the_program(search: Search, place: int, side: int, effort: Budget, times: int) -> None:
     real = search.by_program(place, side, effort.left)
     for temperature, proposals in LONG_WALKS if search.program_is_dear else SHORT_WALKS:
         if real is None or search.settled(place, side) or effort.spent:
@@ -380,14 +374,14 @@ def _near_the_program(search: Search, place: int, side: int, effort: Budget, tim
         search.by_walking(place, side, times * proposals, Guide(real, temperature))
 
 
-def _by_corners(search: Search, place: int, side: int, _: Budget, __: int) -> None:
-    for _attempt in range(CORNERS):
+def _by_corners(search: Search, place: int, side: int, _effort: Budget, _share: int) -> None:
+    for _ in range(CORNERS):
         search.by_pushing(place, side)
         if search.settled(place, side):
             return
 
 
-def _by_walking(search: Search, place: int, side: int, _: Budget, __: int) -> None:
+def _by_walking(search: Search, place: int, side: int, _effort: Budget, _share: int) -> None:
     search.by_walking(place, side, QUICK_WALK)
 
 
