@@ -16,49 +16,11 @@ import cellbounds as cb
 from cellbounds import cli
 from cellbounds.disclosure.exploring.design_search import SearchState
 from cellbounds.runtime import memory
-from cellbounds.runtime.interrupts import stoppable
 from cellbounds.runtime.progress import Progress
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
 
 TABLE = cb.example_table("delinquent")
-
-
-class Solver:
-    """A search that goes on until it is stopped; the first time it does not hear that."""
-
-    def __init__(self):
-        self.told = 0
-        self.stopped = threading.Event()
-
-    def solve(self):
-        assert self.stopped.wait(60)
-        return "stopped"
-
-    def stop_search(self):
-        self.told += 1
-        if self.told > 1:
-            self.stopped.set()
-
-
-@posix
-def test_an_interrupted_search_is_stopped():
-    solver = Solver()
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        stoppable(solver.solve, solver.stop_search)
-    timer.join()
-    assert solver.stopped.is_set()
-
-
-def test_errors_of_a_search_are_told():
-    class Wrong(Solver):
-        def solve(self):
-            raise ValueError("no model")
-
-    with pytest.raises(ValueError, match="no model"):
-        stoppable(Wrong().solve, Wrong().stop_search)
 
 
 CAUGHT = """

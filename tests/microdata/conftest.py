@@ -3,62 +3,34 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 
 import pytest
 
 import cellbounds as cb
-from cellbounds.data.formats import parquet
-from cellbounds.data.microdata import csv_files, duckdb_engine, parquet_files, sources
+from cellbounds.data.microdata.csv_files import CsvFiles
+from cellbounds.data.microdata.sources import Sizes, source_of
 
 
 class Ways:
-    """Reads at once, a batch at a time in Python, and by DuckDB; counts what DuckDB settled."""
+    """Reads at once, a batch at a time in Python, and by Arrow; counts what Arrow settled."""
 
-    def __init__(self, monkeypatch):
-        self.monkeypatch = monkeypatch
+    def __init__(self):
         self.settled = 0
-        self.asked = 0
+        self.tried = 0
 
     def at_once(self, source, **options):
-        return outcome(source, options)
+        return outcome(source, Sizes(), options)
 
     def in_batches(self, source, *, rows=3, **options):
-        with self.monkeypatch.context() as patch:
-            large_everywhere(patch)
-            patch.setattr(csv_files, "is_installed", lambda: False)
-            patch.setattr(parquet_files, "is_installed", lambda: False)
-            patch.setattr(csv_files, "_BATCH", rows)
-            return outcome(source, options)
+        return outcome(source, Sizes(large=-1, rows=rows, lines=rows, quick=False), options)
 
-    def by_duckdb(self, source, *, prefix=2, **options):
-        with self.monkeypatch.context() as patch:
-            large_everywhere(patch)
-            patch.setattr(csv_files, "_PREFIX", prefix)
-            patch.setattr(csv_files, "_BATCH", prefix)
-            patch.setattr(parquet, "_BATCH", prefix)
-            for module, name in ((csv_files, "quick_csv"), (parquet_files, "quick_parquet")):
-                patch.setattr(module, name, self._spied(getattr(module, name)))
-            as_texts = outcome(source, options)
-            seen = self.settled, self.asked
-            patch.setattr(parquet_files, "_FEW_CELLS", 0)
-            as_numbers = outcome(source, options)
-            self.settled, self.asked = seen
-            assert as_texts == as_numbers
-            return as_numbers
-
-    def _spied(self, quick):
-        def spy(*arguments):
-            self.asked += 1
-            found = quick(*arguments)
-            self.settled += found is not None
-            return found
-
-        return spy
+    def by_arrow(self, source, *, block=2**20, lines=2, **options):
+        sizes = Sizes(large=-1, block=block, lines=lines)
+        return outcome(source, sizes, options, lambda records: Observed(records, self))
 
     def agree(self, source, *, also_at_once=True, **options):
         """Read in all ways; they must say the same. Returns a table, or the words of a refusal."""
-        found = self.by_duckdb(source, **options)
+        found = self.by_arrow(source, **options)
         others = [self.in_batches(source, **options)]
         if also_at_once:
             others.append(self.at_once(source, **options))
@@ -69,15 +41,27 @@ class Ways:
         return found if isinstance(found, str) else found[0]
 
 
-def large_everywhere(patch):
-    patch.setattr(sources, "LARGE_TEXT", -1)
-    patch.setattr(sources, "LARGE_PARQUET", -1)
+class Observed:
+    """A source that says whether Arrow reads it as our own reader does."""
+
+    def __init__(self, records, ways):
+        self.records, self.ways = records, ways
+        self.where, self.header = records.where, records.header
+
+    def tally(self, selection, memory):
+        self.ways.tried += 1
+        if isinstance(self.records, CsvFiles):
+            self.ways.settled += self.records.quick_tally(selection, memory) is not None
+        return self.records.tally(selection, memory)
 
 
-def outcome(source, options):
+def outcome(source, sizes, options, observed=lambda records: records):
     """A table with the types of its labels, or what a refusal says."""
+    how = {"encoding": "utf-8", "delimiter": ",", "sheet": None}
+    options = dict(options)
+    how |= {name: options.pop(name) for name in how.keys() & options.keys()}
     try:
-        table = cb.read_table(source, **options)
+        table = cb.read_table(observed(source_of(source, **how, sizes=sizes)), **options)
     except cb.InvalidInput as refused:
         # Only who has read everything knows the byte; the others know the line.
         return re.sub(r"\((byte|after line) \d+\)", "(somewhere)", str(refused))
@@ -96,21 +80,5 @@ class Compared(tuple):
 
 
 @pytest.fixture
-def ways(monkeypatch):
-    return Ways(monkeypatch)
-
-
-@pytest.fixture
-def spilling(monkeypatch):
-    """The folders for temporary files that were made, with whether they were found again."""
-    made = []
-    found = duckdb_engine.private_folder
-
-    @contextmanager
-    def remembered():
-        with found() as folder:
-            made.append(folder)
-            yield folder
-
-    monkeypatch.setattr(duckdb_engine, "private_folder", remembered)
-    return made
+def ways():
+    return Ways()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -16,8 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.data.microdata import sources, tally
-from cellbounds.data.microdata.tally import distinct_rows
+from cellbounds.data.formats.kinds import SourceColumns
+from cellbounds.data.microdata.selection import Selection
+from cellbounds.data.microdata.tally import Tabulation, tally_of
+from cellbounds.data.storage.sparse import Cells
 
 RECORDS = {"sex": ["m", None, "f", "m"], "vote": ["yes", "no", None, "yes"], "w": [1, 2, 4, 8]}
 
@@ -204,27 +207,28 @@ def test_records_of_many_variables_make_nothing_dense():
 
 @settings(max_examples=100)
 @given(
-    st.lists(st.lists(st.integers(-1, 3), min_size=40, max_size=40), min_size=1, max_size=8),
+    st.lists(st.lists(st.integers(0, 3), min_size=40, max_size=40), min_size=1, max_size=8),
     st.booleans(),
 )
-def test_distinct_rows_of_any_width(rows, far):
+def test_distinct_cells_of_any_width(rows, far):
     # Forty variables of up to a thousand levels have more cells than 64 bits can number.
     lines = np.array(rows) * (250 if far else 1)
-    lines[lines < 0] = -1
-    first, which = distinct_rows(list(lines.T))
-    assert lines[first][which].tolist() == lines.tolist()
-    assert len(first) == len({tuple(line) for line in lines.tolist()})
+    cells = Cells.gathered((1000 if far else 4,) * 40, list(lines.T))
+    often = Counter(map(tuple, lines.tolist()))
+    listed = map(tuple, np.array(cells.columns()).T.tolist())
+    assert dict(zip(listed, cells.counts.tolist(), strict=True)) == often
 
 
-@pytest.mark.parametrize("way", ["at once", "in parts"])
-def test_a_column_of_identifiers_is_refused(tmp_path, monkeypatch, way):
-    path = tmp_path / "people.parquet"
-    pq.write_table(pa.table({"id": list(range(40)), "sex": ["m", "f"] * 20}), path)
-    monkeypatch.setattr(tally, "MOST_LEVELS", 39)
-    if way == "in parts":
-        monkeypatch.setattr(sources, "LARGE_PARQUET", 1)
-    with pytest.raises(cb.InvalidInput, match=r"'id' has more than 39 labels.*variables="):
-        cb.read_table(path, count=None)
-    assert cb.read_table(path, count=None, variables=["sex"]).counts.tolist() == [20, 20]
-    monkeypatch.setattr(tally, "MOST_LEVELS", 40)
-    assert cb.read_table(path, count=None).domain.shape == (40, 2)
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_column_of_identifiers_is_refused(parts):
+    labels = [f"person {k}" for k in range(40)]
+    selection = Selection(("id",), ("id",))
+    for most, refused in ((39, True), (40, False)):
+        tabulation = Tabulation("people", selection, None, most_levels=most)
+        chunks = [SourceColumns("people", {"id": labels[k::parts]}) for k in range(parts)]
+        if not refused:
+            tally = tally_of(tabulation, map(tabulation.part, chunks))
+            assert len(tally.levels["id"]) == 40
+            continue
+        with pytest.raises(cb.InvalidInput, match=r"'id' has more than 39 labels.*variables="):
+            tally_of(tabulation, map(tabulation.part, chunks))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,13 @@ import numpy as np
 from cellbounds.data.domain import Domain, Label
 from cellbounds.data.microdata.selection import MISSING, Selection, selection_of
 from cellbounds.data.microdata.sources import is_paths, source_of
-from cellbounds.data.microdata.tally import Tally, check_levels
+from cellbounds.data.microdata.tally import Tally
+from cellbounds.data.storage.sparse import Cells
+from cellbounds.data.storage.validation import stored
 from cellbounds.data.table import DENSE_LIMIT, Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.memory import size_of
 
 __all__ = ["read_table"]
 
@@ -77,13 +79,13 @@ def read_table(
     sheet
         The sheet of an Excel workbook; needed if several are not empty.
     memory
-        Most memory for the tabulation of large files, such as ``"2GiB"``; half of what is free,
-        unless given. What does not fit goes to temporary files, which are removed.
+        Most memory for the cells that occur while they are counted, such as ``"2GiB"``; half of
+        what is free, unless given. More of them are refused.
 
     Notes
     -----
     What a file holds decides how it is read; a file whose name says something else is refused.
-    Files larger than memory are read a part at a time, and by DuckDB if it is installed.
+    Files larger than memory are read a part at a time, and by Arrow if it is installed.
 
     Levels stand in the order in which they first appear; a categorical column of a frame or a
     Parquet file keeps the order of its categories. The files of a folder follow each other in the
@@ -122,7 +124,8 @@ def read_table(
         return _from_array(source, domain, variables, structural)
     if domain is not None:
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
-    records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet, memory=memory)
+    limit = _limit(memory)
+    records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet)
     selection = selection_of(
         records.where,
         records.header,
@@ -133,8 +136,17 @@ def read_table(
         missing=missing,
         uncounted=isinstance(structural, str) and structural == "missing",
     )
-    table = _table(records.tally(selection, memory), selection, levels or {}, structural)
+    table = _table(records.tally(selection, limit), selection, levels or {}, structural)
     return table.margin(*selection.names) if selection.names != table.domain.names else table
+
+
+def _limit(memory: str | None) -> int | None:
+    if memory is None:
+        return None
+    try:
+        return size_of(memory)
+    except (InvalidInput, TypeError):
+        raise InvalidInput(f"memory={memory!r}; give a text, such as '2GiB' or '500MB'") from None
 
 
 def _check_alone(**given: object) -> None:
@@ -189,21 +201,17 @@ def _table(
         )
     tally = _with_levels(tally, selection, levels)
     domain = Domain(tally.levels)
-    if tally.lines is not None and tally.lines.max(initial=0) > 1:
-        raise _listed_twice(tally, domain)
+    lines = tally.occurring
+    if not selection.is_records and lines.counts.max(initial=0) > 1:
+        most = int(np.argmax(lines.counts))
+        labels = domain.labels([int(column[most]) for column in lines.columns()])
+        raise InvalidInput(
+            f"{tally.where}: the cell {labels} is listed more than once; list each cell once, or "
+            "give count=None (--records) if lines are records"
+        )
     if isinstance(structural, str):
         return _closed_elsewhere(tally, domain)
-    return Table.from_cells(domain, tally.places, tally.amounts, structural=structural or ())
-
-
-def _listed_twice(tally: Tally, domain: Domain) -> InvalidInput:
-    assert tally.lines is not None  # cells are listed in files of counts only
-    often = np.flatnonzero(tally.lines == tally.lines.max())
-    first = min(tally.places[often].tolist())
-    return InvalidInput(
-        f"{tally.where}: the cell {domain.labels(first)} is listed more than once; list each cell "
-        "once, or give count=None (--records) if lines are records"
-    )
+    return Table._holding(domain, stored(domain, tally.sums, structural or ()))
 
 
 def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:
@@ -214,12 +222,10 @@ def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:
             f"{domain.size} cells, which is done up to {DENSE_LIMIT}; choose fewer columns with "
             "variables=[...], or list the structural zeros"
         )
-    index = tuple(tally.places.T.astype(np.intp))
-    listed = np.zeros(domain.shape, dtype=bool)
-    listed[index] = True if tally.counted is None else tally.counted
-    counts = np.zeros(domain.shape, dtype=tally.amounts.dtype)
-    counts[index] = tally.amounts
-    return Table(domain, counts, structural=~listed)
+    # Every record has a count.
+    listed = tally.occurring if tally.counted is None else tally.counted
+    counts = tally.sums.to_array(tally.sums.counts.dtype)
+    return Table(domain, counts, structural=~listed.to_array(bool))
 
 
 def _with_levels(tally: Tally, selection: Selection, given: Mapping[str, Sequence[Label]]) -> Tally:
@@ -232,49 +238,44 @@ def _with_levels(tally: Tally, selection: Selection, given: Mapping[str, Sequenc
             )
     if selection.missing == "drop":
         tally = _without_missing(tally)
+    if not given and not any(None in labels for labels in tally.levels.values()):
+        return tally
     levels: dict[str, list[Any]] = {}
-    columns: list[IntArray] = []
-    for place, (name, found) in enumerate(tally.levels.items()):
-        check_levels(tally.where, name, len(found))
-        column = tally.places[:, place]
-        levels[name], moved = _chosen(tally, name, column, list(found), given.get(name))
-        columns.append(column if moved is None else moved[column])
-    return replace(tally, levels=levels, places=np.column_stack(columns))
+    moves: list[IntArray] = []
+    for axis, (name, labels) in enumerate(tally.levels.items()):
+        levels[name] = _levels(tally, name, labels, given.get(name))
+        places = {label: place for place, label in enumerate(levels[name])}
+        move = [places.get(MISSING if label is None else label, -1) for label in labels]
+        moves.append(np.array(move, dtype=np.int64))
+        if name in given and -1 in move:
+            _check_given(tally, axis, move, levels[name])
+    return tally.moved(levels, moves)
 
 
-def _chosen(
-    tally: Tally, name: str, column: IntArray, found: list[Any], given: Sequence[Label] | None
-) -> tuple[list[Any], IntArray | None]:
-    """The levels of a variable, and where each position moves (the last: a missing label)."""
-    has_missing = bool(column.min(initial=0) < 0)
-    if has_missing and MISSING in found:
+def _levels(tally: Tally, name: str, labels: list[Any], given: Sequence[Label] | None) -> list[Any]:
+    """The levels of a variable: those that were given or occur; the missing label is the last."""
+    if None in labels and MISSING in labels:
         raise InvalidInput(
             f"{tally.where}: {name!r} has missing values and a label {MISSING!r} of its own; give "
             "missing values another label first"
         )
-    if given is None:
-        if not has_missing:
-            return found, None
-        return [*found, MISSING], np.arange(len(found) + 1)
-    levels = _listed(name, given)
-    if has_missing and MISSING not in levels:
-        levels.append(MISSING)
-    places = {label: place for place, label in enumerate(levels)}
-    occurring = np.unique(column).tolist()
-    moved = np.zeros(len(found) + 1, dtype=np.int64)
-    moved[-1] = places.get(MISSING, 0)
-    for place in occurring:
-        if place < 0:
-            continue
-        if found[place] not in places:
-            kinds = {type(found[place]).__name__, *(type(label).__name__ for label in levels)}
+    levels = [label for label in labels if label is not None]
+    if given is not None:
+        levels = _listed(name, given)
+    return [*levels, MISSING] if None in labels and MISSING not in levels else levels
+
+
+def _check_given(tally: Tally, axis: int, move: list[int], levels: list[Any]) -> None:
+    """Refuse a label that occurs and is not among the levels given; others may be declared."""
+    name, labels = list(tally.levels.items())[axis]
+    for place in np.unique(tally.occurring.column(axis)).tolist():
+        if move[place] < 0:
+            kinds = {type(labels[place]).__name__, *(type(label).__name__ for label in levels)}
             hint = "" if len(kinds) == 1 else " (labels of CSV and Excel files are text)"
             raise InvalidInput(
-                f"{tally.where}: the label {found[place]!r} of {name!r} is not among its levels= "
+                f"{tally.where}: the label {labels[place]!r} of {name!r} is not among its levels= "
                 f"given{hint}; add it, or correct the data"
             )
-        moved[place] = places[found[place]]
-    return levels, moved
 
 
 def _listed(name: str, given: Any) -> list[Any]:
@@ -288,10 +289,27 @@ def _listed(name: str, given: Any) -> list[Any]:
 
 def _without_missing(tally: Tally) -> Tally:
     """The records all of whose labels are there; labels of the others stay levels."""
-    kept = (tally.places >= 0).all(axis=1)
-    if not kept.any():
+    levels = {
+        name: [label for label in labels if label is not None]
+        for name, labels in tally.levels.items()
+    }
+    moves = [
+        np.cumsum([label is not None for label in labels]) - 1 for labels in tally.levels.values()
+    ]
+    lines = None if tally.lines is None else _present(tally.lines, tally)
+    complete = Tally(tally.where, tally.levels, _present(tally.sums, tally), lines)
+    if not len(complete.occurring):
         raise InvalidInput(
             f"{tally.where}: missing='drop' leaves no record, as every one lacks a label; choose "
             "fewer columns with variables=[...], or give missing='level'"
         )
-    return replace(tally, places=tally.places[kept], amounts=tally.amounts[kept])
+    return complete.moved(levels, moves)
+
+
+def _present(cells: Cells, tally: Tally) -> Cells:
+    """The cells all of whose labels are there."""
+    present = np.ones(len(cells), dtype=bool)
+    for axis, labels in enumerate(tally.levels.values()):
+        if None in labels:
+            present &= cells.column(axis) != labels.index(None)
+    return cells.chosen(present)

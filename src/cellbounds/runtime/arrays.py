@@ -44,6 +44,7 @@ def summable(values: IntArray) -> IntArray:
     """Numbers of 0 or more in the narrowest type that no sum of them leaves."""
     if values.dtype.kind in "iu" and float(values.sum(dtype=np.float64)) < SAFE / 2:
         return values.astype(np.int64, copy=False)
-    if sum(values.ravel().tolist()) < SAFE:
+    numbers = values.ravel().tolist()
+    if all(isinstance(number, int) for number in numbers) and sum(numbers) < SAFE:
         return values.astype(np.int64)
     return values.astype(object)

@@ -12,20 +12,19 @@ import time
 from _signal import getsignal  # type: ignore[import-not-found]  # it has no stubs
 from _signal import signal as set_handler
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 from cellbounds.errors import Unsettled
 
-__all__ = ["BEFORE_END", "Late", "end_now", "not_later", "stoppable", "uninterrupted"]
+__all__ = ["BEFORE_END", "Late", "end_now", "not_later", "uninterrupted"]
 
 BEFORE_END: list[Callable[[], None]] = []
 """What is called before everything is ended at once, by whichever thread ends it."""
 
 AGAIN = 0.05
-"""Seconds until a library is told again to stop: it may not have begun when it was told."""
+"""Seconds until the alarm rings again, if it rang while a module was being imported."""
 
 _RAISING = [
     getattr(signal, name) for name in ("SIGINT", "SIGUSR2", "SIGALRM") if hasattr(signal, name)
@@ -79,32 +78,6 @@ def uninterrupted(function: Callable[..., Answer], *given: Any) -> Answer:
             set_handler(number, handler)
         for number in hold.arrived:
             signal.raise_signal(number)
-
-
-def stoppable(call: Callable[[], Answer], stop: Callable[[], object]) -> Answer:
-    """What a call to a library gives; whoever interrupts the main thread ends it, by `stop`.
-
-    Some libraries do not hear Ctrl-C, or only at times, or replace Python's handling of it. So the
-    main thread only waits, which can be interrupted, while another one calls.
-
-    Examples
-    --------
-    >>> stoppable(lambda: 3, lambda: None)
-    3
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return call()
-    begun: list[Future[Answer]] = []
-    with ThreadPoolExecutor(1, "cellbounds-work") as helper:
-        try:
-            # An interruption between the beginning and what follows would wait for the end.
-            uninterrupted(lambda: begun.append(helper.submit(call)))
-            return begun[0].result()
-        finally:
-            for future in begun:
-                while not future.done():
-                    stop()
-                    wait([future], AGAIN)
 
 
 class Late(BaseException):

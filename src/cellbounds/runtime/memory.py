@@ -15,7 +15,15 @@ from typing import Any
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.interrupts import end_now
 
-__all__ = ["allowed", "checked_size", "limited", "parse_size", "size_of", "size_text"]
+__all__ = [
+    "allowed",
+    "checked_size",
+    "free_share",
+    "limited",
+    "parse_size",
+    "size_of",
+    "size_text",
+]
 
 UNITS = {
     "": 1,
@@ -110,6 +118,17 @@ def allowed() -> int | None:
     True
     """
     return _ALLOWED[-1] if _ALLOWED else None
+
+
+def free_share() -> int:
+    """Half of the free memory, or of what the whole work may take if that is less.
+
+    Others work on the same machine, and what was counted is needed once more to lay it out.
+    """
+    import psutil
+
+    free: int = psutil.virtual_memory().available
+    return min(free, allowed() or free) // 2
 
 
 class _Exceeded(BaseException):

@@ -11,8 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Kind", "SourceColumns", "check_name", "kind_of"]
+__all__ = ["Coded", "Kind", "SourceColumns", "check_name", "kind_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """A column as the numbers of its labels: `labels[codes[k]]` is the value of line k."""
+
+    labels: Sequence[Any]
+    codes: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class SourceColumns:
     where
         The file or frame, for messages.
     values
-        The values of each column, one for each line.
+        The values of each column, one for each line; or a column as :class:`Coded`.
     categories
         The levels that a column declares, in order, where it does.
     letters, rows
@@ -36,7 +45,7 @@ class SourceColumns:
     """
 
     where: str
-    values: Mapping[str, Sequence[Any]]
+    values: Mapping[str, Any]
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
     rows: Sequence[int] = ()

@@ -13,18 +13,12 @@ from typing import Any
 import numpy as np
 
 from cellbounds.data.frames import frame_columns
+from cellbounds.data.microdata.amounts import half_up, is_missing, refusal
 from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import (
-    Tally,
-    gathered,
-    half_up,
-    is_missing,
-    no_label,
-    no_labels_at_all,
-    refusal,
-)
+from cellbounds.data.microdata.tally import Tally, no_label, no_labels_at_all
+from cellbounds.data.storage.sparse import Cells
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.runtime.arrays import IntArray, whole_array
 
 __all__ = ["engine_of"]
 
@@ -45,13 +39,13 @@ class LazyFrame:
         """The names of the columns."""
         return list(self.schema)
 
-    def tally(self, selection: Selection, memory: str | None) -> Tally:
+    def tally(self, selection: Selection, memory: int | None) -> Tally:
         """Let the engine count, and take the counts of the cells that occur."""
         del memory  # the engine has limits of its own
         self._check_types(selection)
         lazy, sums = self._sums(selection)
-        asked_for = [expression.alias(name) for name, expression in sums.items()]
-        grouped = lazy.group_by(list(selection.used)).agg(*asked_for)
+        wanted = [expression.alias(name) for name, expression in sums.items()]
+        grouped = lazy.group_by(list(selection.used)).agg(*wanted)
         values, categories = frame_columns(grouped.collect().to_native())
         names = list(sums)
         if not values[names[0]]:
@@ -60,13 +54,19 @@ class LazyFrame:
             name: self._levels(name, values[name], categories, selection) for name in selection.used
         }
         columns = [_positions(values[name], levels[name]) for name in selection.used]
-        lines = whole_array(values[names[0]], (len(columns[0]),))
+
+        def cells(numbers: Sequence[int]) -> Cells:
+            shape = tuple(map(len, levels.values()))
+            return Cells.gathered(shape, columns, whole_array(numbers, (len(numbers),)))
+
+        lines = cells(values[names[0]])
         if selection.amount is None:
-            return gathered(self.where, levels, columns, lines)
-        amounts, counted = self._amounts(selection, names, values)
-        if selection.weighted:
-            return gathered(self.where, levels, columns, amounts)
-        return gathered(self.where, levels, columns, amounts, lines=lines, counted=counted)
+            return Tally(self.where, levels, lines)
+        amounts = cells(self._amounts(selection, names, values))
+        counted = (
+            cells(values[names[1]]) if selection.uncounted and not selection.weighted else None
+        )
+        return Tally(self.where, levels, amounts, lines, counted)
 
     def _sums(self, selection: Selection) -> tuple[Any, dict[str, Any]]:
         """What is asked about each cell: lines and, of an amount, its lines, least and sums."""
@@ -124,8 +124,8 @@ class LazyFrame:
 
     def _amounts(
         self, selection: Selection, names: Sequence[str], values: dict[str, list[Any]]
-    ) -> tuple[IntArray, BoolArray]:
-        """The sums of each cell, and whether one of its lines had a number."""
+    ) -> list[int]:
+        """The sums of each cell."""
         whole: list[int] = []
         is_wide = self._is_wide(selection.amount or "")
         for lines, counted, least, *parts in zip(*(values[name] for name in names), strict=True):
@@ -138,24 +138,24 @@ class LazyFrame:
                 place = f"{self.where}, column {selection.amount!r}, in some lines"
                 raise refusal(place, selection, missing=missing)
             whole.append(half_up(total))
-        return whole_array(whole, (len(whole),)), np.array(values[names[1]]) > 0
+        return whole
 
     def _levels(
         self,
         name: str,
-        labels_found: list[Any],
+        labels: list[Any],
         categories: dict[str, list[Any]],
         selection: Selection,
     ) -> list[Any]:
-        if selection.missing == "error" and any(map(is_missing, labels_found)):
+        missing = [None] if any(map(is_missing, labels)) else []
+        if missing and selection.missing == "error":
             raise no_label(self.where, name)
-        declared = categories.get(name)
-        if declared:
-            return [label for label in dict.fromkeys(declared) if not is_missing(label)]
+        declared = dict.fromkeys(categories.get(name, ()))
         try:
-            return sorted({label for label in labels_found if not is_missing(label)})
+            levels = list(declared) or sorted({x for x in labels if not is_missing(x)})
         except TypeError:
             raise no_labels_at_all(self.where, name) from None
+        return [label for label in levels if not is_missing(label)] + missing
 
 
 def engine_of(source: Any) -> LazyFrame | None:
@@ -173,5 +173,5 @@ def engine_of(source: Any) -> LazyFrame | None:
 
 def _positions(column: list[Any], levels: list[Any]) -> IntArray:
     places = {label: place for place, label in enumerate(levels)}
-    found = (-1 if is_missing(label) else places[label] for label in column)
+    found = (places[None if is_missing(label) else label] for label in column)
     return np.fromiter(found, np.int64, len(column))

@@ -48,6 +48,16 @@ class Selection:
     missing: str = "error"
 
     @property
+    def is_records(self) -> bool:
+        """Whether lines are records, and not cells with their counts."""
+        return self.amount is None or self.weighted
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read."""
+        return [*self.used, *([] if self.amount is None else [self.amount])]
+
+    @property
     def what(self) -> str:
         """What the column of amounts holds."""
         return "weight" if self.weighted else "count"

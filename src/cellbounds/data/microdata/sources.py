@@ -10,33 +10,18 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from cellbounds.data.formats.delimited import HEAD, rows_of
 from cellbounds.data.formats.excel import excel_columns
 from cellbounds.data.formats.kinds import Kind, SourceColumns, check_name, kind_of
-from cellbounds.data.formats.parquet import parquet_columns
 from cellbounds.data.frames import frame_columns
-from cellbounds.data.microdata.duckdb_engine import check_memory
 from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import Tally, tally_of
+from cellbounds.data.microdata.tally import Tabulation, Tally, tally_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, check_ordinary, limit, opened, read_bytes
 
-__all__ = ["Files", "check_options", "is_paths", "read_columns", "source_of"]
-
-
-def read_columns(path: Path, *, encoding: str, delimiter: str, sheet: str | None) -> SourceColumns:
-    """Read a CSV, Excel or Parquet file; the content decides which it is."""
-    raw = read_bytes(path)
-    kind = kind_of(path, raw)
-    check_name(path, kind)
-    check_options(str(path), kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
-    if kind is Kind.TEXT:
-        header, rows = rows_of(path, raw, encoding, delimiter)
-        values = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
-        return SourceColumns(str(path), values)
-    return excel_columns(path, raw, sheet) if kind is Kind.EXCEL else parquet_columns(path, raw)
+__all__ = ["Files", "RecordSource", "Sizes", "is_paths", "source_of"]
 
 
 def check_options(
@@ -185,13 +170,30 @@ def _kind(path: Path) -> Kind:
     return kind
 
 
-LARGE_TEXT = 2**24
-"""Bytes above which a CSV file is not read at once: its fields, as Python values, take fifteen
-times the memory, and from this size on longer than DuckDB takes to start and read it."""
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is read at a time.
 
-LARGE_PARQUET = 2**20
-"""Values above which a Parquet file is not read at once, for the same reasons; they are packed, so
-the size of the file says little."""
+    Parameters
+    ----------
+    large
+        Bytes from which on a CSV file is not read at once: its fields, as Python values, take
+        fifteen times the memory, and Arrow starts and reads it faster.
+    rows, block, lines
+        Rows of a CSV file that Python reads at a time, bytes that Arrow reads at a time (a line
+        is shorter), and lines of a Parquet file.
+    quick
+        Whether Arrow may read CSV files.
+    """
+
+    large: int = 2**24
+    rows: int = 2**15
+    block: int = 2**20
+    lines: int = 2**17
+    quick: bool = True
+
+
+SIZES = Sizes()
 
 
 class RecordSource(Protocol):
@@ -205,8 +207,8 @@ class RecordSource(Protocol):
     def header(self) -> list[str]:
         """The names of its columns."""
 
-    def tally(self, selection: Selection, memory: str | None) -> Tally:
-        """How many there are in each cell that occurs."""
+    def tally(self, selection: Selection, memory: int | None) -> Tally:
+        """How many there are in each cell that occurs, within so many bytes of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,30 +225,24 @@ class _AtOnce:
     def header(self) -> list[str]:
         return list(self.columns.values)
 
-    def tally(self, selection: Selection, memory: str | None) -> Tally:
-        del memory  # there is no more to read
-        return tally_of(self.where, [self.columns], selection)
+    def tally(self, selection: Selection, memory: int | None) -> Tally:
+        tabulation = Tabulation(self.where, selection, memory)
+        return tally_of(tabulation, [tabulation.part(self.columns)])
 
 
 def source_of(
-    source: Any, *, encoding: str, delimiter: str, sheet: str | None, memory: str | None
+    source: Any, *, encoding: str, delimiter: str, sheet: str | None, sizes: Sizes = SIZES
 ) -> RecordSource:
     """Look at a source; nothing but headers is read of what is large."""
-    check_memory(memory)
+    # Of its class: a frame may have a column of this name.
+    if hasattr(type(source), "tally"):
+        return cast(RecordSource, source)
     if isinstance(source, str | Path) or is_paths(source):
         found = files_of(source)
-        if isinstance(found, Files):
-            check_options(
-                found.where, found.kind, encoding=encoding, delimiter=delimiter, sheet=sheet
-            )
-        else:
-            large = _large(found, sheet=sheet, encoding=encoding, delimiter=delimiter)
-            if large is None:
-                return _AtOnce(
-                    read_columns(found, encoding=encoding, delimiter=delimiter, sheet=sheet)
-                )
-            found = large
-        return _batched(found, encoding=encoding, delimiter=delimiter)
+        if isinstance(found, Path):
+            return _lone_file(found, encoding, delimiter, sheet, sizes)
+        check_options(found.where, found.kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
+        return _several(found, encoding, delimiter, sizes)
     if sheet is not None:
         raise InvalidInput(f"sheet={sheet!r} goes with an Excel workbook; leave it out")
     from cellbounds.data.microdata.lazy_frames import engine_of
@@ -254,52 +250,62 @@ def source_of(
     return engine_of(source) or _AtOnce(SourceColumns("the frame", *frame_columns(source)))
 
 
-def _batched(files: Files, *, encoding: str, delimiter: str) -> RecordSource:
+def _several(files: Files, encoding: str, delimiter: str, sizes: Sizes) -> RecordSource:
     if files.kind is Kind.TEXT:
         from cellbounds.data.microdata.csv_files import csv_files
 
-        return csv_files(files, encoding=encoding, delimiter=delimiter)
+        return csv_files(
+            files.where, files.paths, encoding=encoding, delimiter=delimiter, sizes=sizes
+        )
     from cellbounds.data.microdata.parquet_files import parquet_files
 
-    return parquet_files(files)
+    return parquet_files(files.where, [(str(path), path) for path in files.paths], sizes.lines)
 
 
-def _large(path: Path, *, sheet: str | None, encoding: str, delimiter: str) -> Files | None:
-    """A lone file as one of several, if it is too large to be read at once."""
+def _lone_file(
+    path: Path, encoding: str, delimiter: str, sheet: str | None, sizes: Sizes
+) -> RecordSource:
+    """A file that was named as such: read a part at a time if it is large."""
+    raw = None
     # What is no ordinary file, such as a pipe, can be read only once and from its beginning.
-    if not path.is_file():
-        return None
+    kind = _peeked(path) if path.is_file() else None
+    if kind is None or (kind is Kind.TEXT and _size(path) <= min(sizes.large, limit("bytes"))):
+        raw = read_bytes(path)
+        kind = kind_of(path, raw)
+    check_name(path, kind)
+    check_options(str(path), kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
+    if kind is Kind.PARQUET:
+        from cellbounds.data.microdata.parquet_files import parquet_files
+
+        return parquet_files(str(path), [(str(path), path if raw is None else raw)], sizes.lines)
+    if raw is None:
+        return _several(Files(str(path), (path,), kind), encoding, delimiter, sizes)
+    if kind is Kind.EXCEL:
+        return _AtOnce(excel_columns(path, raw, sheet))
+    header, rows = rows_of(path, raw, encoding, delimiter)
+    values = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    return _AtOnce(SourceColumns(str(path), values))
+
+
+def _peeked(path: Path) -> Kind | None:
+    """What a file is by its first bytes; None if that needs all of them, or nobody may read it."""
     try:
         with path.open("rb") as stream:
             head = stream.read(HEAD)
     except OSError:
         return None
-    if head.startswith(b"PK"):
-        return None
-    kind = kind_of(path, head)
-    size = _packed_size(path) if head.startswith(GZIP) else path.stat().st_size
-    if kind is Kind.TEXT and size <= min(LARGE_TEXT, limit("bytes")):
-        return None
-    check_name(path, kind)
-    check_options(str(path), kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
-    files = Files(str(path), (path,), kind)
-    if kind is Kind.PARQUET:
-        from cellbounds.data.microdata.parquet_files import parquet_files
-
-        try:
-            if parquet_files(files).values <= LARGE_PARQUET and size <= limit("bytes"):
-                return None
-        except InvalidInput:
-            return None  # a damaged file: the reader of small ones says so
-    return files
+    return None if head.startswith(b"PK") else kind_of(path, head)
 
 
-def _packed_size(path: Path) -> int:
-    """How much a packed file holds, looked at as far as it is small: it may be a thousandfold."""
+def _size(path: Path) -> int:
+    """How much a file holds; a packed one is looked at as far as it is small."""
+    with path.open("rb") as raw:
+        if raw.read(len(GZIP)) != GZIP:
+            return path.stat().st_size
     size = 0
     try:
         with gzip.open(path) as stream:
-            while size <= LARGE_TEXT and (part := stream.read(2**20)):
+            while size <= SIZES.large and (part := stream.read(2**20)):
                 size += len(part)
     except (OSError, EOFError, zlib.error):
         return size  # damaged: whoever reads it says so

@@ -1,143 +1,37 @@
-"""How many there are in each cell that occurs.
+"""How many there are in each cell that occurs, added up a part at a time.
 
-Counts and weights as exact numbers.
-
-A count is a whole number. So is a frequency weight; other weights are decimals, which are added
-up exactly. A number that a file holds in binary stands for the shortest decimal that gives it: the
-0.1 that somebody wrote, not the fraction next to it that a computer can hold.
+A part is some lines of a source. It is counted by itself, with numbers of its own for the labels
+that it has, so that several threads may count; parts are then put together in the order of their
+lines. What is kept in memory grows with the cells that occur, not with the lines.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from cellbounds.data.formats.kinds import SourceColumns
+from cellbounds.data.formats.kinds import Coded, SourceColumns
+from cellbounds.data.microdata.amounts import UNIT, amounts_of, half_up, is_missing
 from cellbounds.data.microdata.selection import Selection
-from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
+from cellbounds.data.storage.sparse import Cells
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.runtime.arrays import IntArray, whole_array
+from cellbounds.runtime.memory import free_share
 
-__all__ = [
-    "Tally",
-    "check_levels",
-    "distinct_rows",
-    "gathered",
-    "half_up",
-    "is_missing",
-    "no_label",
-    "no_labels_at_all",
-    "refusal",
-    "tally_of",
-]
+__all__ = ["Tabulation", "Tally", "no_label", "no_labels_at_all", "tally_of"]
 
-WHOLE = r"\s*\+?([0-9]{1,1000})(?:\.0*)?\s*"
-DECIMAL = r"\s*\+?([0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})\s*"
-
-_WHOLE = re.compile(WHOLE)
-_DECIMAL = re.compile(DECIMAL)
-
-
-def amounts_of(columns: SourceColumns, selection: Selection) -> list[int | Fraction | None]:
-    """The numbers of the column of counts or weights; None where a count is missing and may be."""
-    assert selection.amount is not None  # records without weights have no such column
-    name = selection.amount
-    numbers: list[int | Fraction | None] = []
-    for line, value in enumerate(columns.values[name]):
-        missing = is_missing(value) and not columns.note(name, line)
-        if missing and selection.uncounted:
-            numbers.append(None)
-            continue
-        number = _exact(value, fractions=selection.rounded)
-        if number is None or number < 0:
-            # The value itself may be confidential: name the line only.
-            place, note = columns.place(name, line), columns.note(name, line)
-            raise refusal(place, selection, note=note, missing=missing)
-        numbers.append(number)
-    return numbers
-
-
-def refusal(
-    place: str, selection: Selection, *, note: str = "", missing: bool = False
-) -> InvalidInput:
-    """Why the count or weight at a place cannot be used."""
-    if not selection.weighted:
-        or_else = " or, for structural zeros, give structural='missing' (--structural)"
-        return InvalidInput(
-            f"{place}: the count is not a whole number of 0 or more{note}; write plain digits "
-            f"(weighted or rounded figures are not counts){or_else if missing else ''}"
-        )
-    if selection.rounded:
-        return InvalidInput(
-            f"{place}: the weight is missing, negative or no finite number{note}; write plain "
-            "digits, and leave out records that stand for nobody"
-        )
-    return InvalidInput(
-        f"{place}: the weight is not a whole number of 0 or more{note}; a weight says how many "
-        "persons a record stands for, and bounds speak of whole persons. Give round_weight=True "
-        "(--round-weight) to add fractions up exactly and round each cell"
-    )
-
-
-def half_up(number: int | Fraction) -> int:
-    """The nearest whole number, the larger of two.
-
-    Examples
-    --------
-    >>> [half_up(Fraction(tenths, 10)) for tenths in (4, 5, 14, 15, 25)]
-    [0, 1, 1, 2, 3]
-    """
-    return math.floor(number + Fraction(1, 2))
-
-
-def is_missing(label: Any) -> bool:
-    """Whether a value is no value: nothing, an empty text, not a number."""
-    # pandas has markers of its own; comparing them with anything gives no truth value.
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    return bool(label == "" or (isinstance(label, float | Decimal) and math.isnan(label)))
-
-
-def _exact(value: Any, *, fractions: bool) -> int | Fraction | None:
-    if isinstance(value, str):
-        match = _WHOLE.fullmatch(value)
-        if match:
-            return int(match[1])
-        match = _DECIMAL.fullmatch(value) if fractions else None
-        return Fraction(match[1]) if match else None
-    if isinstance(value, bool | np.bool_):
-        return None
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        if not math.isfinite(value):
-            return None
-        exact = Fraction(Decimal(repr(float(value))))
-    elif isinstance(value, Decimal):
-        if not value.is_finite():
-            return None
-        exact = Fraction(value)
-    elif isinstance(value, Fraction):
-        exact = value
-    else:
-        return None
-    if exact.denominator == 1:
-        return int(exact)
-    return exact if fractions else None
-
-
-_BATCH = 2**19
+_WAITING = 2**19
 """Cells that wait to be added up: few enough not to be felt in memory."""
 
-_KEYS = 2**62
-"""Cells are numbered in 64 bits while their number stays below this."""
+_BYTES = 48
+"""Memory for a cell while cells are added up: its number and its count, sorted and unsorted."""
 
+_LITTLE = 2**28
+"""Bytes that are taken without looking how many are free."""
 
 MOST_LEVELS = 2**22
 """Labels of one variable at most: more of them take gigabytes, and no table of counts has them."""
@@ -145,105 +39,189 @@ MOST_LEVELS = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The cells that occur, in any order, each once.
+    """The cells that occur.
 
     Parameters
     ----------
     where
         What was read, for messages.
     levels
-        The labels of each column in order, without missing ones.
-    places
-        Positions of labels, one line for each cell and one column for each variable; -1 where the
-        label is missing.
-    amounts
-        What was added up in each cell: whole numbers.
+        The labels of each column in order; None is the missing label, where there is one.
+    sums
+        What was added up in the cells that hold somebody.
     lines
-        How many lines of a file of counts name the cell; None for records.
+        How many lines name each cell, unless that is what was added up.
     counted
-        Whether one of them had a count; None for records.
+        Where counts may be missing: the cells that have one.
     """
 
     where: str
-    levels: Mapping[str, Sequence[Any]]
-    places: IntArray
-    amounts: IntArray
-    lines: IntArray | None = None
-    counted: BoolArray | None = None
+    levels: dict[str, list[Any]]
+    sums: Cells
+    lines: Cells | None = None
+    counted: Cells | None = None
+
+    @property
+    def occurring(self) -> Cells:
+        """The cells that occur, with the number of their lines."""
+        return self.sums if self.lines is None else self.lines
+
+    def moved(self, levels: dict[str, list[Any]], moves: Sequence[IntArray]) -> Tally:
+        """The same cells over other levels: where each position of each variable moves."""
+        return _joined(self.where, levels, [(self, moves)])
 
 
-class _Positions(dict[Any, int]):
-    """The position of each label, given out in order of appearance; -1 for missing ones."""
+_Moved = tuple[Tally, Sequence[IntArray] | None]
+
+
+def _joined(where: str, levels: dict[str, list[Any]], parts: Sequence[_Moved]) -> Tally:
+    """Parts as one tally over these levels, positions moved."""
+    if len(parts) == 1 and parts[0][0].levels == levels:
+        return parts[0][0]
+    shape = tuple(map(len, levels.values()))
+
+    def joined(kind: str) -> Any:
+        listed = [(getattr(part, kind), moves) for part, moves in parts]
+        return None if listed[0][0] is None else Cells.joined(shape, listed)
+
+    return Tally(where, levels, joined("sums"), joined("lines"), joined("counted"))
+
+
+class Tabulation:
+    """Lines that are being added up, within so many bytes of memory."""
+
+    def __init__(
+        self,
+        where: str,
+        selection: Selection,
+        memory: int | None,
+        *,
+        most_levels: int = MOST_LEVELS,
+    ) -> None:
+        self.where = where
+        self.selection = selection
+        self.memory = memory
+        self.most_levels = most_levels
+        self.positions: dict[str, dict[Any, int]] = {name: {} for name in selection.used}
+        self._parts: list[_Moved] = []
+        self._added = self._waiting = 0
+
+    def part(self, columns: SourceColumns) -> Tally:
+        """Count some lines; several threads may do so.
+
+        A label that is known already may be looked at by one thread before and by another after it
+        got to be known: that makes no difference to the answer.
+        """
+        selection = self.selection
+        amounts, counted = None, None
+        if selection.amount is not None:
+            amounts, counted = amounts_of(columns, selection)
+        levels: dict[str, list[Any]] = {}
+        codes: list[IntArray] = []
+        for name in selection.used:
+            levels[name], column = _coded(columns, name, self.positions[name])
+            if selection.missing == "error" and None in levels[name]:
+                missing = [label is None for label in levels[name]]
+                line = int(np.argmax(np.array(missing)[column]))
+                place, note = columns.place(name, line), columns.note(name, line)
+                raise no_label(place, name, note, merged=bool(columns.letters))
+            codes.append(column)
+        shape = tuple(map(len, levels.values()))
+        sums = Cells.gathered(shape, codes, amounts)
+        if amounts is None:
+            return Tally(self.where, levels, sums)
+        lines = Cells.gathered(shape, codes)
+        if selection.weighted or not selection.uncounted:
+            return Tally(self.where, levels, sums, lines)
+        with_count = Cells.gathered(shape, [column[counted] for column in codes])
+        return Tally(self.where, levels, sums, lines, with_count)
+
+    def add(self, part: Tally) -> None:
+        """Take the next part: its labels get the next positions."""
+        moves = []
+        for name, labels in part.levels.items():
+            known = self.positions[name]
+            moves.append(np.array([known.setdefault(label, len(known)) for label in labels], int))
+            if len(known) > self.most_levels:
+                raise InvalidInput(
+                    f"{self.where}: {name!r} has more than {self.most_levels} labels, as an "
+                    "identifier or an amount has; choose the columns that are variables with "
+                    "variables=[...] (--variables), or group its values first"
+                )
+        self._parts.append((part, moves))
+        self._waiting += len(part.occurring)
+        if self._waiting > max(_WAITING, self._added):
+            self._parts = [(self.tally(), None)]
+            self._added, self._waiting = len(self._parts[0][0].occurring), 0
+
+    def tally(self) -> Tally:
+        """What was added up until now."""
+        levels = {name: list(known) for name, known in self.positions.items()}
+        if not self._parts:
+            nothing = Cells.gathered((1,), [np.zeros(0, dtype=np.int64)])
+            return Tally(self.where, levels, nothing)
+        tally = _joined(self.where, levels, self._parts)
+        needed = len(tally.occurring) * _BYTES
+        limit = self.memory
+        if limit is None and needed > _LITTLE:
+            limit = free_share()
+        if limit is not None and needed > limit:
+            raise TooMuchWork(
+                "the cells that occur do not fit the memory allowed; allow more with memory=..., "
+                "or choose fewer columns with variables=[...]"
+            )
+        return tally
+
+
+def tally_of(tabulation: Tabulation, parts: Iterable[Tally]) -> Tally:
+    """Put all parts together; weights that were fractions are rounded in each cell."""
+    for part in parts:
+        tabulation.add(part)
+    tally = tabulation.tally()
+    if not tabulation.selection.rounded:
+        return tally
+    sums = [half_up(Fraction(number) / UNIT) for number in tally.sums.counts.tolist()]
+    return replace(tally, sums=tally.sums.with_counts(whole_array(sums, (len(sums),))))
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers of labels, given out in order of appearance."""
 
     def __missing__(self, label: Any) -> int:
-        if is_missing(label):
-            return -1
-        self[label] = position = len(self)
-        return position
+        self[label] = number = len(self)
+        return number
 
 
-@dataclass(frozen=True, slots=True)
-class _CellSums:
-    """Some distinct cells, with what was added up in them."""
+def _coded(columns: SourceColumns, name: str, known: dict[Any, int]) -> tuple[list[Any], IntArray]:
+    """The labels of a column, missing ones None, and the number of the label of each line.
 
-    places: IntArray
-    sums: IntArray
-    lines: IntArray
-    counted: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.sums)
-
-
-def tally_of(where: str, chunks: Iterable[SourceColumns], selection: Selection) -> Tally:
-    """Add up lines, chunk by chunk: what is kept in mind grows with the cells, not the lines."""
-    positions = {name: _Positions() for name in selection.used}
-    done: list[_CellSums] = []
-    waiting: list[_CellSums] = []
-    for columns in chunks:
-        waiting.append(_added_up(*_lines(columns, positions, selection)))
-        if sum(map(len, waiting)) > max(_BATCH, *map(len, done), 0):
-            done, waiting = [_together([*done, *waiting])], []
-    cells = _together([*done, *waiting])
-    sums = cells.sums
-    if selection.rounded:
-        sums = whole_array([half_up(number) for number in sums.tolist()], sums.shape)
-    levels = {name: list(found) for name, found in positions.items()}
-    if selection.amount is None or selection.weighted:
-        return Tally(where, levels, cells.places, sums)
-    return Tally(where, levels, cells.places, sums, cells.lines, cells.counted)
-
-
-def gathered(
-    where: str,
-    levels: Mapping[str, Sequence[Any]],
-    columns: Sequence[IntArray],
-    amounts: IntArray,
-    *,
-    lines: IntArray | None = None,
-    counted: BoolArray | None = None,
-) -> Tally:
-    """A tally from columns of places, where only cells with missing labels may stand twice."""
-    if any(column.min(initial=0) < 0 for column in columns):
-        # What an engine keeps apart, such as an empty text and no text, may be the same here.
-        ones = np.ones(len(amounts), dtype=np.int64)
-        given = ones if lines is None else lines
-        some = ones.astype(bool) if counted is None else counted
-        cells = _added_up([column.astype(np.int64) for column in columns], amounts, given, some)
-        columns, amounts = list(cells.places.T), cells.sums
-        lines = None if lines is None else cells.lines
-        counted = None if counted is None else cells.counted
-    return Tally(where, levels, np.column_stack(columns), amounts, lines, counted)
-
-
-def check_levels(where: str, name: str, number: int) -> None:
-    """Refuse a column with so many labels that it cannot be meant as a variable."""
-    if number > MOST_LEVELS:
-        raise InvalidInput(
-            f"{where}: {name!r} has more than {MOST_LEVELS} labels, as an identifier or an amount "
-            "has; choose the columns that are variables with variables=[...] (--variables), or "
-            "group its values first"
-        )
+    Labels stand in the order in which they appear, after those that the column declares, unless
+    all of them are `known`.
+    """
+    column = columns.values[name]
+    declared = columns.categories.get(name, ())
+    if isinstance(column, Coded):
+        labels, codes = list(column.labels), column.codes
+        if all(map(known.__contains__, labels)):
+            return labels, codes
+    else:
+        try:
+            numbers = _Numbers(
+                (label, place) for place, label in enumerate(dict.fromkeys(declared))
+            )
+            codes = np.fromiter(map(numbers.__getitem__, column), np.int64, len(column))
+        except TypeError:
+            raise no_labels_at_all(columns.where, name) from None
+        labels = list(numbers)
+    # Written from the last line to the first, so that the first one stays.
+    first = np.full(len(labels), len(codes))
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    levels = [None if is_missing(label) else label for label in labels]
+    order = range(len(labels)) if declared else np.argsort(first, kind="stable").tolist()
+    order = [k for k in order if first[k] < len(codes) or (declared and levels[k] is not None)]
+    rank = np.zeros(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return [levels[place] for place in order], rank[codes]
 
 
 def no_label(place: str, name: str, note: str = "", *, merged: bool = False) -> InvalidInput:
@@ -261,91 +239,3 @@ def no_labels_at_all(where: str, name: str) -> InvalidInput:
         f"{where}: {name!r} holds lists or other things that are no labels; give "
         "texts, numbers or dates, or choose other columns with variables=[...]"
     )
-
-
-def distinct_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Where each distinct line of some columns (-1 or more) first stands; which one each line is.
-
-    Examples
-    --------
-    >>> first, which = distinct_rows([np.array([5, 5, 2, 5]), np.array([0, -1, 0, 0])])
-    >>> first.tolist(), which.tolist()
-    ([2, 1, 0], [2, 1, 0, 2])
-    """
-    keys = np.zeros(len(columns[0]), dtype=np.int64)
-    size = 1
-    for column in columns:
-        width = int(column.max(initial=-1)) + 2
-        if size * width >= _KEYS:
-            numbers, keys = np.unique(keys, return_inverse=True)
-            size = len(numbers)
-        keys = keys * width + (column + 1)
-        size *= width
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    return first, which
-
-
-def _lines(
-    columns: SourceColumns, positions: Mapping[str, _Positions], selection: Selection
-) -> tuple[list[IntArray], IntArray, IntArray, BoolArray]:
-    """The places of each line, what it adds, that it is one line, and whether it has a count."""
-    numbers = amounts_of(columns, selection) if selection.amount is not None else None
-    places = [_places(columns, name, positions[name], selection) for name in selection.used]
-    ones = np.ones(len(places[0]), dtype=np.int64)
-    if numbers is None:
-        return places, ones, ones, ones.astype(bool)
-    counted = np.array([number is not None for number in numbers], dtype=bool)
-    return places, _packed([number or 0 for number in numbers]), ones, counted
-
-
-def _places(
-    columns: SourceColumns, name: str, positions: _Positions, selection: Selection
-) -> IntArray:
-    column = columns.values[name]
-    try:
-        list(map(positions.__getitem__, columns.categories.get(name, ())))
-        positions_found = np.fromiter(map(positions.__getitem__, column), np.int64, len(column))
-    except TypeError:
-        raise no_labels_at_all(columns.where, name) from None
-    if selection.missing == "error" and positions_found.min(initial=0) < 0:
-        line = int(np.argmax(positions_found < 0))
-        place, note = columns.place(name, line), columns.note(name, line)
-        raise no_label(place, name, note, merged=bool(columns.letters))
-    return positions_found
-
-
-def _packed(numbers: Sequence[int | Fraction]) -> IntArray:
-    """Numbers in an array that holds their sum, too."""
-    if all(isinstance(number, int) for number in numbers) and sum(numbers) < SAFE:
-        return np.array(numbers, dtype=np.int64)
-    packed = np.empty(len(numbers), dtype=object)
-    packed[:] = numbers
-    return packed
-
-
-def _added_up(
-    columns: Sequence[IntArray], sums: IntArray, lines: IntArray, counted: BoolArray
-) -> _CellSums:
-    first, which = distinct_rows(columns)
-    places = np.column_stack([column[first] for column in columns])
-    added = np.zeros(len(first), dtype=sums.dtype)
-    np.add.at(added, which, sums)
-    times = np.bincount(which, weights=lines, minlength=len(first)).astype(np.int64)
-    any_counted = np.zeros(len(first), dtype=bool)
-    np.logical_or.at(any_counted, which, counted)
-    return _CellSums(places, added, times, any_counted)
-
-
-def _together(parts: Sequence[_CellSums]) -> _CellSums:
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return _CellSums(none.reshape(0, 1), none, none, none.astype(bool))
-    places = np.concatenate([part.places for part in parts])
-    sums = np.concatenate([part.sums for part in parts])
-    if sums.dtype != object and sum(int(part.sums.sum()) for part in parts) >= SAFE:
-        sums = sums.astype(object)
-    lines = np.concatenate([part.lines for part in parts])
-    counted = np.concatenate([part.counted for part in parts])
-    return _added_up(list(places.T), sums, lines, counted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,27 +47,54 @@ class Cells:
 
     @classmethod
     def gathered(
-        cls, shape: tuple[int, ...], columns: Sequence[IntArray], counts: IntArray
+        cls, shape: tuple[int, ...], columns: Iterable[IntArray], counts: IntArray | None = None
     ) -> Cells:
         """Cells listed in any order by one column of positions for each variable.
 
-        Those listed more than once add up; those that add up to 0 are left out.
+        Those listed more than once add up; those that add up to 0 are left out. Without counts,
+        each counts as often as it is listed.
         """
-        keys = tuple(
-            _numbered(columns[first:last], shape[first:last]) for first, last in _blocks(shape)
-        )
-        return cls._added_up(shape, keys, summable(counts))
+        given = None if counts is None else summable(counts)
+        return cls._added_up(shape, _keys_of(shape, columns), given)
 
     @classmethod
-    def _added_up(cls, shape: tuple[int, ...], keys: tuple[Places, ...], counts: IntArray) -> Cells:
-        size = _size(shape)
-        if len(keys) == 1 and size <= max(_SCATTERED, 4 * len(counts)):
+    def joined(
+        cls, shape: tuple[int, ...], parts: Sequence[tuple[Cells, Sequence[IntArray] | None]]
+    ) -> Cells:
+        """Parts added up in another shape; where the positions on each axis move, if they do."""
+        listed = [cells._moved_keys(shape, moves) for cells, moves in parts]
+        keys = tuple(np.concatenate(blocks) for blocks in zip(*listed, strict=True))
+        counts = np.concatenate([cells.counts for cells, _ in parts])
+        return cls._added_up(shape, keys, summable(counts))
+
+    def _moved_keys(
+        self, shape: tuple[int, ...], moves: Sequence[IntArray] | None
+    ) -> tuple[Places, ...]:
+        if moves is None and shape == self.shape:
+            return self.keys
+        columns = map(self.column, range(len(shape)))
+        if moves is None:
+            return _keys_of(shape, columns)
+        return _keys_of(shape, (move[column] for move, column in zip(moves, columns, strict=True)))
+
+    @classmethod
+    def _added_up(
+        cls, shape: tuple[int, ...], keys: tuple[Places, ...], counts: IntArray | None
+    ) -> Cells:
+        size = math.prod(shape)
+        if len(keys) == 1 and size <= max(_SCATTERED, 4 * len(keys[0])):
             whole = _scattered(keys[0], counts, size)
             found = np.flatnonzero(whole)
             return cls(shape, (found,), summable(whole[found]))
+        keys = tuple(key.astype(np.int64, copy=False) for key in keys)
+        if counts is None and len(keys) == 1:
+            numbers, times = np.unique(keys[0], return_counts=True)
+            return cls(shape, (numbers,), times)
+        if counts is None:
+            counts = np.ones(len(keys[0]), dtype=np.int64)
         if not len(counts):
             return cls(shape, keys, counts)
-        order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+        order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
         ordered = [key[order] for key in keys]
         new = np.ones(len(order), dtype=bool)
         new[1:] = np.any([key[1:] != key[:-1] for key in ordered], axis=0)
@@ -79,7 +106,7 @@ class Cells:
     @classmethod
     def listed(cls, shape: tuple[int, ...], columns: Sequence[IntArray]) -> Cells:
         """Cells without counts of their own: each has a 1, however often it is listed."""
-        some = cls.gathered(shape, columns, np.ones(len(columns[0]), dtype=np.int64))
+        some = cls.gathered(shape, columns)
         return cls(shape, some.keys, np.ones(len(some), dtype=np.int64))
 
     @classmethod
@@ -89,11 +116,8 @@ class Cells:
         counts = whole[found]
         if whole.dtype == bool:
             counts = counts.astype(np.int64)
-        blocks = _blocks(whole.shape)
-        keys = tuple(
-            _numbered(found[first:last], whole.shape[first:last]) for first, last in blocks
-        )
-        return cls(whole.shape, keys, counts)
+        keys = _keys_of(whole.shape, found)
+        return cls(whole.shape, tuple(key.astype(np.int64) for key in keys), counts)
 
     @property
     def total(self) -> int:
@@ -107,7 +131,7 @@ class Cells:
         """The position of each cell on one axis."""
         for key, (first, last) in zip(self.keys, _blocks(self.shape), strict=True):
             if first <= axis < last:
-                step = _size(self.shape[axis + 1 : last])
+                step = math.prod(self.shape[axis + 1 : last])
                 return (key // step) % self.shape[axis]
         raise IndexError(axis)
 
@@ -119,7 +143,7 @@ class Cells:
         """The place of each cell in the order of the array, of any magnitude."""
         places: list[int] = self.keys[0].tolist()
         for key, (first, last) in zip(self.keys[1:], _blocks(self.shape)[1:], strict=True):
-            size = _size(self.shape[first:last])
+            size = math.prod(self.shape[first:last])
             places = [place * size + more for place, more in zip(places, key.tolist(), strict=True)]
         return places
 
@@ -144,9 +168,13 @@ class Cells:
         numbers = np.array(self.numbers(), dtype=object)
         columns = []
         for axis, size in enumerate(shape):
-            column = numbers // _size(shape[axis + 1 :]) % size
+            column = numbers // math.prod(shape[axis + 1 :]) % size
             columns.append(column.astype(np.int64))
         return Cells.gathered(shape, columns, self.counts)
+
+    def with_counts(self, counts: IntArray) -> Cells:
+        """The same cells with other counts, those that hold somebody."""
+        return Cells(self.shape, self.keys, counts).chosen(np.asarray(counts != 0, dtype=bool))
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Cells:
         """Some of these cells."""
@@ -168,13 +196,6 @@ class Cells:
         )
 
 
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for levels in shape:
-        size *= levels
-    return size
-
-
 @functools.lru_cache(maxsize=256)
 def _blocks(shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """First and last axis (not included) of each block of variables."""
@@ -188,15 +209,30 @@ def _blocks(shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(starts, [*starts[1:], len(shape)], strict=True))
 
 
-def _numbered(columns: Sequence[IntArray], shape: Sequence[int]) -> Places:
-    numbers = np.zeros(len(columns[0]), dtype=np.int64)
-    for column, size in zip(columns, shape, strict=True):
+def _keys_of(shape: tuple[int, ...], columns: Iterable[IntArray]) -> tuple[Places, ...]:
+    """Columns of positions as numbers of cells, one for each block of variables."""
+    given = iter(columns)
+    return tuple(
+        _numbered(itertools.islice(given, last - first), shape[first:last])
+        for first, last in _blocks(shape)
+    )
+
+
+def _numbered(columns: Iterable[IntArray], shape: Sequence[int]) -> Places:
+    # Narrow numbers are added up in half the time, and there may be one for each record.
+    numbers: IntArray = np.zeros(0, np.int32 if math.prod(shape) < 2**31 else np.int64)
+    for axis, (column, size) in enumerate(zip(columns, shape, strict=True)):
+        if not axis:
+            numbers = column.astype(numbers.dtype)
+            continue
         numbers *= size
-        numbers += column.astype(np.int64, copy=False)
+        numbers += column.astype(numbers.dtype, copy=False)
     return numbers
 
 
-def _scattered(places: Places, counts: IntArray, size: int) -> IntArray:
+def _scattered(places: Places, counts: IntArray | None, size: int) -> IntArray:
+    if counts is None:
+        return np.bincount(places, minlength=size)
     if counts.dtype != object and int(counts.sum()) < _EXACT_FLOAT:
         # Weights are doubles, which hold each of these sums exactly.
         return np.bincount(places, weights=counts, minlength=size).astype(np.int64)
@@ -327,27 +363,21 @@ def _room_at(rooms: list[tuple[list[int], IntArray]], columns: list[IntArray]) -
 
 def _nowhere(domain: Domain, kept: Sequence[str]) -> list[IntArray] | None:
     """The cells of a margin that no cell is behind: groups of a variable that share no level."""
-    if all(domain.grouping(name) is None for name in kept):
-        return None
-    found = []
-    for places, sizes in _rooms(domain, kept):
-        if places and not sizes.all():
-            found.append((places, np.argwhere(sizes == 0)))
-    if not found:
+    rooms = [
+        (places, sizes) for places, sizes in _rooms(domain, kept) if places and not sizes.all()
+    ]
+    if not rooms:
         return None
     shape = [len(domain.levels(name)) for name in kept]
     size = math.prod(shape)
     if size > DENSE_LIMIT:
-        names = [kept[place] for place in found[0][0]]
+        names = [kept[place] for place in rooms[0][0]]
         raise TooMuchWork(
             f"a margin of {size} cells that names {' and '.join(map(repr, names))} together has "
             "too many cells that nobody can be in; name only one of them, or fewer variables"
         )
     empty = np.zeros(shape, dtype=bool)
-    for places, combinations in found:
-        for combination in combinations.tolist():
-            where: list[slice | int] = [slice(None)] * len(shape)
-            for place, level in zip(places, combination, strict=True):
-                where[place] = level
-            empty[tuple(where)] = True
+    for places, sizes in rooms:
+        along = [levels if axis in places else 1 for axis, levels in enumerate(shape)]
+        empty |= (sizes == 0).reshape(along)
     return list(np.nonzero(empty))

@@ -15,7 +15,10 @@ from cellbounds.data.storage.sparse import Cells, Sparse
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, summable
 
-__all__ = ["dense_of", "sparse_of"]
+__all__ = ["dense_of", "sparse_of", "stored"]
+
+_SMALL = 2**12
+"""Cells that are listed one by one at once: about all questions need them so."""
 
 
 def dense_of(
@@ -65,11 +68,32 @@ def sparse_of(
         return domain.labels([int(column[place]) for column in columns])
 
     occupied = Cells.gathered(domain.shape, columns, _whole_counts(given, labels))
+    closed = _closed(domain, occupied, structural)
+    return Sparse(occupied, Cells.listed(domain.shape, _columns(domain, closed)))
+
+
+def stored(
+    domain: Domain, occupied: Cells, structural: Iterable[Sequence[Label]]
+) -> Dense | Sparse:
+    """A table that was read, from the cells that hold somebody; all cells of a small one."""
+    closed = _closed(domain, occupied, structural)
+    if domain.size > _SMALL:
+        return Sparse(occupied, Cells.listed(domain.shape, _columns(domain, closed)))
+    mask = np.zeros(domain.shape, dtype=bool)
+    for index in closed:
+        mask[index] = True
+    return Dense(occupied.to_array(occupied.counts.dtype), mask)
+
+
+def _closed(
+    domain: Domain, occupied: Cells, structural: Iterable[Sequence[Label]]
+) -> list[tuple[int, ...]]:
+    """Where the structural zeros are; nobody may be there."""
     listed = [domain.index(tuple(cell)) for cell in structural]
     for index in listed:
         if occupied.find(index) >= 0:
             raise _not_empty(domain, index)
-    return Sparse(occupied, Cells.listed(domain.shape, _columns(domain, listed)))
+    return listed
 
 
 def _numbers(counts: npt.ArrayLike) -> npt.NDArray[Any]:
