@@ -9,15 +9,6 @@ from __future__ import annotations
 
 from cellbounds.text import one_line
 
-__all__ = [
-    "CellboundsError",
-    "InconsistentRelease",
-    "InvalidInput",
-    "TooMuchWork",
-    "Unsettled",
-    "UnsupportedRelease",
-]
-
 
 class CellboundsError(Exception):
     """Root of every error that cellbounds raises on purpose."""

@@ -7,8 +7,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "column_names", "html_table", "label_keys", "legible", "one_line"]
-
 WIDEST = 160
 """Longer cells of aligned text are cut where one of them would widen every line."""
 

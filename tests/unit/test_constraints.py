@@ -7,7 +7,8 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.data.cell_groups import cells_behind
-from cellbounds.model.constraints import NO_LOWER, compile_release, violations
+from cellbounds.model.constraints import compile_release, violations
+from cellbounds.statements.inequalities import NO_LOWER
 
 COUNTIES = cb.Domain(
     {"county": ["A", "B", "C"], "sex": ["m", "f"]},

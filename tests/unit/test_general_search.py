@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import LinearProgram, independent_rows
 from cellbounds.model.problem import Problem, make_problem, narrowed, presolve, raw_problem
 from cellbounds.model.targets import asked_about
@@ -31,6 +31,7 @@ from cellbounds.solvers.general.exact_linear import (
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.search import Proof, Search, TablePool
 from cellbounds.solvers.general.strategy import passes, settle_all
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 from listing import listed
 from mixtures import cases
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.data.cell_groups import cells_behind
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.rates.layout import Parts, make_layout
 from cellbounds.model.rates.offset_sets import (
     ListedSums,
@@ -29,6 +29,7 @@ from cellbounds.solvers.conditional.cells import CellCounts
 from cellbounds.solvers.conditional.feasible import solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts
 from cellbounds.solvers.conditional.sum_sets import SumSet
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 
 @st.composite

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System, compile_release
+from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.linear_programs import LinearProgram
 from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
@@ -25,12 +25,11 @@ from cellbounds.results.solution import Query, Solution
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
     from cellbounds.certificates.verifying.row_proofs import RowProofs
-
-__all__ = ["FORMAT", "certify", "repaired"]
 
 FORMAT = "cellbounds-certificate/2"
 

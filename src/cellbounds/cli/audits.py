@@ -17,8 +17,6 @@ from cellbounds.runtime.inputs import read_bytes
 from cellbounds.runtime.progress import Progress
 from cellbounds.solvers.solve import attainable, bounds
 
-__all__ = ["attack", "audit"]
-
 
 @options.command
 @options.table_argument

@@ -13,8 +13,6 @@ from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, say, write_plain, write_text
 from cellbounds.runtime.progress import Progress
 
-__all__ = ["reproduce", "verify"]
-
 EPILOG = (
     "Exit status: 0 every claim is true, 1 some claim is wrong or not supported, 2 bad input, 3 "
     "nothing wrong, but some claims could not be settled."

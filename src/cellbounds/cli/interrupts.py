@@ -16,8 +16,6 @@ from typing import Any
 from cellbounds.runtime.interrupts import end_now
 from cellbounds.runtime.starting import INTERRUPTED
 
-__all__ = ["Interruption", "interruptible"]
-
 GRACE = 3.0
 """Seconds in which an interruption has to be raised."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cellbounds.ledger import Entry, Ledger, LedgerAnswer
     from cellbounds.statements import Release
 
-__all__ = ["ledger"]
-
 
 @click.group(epilog=options.EPILOG)
 def ledger() -> None:

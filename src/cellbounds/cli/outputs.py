@@ -22,19 +22,6 @@ from cellbounds.text import legible
 if TYPE_CHECKING:
     from cellbounds.report.formats import Renderable
 
-__all__ = [
-    "check_outputs",
-    "check_suffix",
-    "drop_output",
-    "open_output",
-    "said",
-    "save_chart",
-    "say",
-    "write_plain",
-    "write_result",
-    "write_text",
-]
-
 
 def check_suffix(path: str, suffixes: Sequence[str]) -> None:
     """Refuse the name of a file whose ending says nothing about its kind."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cellbounds.disclosure.exploring import Frontier
     from cellbounds.disclosure.suggesting import Suggestions
 
-__all__ = ["explore", "margins", "suggest"]
-
 
 @options.command
 @options.table_argument

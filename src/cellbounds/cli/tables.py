@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cellbounds.data.table import Table
     from cellbounds.statements import Release
 
-__all__ = ["count", "posterior", "sample", "synthesize"]
-
 PRIORS = "uniform, multinomial, hypergeometric, poisson:MEAN, gamma-poisson:SHAPE,SCALE"
 
 _release_options = options.combined(

@@ -12,8 +12,6 @@ from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["CellGroups", "cells_behind", "group_of_levels"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellGroups:

@@ -10,8 +10,6 @@ import numpy as np
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Domain", "Grouping", "Label"]
-
 Label = Hashable
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["FRAME_LIBRARIES", "frame_columns", "frame_of"]
-
 FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 
 

@@ -12,14 +12,13 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.microdata.selection import MISSING, Selection, selection_of
 from cellbounds.data.microdata.sources import is_paths, source_of
 from cellbounds.data.microdata.tally import Tally
+from cellbounds.data.storage.dense import DENSE_LIMIT
 from cellbounds.data.storage.sparse import Cells
 from cellbounds.data.storage.validation import stored
-from cellbounds.data.table import DENSE_LIMIT, Table
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.memory import size_of
-
-__all__ = ["read_table"]
 
 
 def read_table(

@@ -20,17 +20,6 @@ from pathlib import Path
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import write_whole
 
-__all__ = [
-    "column_letters",
-    "csv_text",
-    "excel_escaped",
-    "excel_restored",
-    "is_safe",
-    "restored_cell",
-    "safe_cell",
-    "write_excel",
-]
-
 # Spaces, quotes and invisible characters: programs skip some of them before they look for "=".
 _SKIPPED = (
     "[\x00-\x08\x0b\x0c\x0e-\x20\x22\x27\x7f\x85\xa0\xad\u1680\u2000-\u200f\u2028-\u202f"

@@ -21,8 +21,6 @@ from cellbounds.data.storage.validation import dense_of, sparse_of
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["DENSE_LIMIT", "Table", "merged_levels"]
-
 _MOST_SHOWN = 16
 """Variables that the short form of a table names."""
 

@@ -18,8 +18,6 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import attainable, resumable
 from cellbounds.statements import Prior, Release
 
-__all__ = ["NARROW", "Audit", "CellRisk", "audit"]
-
 NARROW = 3
 """A cell with more than one but at most so many attainable counts is narrow."""
 

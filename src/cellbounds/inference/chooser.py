@@ -31,15 +31,6 @@ from cellbounds.model.structure import Facts, gather
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release
 
-__all__ = [
-    "ExactSums",
-    "checked_effort",
-    "checked_generator",
-    "exact_fibre",
-    "exact_sums",
-    "refused",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactSums:

@@ -32,8 +32,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release
 
-__all__ = ["Combined", "SummedSets", "combine", "combine_sets", "summed_sets"]
-
 ESTIMATORS = {
     "equal": "document 002's equal average of the sets; does not target the posterior",
     "moves": "document 002's average weighted by moves; does not target the posterior",

@@ -20,8 +20,6 @@ from cellbounds.statements import Release
 if TYPE_CHECKING:
     from cellbounds.inference.importance.estimates import Estimate
 
-__all__ = ["TooManyTables", "count_tables", "estimate_tables", "tables"]
-
 ESTIMATE_SECONDS = 10.0
 """How long the estimate may take that goes with a refusal to count."""
 

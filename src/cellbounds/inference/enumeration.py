@@ -17,8 +17,6 @@ from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
-__all__ = ["ListedFibre", "Options", "WeightedList", "adding_to", "odometer"]
-
 Choice = TypeVar("Choice")
 
 Options = range | tuple[int, ...]

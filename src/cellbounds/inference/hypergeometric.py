@@ -24,8 +24,6 @@ from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray
 from cellbounds.statements import Release
 
-__all__ = ["Hypergeometric", "matched_tables"]
-
 LARGEST = 10**9
 """numpy draws hypergeometric counts from fewer records than this."""
 

@@ -30,8 +30,6 @@ from cellbounds.statements import Release
 if TYPE_CHECKING:
     from cellbounds.inference.chains.moves import Moves
 
-__all__ = ["posterior", "sample"]
-
 METHODS = ("auto", "exact", "chain", "importance")
 
 MOST_DRAWS = 10_000

@@ -19,18 +19,6 @@ from cellbounds.results.evidence import Evidence
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements import Release
 
-__all__ = [
-    "DEFAULT_EFFORT",
-    "MOST_RECORDS",
-    "Fibre",
-    "Refusal",
-    "WeightedFibre",
-    "answer_head",
-    "check_room",
-    "check_work",
-    "too_many_records",
-]
-
 DEFAULT_EFFORT = 2_000_000_000
 """Elementary steps (one product or sum of weights) that an exact answer may cost."""
 

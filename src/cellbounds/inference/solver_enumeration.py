@@ -23,13 +23,12 @@ from cellbounds.errors import (
 )
 from cellbounds.inference.decision_diagram.components import with_upper_limits
 from cellbounds.inference.enumeration import ListedFibre, odometer
-from cellbounds.model.constraints import NO_UPPER, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.problem import Problem, make_problem, narrowed, presolve
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.statements import Release
-
-__all__ = ["few_tables", "searched_tables"]
+from cellbounds.statements.inequalities import NO_UPPER
 
 SECONDS = 60.0
 """Seconds that the solver may think about one question."""

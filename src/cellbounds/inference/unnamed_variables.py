@@ -27,17 +27,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray
 from cellbounds.statements import Release, Total
 
-__all__ = [
-    "SummedFibre",
-    "TotalFibre",
-    "best_split",
-    "drawn_parts",
-    "part_chances",
-    "split_tables",
-    "summed_over",
-    "summed_release",
-]
-
 MOST_LISTED = 200_000
 """Summed tables that are listed one by one to count the ways to split them."""
 

@@ -30,20 +30,6 @@ from cellbounds.ledger.serialization import (
 )
 from cellbounds.statements import Release
 
-__all__ = [
-    "ChainHead",
-    "Check",
-    "Entry",
-    "StoredEntry",
-    "body_of",
-    "check",
-    "checked",
-    "digest_of_text",
-    "kept_table",
-    "sealed",
-    "understood",
-]
-
 FORMAT = "cellbounds-ledger/1"
 
 FIRST = ""

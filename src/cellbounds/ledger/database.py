@@ -39,8 +39,6 @@ from cellbounds.ledger.locations import Place
 from cellbounds.ledger.migrations.versions.guards_0003 import POSTGRES, SQLITE
 from cellbounds.runtime.files import library
 
-__all__ = ["VERSION_TABLE", "Rows", "Store", "migrate"]
-
 T = TypeVar("T")
 
 READABLE, HEAD = "0002", "0003"

@@ -9,8 +9,6 @@ from cellbounds.errors import CellboundsError
 if TYPE_CHECKING:
     from cellbounds.ledger.judgement import LedgerAnswer
 
-__all__ = ["BrokenChain", "LedgerBusy", "LedgerError", "NotSafe", "ReadOnly"]
-
 
 class LedgerError(CellboundsError):
     """A ledger cannot be read or written; the message says why, and what to do."""

@@ -21,8 +21,6 @@ from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import aligned, html_table
 from cellbounds.utility.display import picked
 
-__all__ = ["LedgerFrontier", "candidates_of", "frontier_of", "with_sets"]
-
 FORMAT = "cellbounds-ledger-frontier/1"
 
 MOST = 2000

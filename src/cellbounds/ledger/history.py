@@ -17,8 +17,6 @@ from cellbounds.ledger.journal import PASSING
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 
-__all__ = ["history_csv", "history_text", "internal_history", "public_history"]
-
 FORMAT = "cellbounds-ledger-history/1"
 
 

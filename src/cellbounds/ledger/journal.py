@@ -32,19 +32,6 @@ if TYPE_CHECKING:
     from cellbounds.ledger.database import Rows, Store
     from cellbounds.ledger.judgement import LedgerAnswer
 
-__all__ = [
-    "PASSING",
-    "WAIT",
-    "Draft",
-    "Journal",
-    "LedgerState",
-    "Revision",
-    "Signed",
-    "now",
-    "state_of",
-    "user_name",
-]
-
 PASSING = ("asked", "refused")
 """Kinds of entries that change nothing about what may follow."""
 

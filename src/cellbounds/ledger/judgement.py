@@ -22,16 +22,6 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.text import html_table
 
-__all__ = [
-    "PART",
-    "Budget",
-    "CumulativeJudge",
-    "LedgerAnswer",
-    "answered",
-    "blamed",
-    "notations_of",
-]
-
 FORMAT = "cellbounds-ledger-answer/1"
 
 

@@ -35,8 +35,6 @@ from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_te
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running
 from cellbounds.statements import Prior, Release
 
-__all__ = ["Ledger"]
-
 Steps = Callable[[int, int], None]
 
 

@@ -8,8 +8,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from cellbounds.errors import InvalidInput
 
-__all__ = ["NAME", "Place"]
-
 NAME = "main"
 """The name of a ledger in its database, unless its URL gives another: ?ledger=NAME."""
 

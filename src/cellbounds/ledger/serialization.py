@@ -16,18 +16,6 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import KINDS, Release, Statement
 from cellbounds.statements.statement import objects
 
-__all__ = [
-    "plain_layout",
-    "plain_release",
-    "plain_table",
-    "read_layout",
-    "read_plain_domain",
-    "read_plain_policy",
-    "read_plain_release",
-    "read_plain_table",
-    "read_statement",
-]
-
 
 def plain_domain(domain: Domain) -> dict[str, Any]:
     """Variables in order, and the derived ones."""

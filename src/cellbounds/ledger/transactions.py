@@ -38,21 +38,6 @@ from cellbounds.statements import Prior, Release
 from cellbounds.statements.publishing import combined_release
 from cellbounds.statements.release_files import read_release
 
-__all__ = [
-    "Between",
-    "Change",
-    "ReleaseRequest",
-    "What",
-    "bare",
-    "finer_tables",
-    "judged",
-    "later_version",
-    "plain_rules",
-    "released_before",
-    "with_figures",
-    "without_figures",
-]
-
 What = Release | str | Sequence[str]
 """A release, or statements in the notation and release files."""
 

@@ -34,22 +34,6 @@ from cellbounds.ledger.serialization import (
 from cellbounds.statements import Prior, Release, Statement, Total
 from cellbounds.statements.notation import names_text
 
-__all__ = [
-    "ProtectedCells",
-    "PublishedRelease",
-    "Tables",
-    "check_change",
-    "check_refined",
-    "check_version",
-    "informing",
-    "joined",
-    "kept_text",
-    "listed",
-    "stacked",
-    "supplied",
-    "targets_of",
-]
-
 Tables = Table | Sequence[Table] | None
 """One table, one for each version, or none."""
 

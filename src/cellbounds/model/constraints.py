@@ -13,8 +13,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Release, Statement
 from cellbounds.statements.inequalities import (
-    NO_LOWER,
-    NO_UPPER,
     LinearRows,
     ValueList,
     bounded_sums,
@@ -22,8 +20,6 @@ from cellbounds.statements.inequalities import (
     row_sums,
 )
 from cellbounds.statements.margin_bounds import combined_bounds
-
-__all__ = ["NO_LOWER", "NO_UPPER", "System", "compile_release", "violations"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

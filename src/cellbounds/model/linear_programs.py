@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import BoolArray, IntArray
-
-__all__ = ["INTERIOR", "LinearProgram", "LinearProposal", "independent_rows"]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 PRIME = 2**31 - 1
 

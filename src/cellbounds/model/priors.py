@@ -27,19 +27,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, normalised, rounded
 from cellbounds.statements.numbers import exact_number
 
-__all__ = [
-    "Belief",
-    "GammaPoisson",
-    "Kind",
-    "Multinomial",
-    "Poisson",
-    "Uniform",
-    "Weights",
-    "belief_of",
-    "check_weights",
-    "weight_steps",
-]
-
 PRECISION = 128
 """Bits in which weights are computed before they are rounded to doubles."""
 

@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, System
+from cellbounds.model.constraints import System
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-
-__all__ = [
-    "TOO_WIDE",
-    "WIDEST",
-    "Presolved",
-    "Problem",
-    "make_problem",
-    "narrowed",
-    "presolve",
-    "raw_problem",
-]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 PASSES = 60
 """Propagation ends after so many passes even if something still moves; all it found is valid."""

@@ -18,17 +18,6 @@ from cellbounds.data.cell_groups import group_of_levels
 from cellbounds.data.domain import Domain
 from cellbounds.statements import Conditional, Release, Statement, Total
 
-__all__ = [
-    "ConditionalFacts",
-    "Facts",
-    "Leaf",
-    "Separator",
-    "Split",
-    "Tree",
-    "gather",
-    "split_release",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Separator:

@@ -10,8 +10,6 @@ from cellbounds.data.cell_groups import CellGroups, cells_behind
 from cellbounds.data.domain import Domain
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Targets", "asked_about"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Targets:

@@ -11,8 +11,6 @@ from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Release, Total, publish
 
-__all__ = ["TITLE", "figures"]
-
 TITLE = "Smucker, Slavković, Zhu 2008: k-way tables given conditionals"
 
 DISPLAYED = """0.107 0.714 0.179  0.333 0.424 0.243  0.103 0.483 0.414  0.25 0.542 0.208

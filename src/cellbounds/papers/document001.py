@@ -20,8 +20,6 @@ from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import publish
 
-__all__ = ["TITLE", "collapsed", "figures"]
-
 TITLE = "Petrović 2023: bounds from margins"
 
 PAIRS = ("[race,gender]", "[race,income]", "[gender,income]")

@@ -31,8 +31,6 @@ from cellbounds.results.posterior import Posterior
 from cellbounds.statements import Linear, Release, publish
 from cellbounds.utility import odds_ratios
 
-__all__ = ["TITLE", "changing_move", "figures", "reached"]
-
 TITLE = "Lee, Slavković 2009: the posterior of cells given conditionals"
 
 OWN = ("treatment", "response")

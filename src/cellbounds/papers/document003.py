@@ -10,8 +10,6 @@ from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release, Total, publish
 
-__all__ = ["TITLE", "figures"]
-
 TITLE = "Smucker, Slavković 2008: two-way tables given conditionals"
 
 TABLE_3_RATES = {1: "0.8 0.2  0.3 0.7", 2: "0.75 0.25  0.33 0.67"}

@@ -15,8 +15,6 @@ from cellbounds.results import ValueSet
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Prior, Release, Total, publish
 
-__all__ = ["TITLE", "delinquent_rounded", "figures", "lower_by_row_sum"]
-
 TITLE = "Wright, Smucker: counts from rounded conditionals"
 
 DOMAIN = Domain({"row": ["1", "2", "3", "4"], "column": ["1", "2"]})

@@ -22,8 +22,6 @@ from cellbounds.runtime.files import library
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Release, publish
 
-__all__ = ["draw_figures", "figure_1", "figure_2", "figure_posterior"]
-
 SIZES = {"4-way (koch4)": None, "3-way size": (9, 3, 1055), "6-way size": (32, 2, 1841),
          "8-way size": (12, 2, 48842), "16-way size": (8, 2, 21574)}  # fmt: skip
 """Rows, columns and N of document 004's Table 9; only koch4 is shipped, the rest are made up."""

@@ -18,8 +18,6 @@ from importlib import resources
 
 from cellbounds.results import Bounds
 
-__all__ = ["Comparison", "Figures", "beside", "interval_texts", "joined", "printed_figures"]
-
 Figures = Iterable[tuple[str, Iterable[str]]]
 """Our figures: places of a paper, each with texts in the order of what is printed there."""
 

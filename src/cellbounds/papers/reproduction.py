@@ -10,8 +10,6 @@ from cellbounds.papers import document000, document001, document002, document003
 from cellbounds.papers.printed_figures import Comparison, beside
 from cellbounds.text import aligned
 
-__all__ = ["render_comparisons", "reproduce_papers"]
-
 DOCUMENTS = {
     "000": document000,
     "001": document001,

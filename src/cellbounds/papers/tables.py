@@ -9,8 +9,6 @@ from cellbounds.data.reading import read_table
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 
-__all__ = ["EXAMPLES", "example_path", "example_table"]
-
 EXAMPLES = {
     "analgesic": "pain relief by status and treatment (document 002), N = 193",
     "census3": "a 1990 census tract: gender, race, income (document 001), N = 742",

@@ -34,8 +34,6 @@ from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.statements import Margin, Release, Statement, Total
 
-__all__ = ["Decomposition"]
-
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:

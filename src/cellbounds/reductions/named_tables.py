@@ -16,8 +16,6 @@ import numpy.typing as npt
 from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["CellList", "CellTarget", "Lookup", "NamedArray", "first_of", "glued", "lookup_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedArray:

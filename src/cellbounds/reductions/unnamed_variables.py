@@ -23,8 +23,6 @@ from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Release
 
-__all__ = ["UnnamedVariables"]
-
 
 class UnnamedVariables:
     """Eliminates the variables that no statement is about."""

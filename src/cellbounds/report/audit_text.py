@@ -23,8 +23,6 @@ from cellbounds.results.answers import (
 from cellbounds.text import aligned, label_keys
 from cellbounds.version import __version__
 
-__all__ = ["SHOWN", "render"]
-
 SHOWN = 60
 """Cells that a table for people shows unless asked for all."""
 

@@ -36,8 +36,6 @@ from cellbounds.text import label_keys
 from cellbounds.utility.display import columns_of
 from cellbounds.version import __version__
 
-__all__ = ["SUFFIXES", "Report", "build_report", "provenance"]
-
 LIBRARIES = ("numpy", "scipy", "highspy", "ortools", "python-flint", "numba", "jinja2")
 """What may have a hand in an answer, or in the page."""
 

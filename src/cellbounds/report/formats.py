@@ -12,8 +12,6 @@ from cellbounds.results.answers import notations
 from cellbounds.statements import Release
 from cellbounds.version import __version__
 
-__all__ = ["CountedTables", "Renderable", "json_text", "render"]
-
 
 class Renderable(Protocol):
     """What can be written down in every style; `str` is for people."""

@@ -38,8 +38,6 @@ from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.version import __version__
 
-__all__ = ["ledger_page"]
-
 MOST_ROWS = 60
 """Cells that the page follows one by one; of larger tables those that narrowed most."""
 

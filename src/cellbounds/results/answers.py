@@ -23,22 +23,6 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release
 from cellbounds.text import aligned, html_table, label_keys
 
-__all__ = [
-    "RESERVED",
-    "Answer",
-    "Attainable",
-    "Bounds",
-    "CellAnswer",
-    "cell_value",
-    "json_number",
-    "label_columns",
-    "labelled",
-    "notations",
-    "plain_number",
-    "shown",
-    "value_entries",
-]
-
 LISTED = 10_000
 """Attainable counts that are listed one by one; larger sets are given as progressions only."""
 

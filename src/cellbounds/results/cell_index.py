@@ -15,18 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.table import DENSE_LIMIT
+from cellbounds.data.storage.dense import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release
 from cellbounds.statements.notation import names_text
-
-__all__ = [
-    "CellIndex",
-    "Position",
-    "asked_positions",
-    "check_listable",
-]
 
 Position = tuple[int, ...]
 

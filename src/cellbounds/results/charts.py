@@ -15,8 +15,6 @@ from cellbounds.runtime.files import write_whole
 if TYPE_CHECKING:
     from cellbounds.results.posterior import Posterior
 
-__all__ = ["posterior_chart", "save_chart"]
-
 MOST_CELLS = 48
 """Cells that one chart shows; for more, ask for one cell."""
 

@@ -19,8 +19,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["AGREED", "Distribution", "MonteCarlo", "Rate", "checked_probability"]
-
 
 @dataclass(frozen=True, eq=False)
 class Distribution:

@@ -19,8 +19,6 @@ from cellbounds.results.distribution import Distribution, MonteCarlo
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["Draws"]
-
 FORMAT = "cellbounds-draws/1"
 
 RESERVED = ("draw", "count", "weight", "mean", "mc_error", "effective_size", "rhat")

@@ -7,13 +7,12 @@ from enum import Enum
 from typing import Any
 
 from cellbounds.data.domain import Label
-from cellbounds.data.table import DENSE_LIMIT, Table
+from cellbounds.data.storage.dense import DENSE_LIMIT
+from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError
 from cellbounds.model.constraints import System, violations
 from cellbounds.results.values import Unbounded
 from cellbounds.statements import Release
-
-__all__ = ["Blame", "Evidence", "Explanation", "checked"]
 
 
 class Evidence(Enum):

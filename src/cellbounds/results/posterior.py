@@ -20,8 +20,6 @@ from cellbounds.results.evidence import Evidence
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["SMALL", "Posterior", "Rates"]
-
 FORMAT = "cellbounds-posterior/1"
 
 SMALL = 3

@@ -18,16 +18,6 @@ from cellbounds.results.values import ValueSet
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 
-__all__ = [
-    "Arrays",
-    "Query",
-    "Reduced",
-    "Reduction",
-    "RelaxedSolution",
-    "Solution",
-    "Solver",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Query:

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from cellbounds.errors import InvalidInput, Unsettled
 
-__all__ = ["UNBOUNDED", "Progression", "Unbounded", "ValueSet"]
-
 
 class Unbounded:
     """The upper bound of a count that nothing limits; larger than every number."""

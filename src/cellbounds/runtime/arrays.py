@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SAFE", "BoolArray", "IntArray", "summable", "whole_array"]
-
 IntArray = npt.NDArray[Any]
 """An array of int64, or of Python integers (dtype object) where int64 would not do."""
 

@@ -17,8 +17,6 @@ from cellbounds.runtime.checkpoints import Checkpoint
 from cellbounds.runtime.interrupts import not_later
 from cellbounds.runtime.workers import Processes, checked_executor
 
-__all__ = ["UNLIMITED", "Budget", "budgeted", "running"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -24,8 +24,6 @@ from cellbounds.runtime.inputs import limit
 from cellbounds.runtime.memory import size_text
 from cellbounds.version import __version__
 
-__all__ = ["QUESTION", "Checkpoint", "Purpose", "damaged", "header_of"]
-
 PRIVATE = 0o600
 """For the owner only: tables that were found with the help of the owner's lean towards it."""
 

@@ -17,8 +17,6 @@ import numpy as np
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.interrupts import uninterrupted
 
-__all__ = ["compiled", "compiled_above", "random_below", "random_state", "random_unit"]
-
 PATIENCE = 1.0
 """Seconds of small work in plain Python, after which functions are compiled for it too."""
 

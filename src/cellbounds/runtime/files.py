@@ -22,16 +22,6 @@ from typing import Any
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.interrupts import BEFORE_END
 
-__all__ = [
-    "hidden_folder",
-    "is_stream",
-    "library",
-    "private_folder",
-    "remove_abandoned",
-    "unfinished_beside",
-    "write_whole",
-]
-
 PRIVATE = 0o600
 """The mode of a new file that is for its owner only."""
 

@@ -25,22 +25,6 @@ from typing import Any, BinaryIO
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.memory import size_of, size_text
 
-__all__ = [
-    "GZIP",
-    "check_archive",
-    "check_cells",
-    "check_ordinary",
-    "damaged_gzip",
-    "limit",
-    "opened",
-    "parse_json",
-    "parse_toml",
-    "read_bytes",
-    "read_toml",
-    "unpacked",
-    "utf8_text",
-]
-
 VARIABLE = "CELLBOUNDS_LIMITS"
 """The variable of the environment that raises limits, such as ``bytes=1GiB,cells=100000000``."""
 

@@ -18,8 +18,6 @@ from typing import Any, NoReturn, TypeVar
 
 from cellbounds.errors import Unsettled
 
-__all__ = ["BEFORE_END", "Late", "end_now", "not_later", "uninterrupted"]
-
 BEFORE_END: list[Callable[[], None]] = []
 """What is called before everything is ended at once, by whichever thread ends it."""
 

@@ -26,8 +26,6 @@ from typing import Any, NoReturn
 
 from cellbounds.runtime.interrupts import uninterrupted
 
-__all__ = ["Ended", "Isolated", "prepare", "serve"]
-
 CODE = "from cellbounds.runtime.isolation import serve; serve()"
 """What a child that is started afresh runs. Given another, none is forked instead."""
 

@@ -15,16 +15,6 @@ from typing import Any
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.interrupts import end_now
 
-__all__ = [
-    "allowed",
-    "checked_size",
-    "free_share",
-    "limited",
-    "parse_size",
-    "size_of",
-    "size_text",
-]
-
 UNITS = {
     "": 1,
     **{f"{k}B": 1000**n for n, k in enumerate(("", "k", "M", "G", "T"))},

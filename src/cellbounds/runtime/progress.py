@@ -12,8 +12,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TextIO
 
-__all__ = ["Progress", "TimeEstimate", "span"]
-
 SOON = 5.0
 """Seconds of a step before its end is estimated."""
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["NOTHING", "UNIT", "FloatArray", "ScaledFloats", "normalised", "rounded"]
-
 FloatArray = npt.NDArray[np.float64]
 
 UNIT = 2.0**-53

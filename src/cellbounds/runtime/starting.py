@@ -9,8 +9,6 @@ from _signal import (  # type: ignore[import-not-found]  # it has no stubs
     signal,
 )
 
-__all__ = ["INTERRUPTED"]
-
 INTERRUPTED = 130
 """The exit status of a command that somebody interrupted."""
 

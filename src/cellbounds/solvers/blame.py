@@ -16,8 +16,6 @@ from cellbounds.results.solution import Solution
 from cellbounds.statements import Release, Statement, Tabulated
 from cellbounds.statements.notation import names_text
 
-__all__ = ["contradiction", "explain_bounds"]
-
 MOST_TRIALS = 400
 """Sets of statements that are tried; beyond, the set is irreducible but perhaps not smallest."""
 

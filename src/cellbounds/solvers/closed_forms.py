@@ -20,8 +20,6 @@ from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import ValueSet
 from cellbounds.statements import Margin, Release, Total
 
-__all__ = ["TwoCubed"]
-
 
 class TwoCubed:
     """The closed form that document 001 gives with wrong signs, put right."""

@@ -27,8 +27,6 @@ from cellbounds.solvers.conditional.sharp import SharpConditional
 from cellbounds.solvers.general.solutions import GeneralLinear, GeneralSharp
 from cellbounds.statements import Release
 
-__all__ = ["KINDS", "REDUCTIONS", "SOLVERS", "attainable", "bounds", "resumable", "solve"]
-
 SHARE = 0.75
 """The part of a budget for bounds when every attainable value is asked for."""
 

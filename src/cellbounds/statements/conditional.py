@@ -33,8 +33,6 @@ from cellbounds.statements.statement import Tabulated, objects, variable_names
 if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
-__all__ = ["Conditional", "check_rate_variables"]
-
 _OPTIONS = ("digits", "rounding", "eps", "strict", "missing", "unit")
 
 

@@ -13,18 +13,6 @@ import numpy as np
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = [
-    "NO_LOWER",
-    "NO_UPPER",
-    "LinearRows",
-    "ValueList",
-    "bounded_sums",
-    "impossible",
-    "narrowed",
-    "outside",
-    "row_sums",
-]
-
 NO_LOWER, NO_UPPER = -SAFE, SAFE
 """Limits that do not limit. A real limit never looks like them: its row is doubled instead."""
 

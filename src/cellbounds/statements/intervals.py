@@ -13,8 +13,6 @@ from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, LinearRows, impossible, narrowed
 from cellbounds.statements.numbers import Figures
 
-__all__ = ["RateIntervals", "rate_inequalities"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RateIntervals:

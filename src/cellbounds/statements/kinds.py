@@ -7,7 +7,5 @@ from cellbounds.statements.prior import Prior
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
 
-__all__ = ["KINDS"]
-
 KINDS: list[type[Statement]] = [Conditional, Margin, Linear, Prior, Total]
 """In the order in which files list them; the total comes last."""

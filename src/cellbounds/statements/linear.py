@@ -28,8 +28,6 @@ from cellbounds.statements.statement import (
 if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
-__all__ = ["Linear"]
-
 
 class Linear(Statement):
     """A weighted sum of the counts of a margin lies between two limits.

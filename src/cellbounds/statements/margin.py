@@ -35,8 +35,6 @@ from cellbounds.statements.statement import (
 if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
-__all__ = ["SUPPRESSED_MARKS", "Margin"]
-
 SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})
 """What stands for a suppressed count in text, in small letters."""
 

@@ -15,8 +15,6 @@ from cellbounds.runtime.arrays import SAFE, IntArray, whole_array
 if TYPE_CHECKING:
     from cellbounds.statements.statement import Statement
 
-__all__ = ["NO_LIMIT", "MarginBounds", "combined_bounds"]
-
 NO_LIMIT = -1
 """Stands in upper bounds for: nothing known."""
 

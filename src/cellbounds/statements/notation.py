@@ -13,8 +13,6 @@ from cellbounds.statements.numbers import LONGEST, checked_digits
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain
 
-__all__ = ["Request", "names_text", "parse", "summed_over"]
-
 _TOKEN = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\[\]|,@~<"]+)|([\[\]|,@~<]))')
 
 

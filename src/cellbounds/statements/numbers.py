@@ -13,16 +13,6 @@ import numpy as np
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
 
-__all__ = [
-    "MISSING_MARKS",
-    "UNITS",
-    "Figures",
-    "checked_digits",
-    "exact_number",
-    "read_figures",
-    "whole_number",
-]
-
 UNITS = {"proportion": 0, "percent": 2, "per-mille": 3}
 """Units of published rates, and how many places they shift the decimal point."""
 

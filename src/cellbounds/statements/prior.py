@@ -21,8 +21,6 @@ from cellbounds.statements.statement import BoundedCounts, flat_index, objects, 
 if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
-__all__ = ["Prior"]
-
 _PARTS = ("lower", "upper", "values")
 """What a prior may say."""
 

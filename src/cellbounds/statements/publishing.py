@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.table import DENSE_LIMIT, Table
+from cellbounds.data.storage.dense import DENSE_LIMIT
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.statements.kinds import KINDS
 from cellbounds.statements.notation import Request, parse
@@ -17,8 +18,6 @@ from cellbounds.statements.release import Release
 from cellbounds.statements.rounding import COUNT_ROUNDINGS, check_count_rounding
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
-
-__all__ = ["combined_release", "publish", "published_statement"]
 
 
 def publish(

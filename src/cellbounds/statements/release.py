@@ -12,8 +12,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
 
-__all__ = ["Release"]
-
 
 class Release:
     """What was said about a table, without the table.

@@ -20,8 +20,6 @@ from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement, objects
 from cellbounds.text import column_names
 
-__all__ = ["FORMAT", "FileEntry", "ReleaseFile", "figure_column", "read_release", "write_release"]
-
 FORMAT = "cellbounds-release/1"
 
 FileEntry = tuple[Any, tuple[str, ...], Sequence[Sequence[object]] | None]

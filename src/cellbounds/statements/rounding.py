@@ -32,18 +32,6 @@ import numpy as np
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array
 
-__all__ = [
-    "COUNT_ROUNDINGS",
-    "ROUNDINGS",
-    "RULES_IN_WORDS",
-    "Ends",
-    "check_count_rounding",
-    "count_ends",
-    "ends_of",
-    "round_counts",
-    "round_rows",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Ends:

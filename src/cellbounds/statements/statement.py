@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     from cellbounds.statements.notation import Request
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
-__all__ = [
-    "BoundedCounts",
-    "Statement",
-    "Tabulated",
-    "flat_index",
-    "objects",
-    "shaped_entries",
-    "variable_names",
-]
-
 
 class Statement(ABC):
     """Something that was said about a table, or is known of it beforehand."""

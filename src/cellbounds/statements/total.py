@@ -22,8 +22,6 @@ from cellbounds.statements.statement import Statement
 if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
-__all__ = ["Total"]
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Total(Statement):

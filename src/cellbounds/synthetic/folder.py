@@ -19,8 +19,6 @@ from cellbounds.runtime.interrupts import uninterrupted
 from cellbounds.statements.release_files import figure_column
 from cellbounds.version import __version__
 
-__all__ = ["write_folder"]
-
 README, REPLACED = "README.md", "replaced"
 
 ESCAPED = """

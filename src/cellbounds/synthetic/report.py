@@ -27,9 +27,6 @@ from cellbounds.utility import UtilityComparison, compare_utility
 from cellbounds.utility.display import Section, Shown, columns_of
 from cellbounds.version import __version__
 
-__all__ = ["SyntheticReport", "report_on"]
-
-
 FORMAT = "cellbounds-synthetic-report/1"
 
 LEARNT = ("tables", "disclosed", "narrow", "unsafe", "undecided", "values")

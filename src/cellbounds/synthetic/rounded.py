@@ -18,8 +18,6 @@ from cellbounds.statements import Conditional, Release, Total, publish
 from cellbounds.statements.notation import parse
 from cellbounds.statements.numbers import checked_digits
 
-__all__ = ["TOTALS", "Rounded", "nearest_totals", "rounded_rates", "totals_like"]
-
 TOTALS = ("same", "nearest")
 """What N may be: the true one, or the nearest that the rates allow."""
 

@@ -20,8 +20,6 @@ from cellbounds.statements import Margin, Release
 from cellbounds.synthetic.rounded import TOTALS, Rounded, rounded_rates
 from cellbounds.synthetic.synthetic_tables import Synthetic
 
-__all__ = ["synthesize", "usual_prior"]
-
 SPARE = 4
 """Tables that are drawn at least: if all are the same, perhaps there is no other."""
 

@@ -25,8 +25,6 @@ from cellbounds.synthetic.rounded import Rounded
 from cellbounds.text import html_table
 from cellbounds.version import __version__
 
-__all__ = ["Synthetic"]
-
 FORMAT = "cellbounds-synthetic/1"
 
 COLUMNS = 6

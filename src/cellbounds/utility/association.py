@@ -32,8 +32,6 @@ from cellbounds.utility.display import (
 from cellbounds.utility.distances import as_floats, occupied, two_way
 from cellbounds.utility.loglinear import fit_loglinear, goodness
 
-__all__ = ["Independence", "OddsRatios", "checked_level", "independence", "odds_ratios", "percent"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OddsRatios(Shown):

@@ -41,8 +41,6 @@ from cellbounds.utility.loglinear import (
     model_text,
 )
 
-__all__ = ["UtilityComparison", "compare_utility"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairComparison:

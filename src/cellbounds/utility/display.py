@@ -12,18 +12,6 @@ from cellbounds.data.frames import frame_of
 from cellbounds.results.answers import HTML_LINES, LINES
 from cellbounds.text import aligned, html_table
 
-__all__ = [
-    "Listing",
-    "Section",
-    "Shown",
-    "columns_of",
-    "interval_text",
-    "json_float",
-    "more_lines",
-    "number_text",
-    "picked",
-]
-
 FORMAT = "cellbounds-utility/1"
 
 

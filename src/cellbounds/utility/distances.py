@@ -13,18 +13,6 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = [
-    "as_floats",
-    "both_occupied",
-    "distance_of",
-    "hellinger",
-    "matched",
-    "occupied",
-    "summed",
-    "total_variation",
-    "two_way",
-]
-
 
 def summed(table: Table, names: Iterable[str]) -> Table:
     """Sum over everything but `names`; derived variables must share out everybody."""

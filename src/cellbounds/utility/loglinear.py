@@ -23,17 +23,6 @@ from cellbounds.text import label_keys
 from cellbounds.utility.display import Section, Shown, columns_of, number_text, picked
 from cellbounds.utility.distances import as_floats, both_occupied, distance_of, occupied, summed
 
-__all__ = [
-    "LoglinearComparison",
-    "LoglinearFit",
-    "Margins",
-    "compare_loglinear",
-    "fit_loglinear",
-    "goodness",
-    "model_text",
-]
-
-
 Margins = str | Iterable[str | Iterable[str]]
 """A model: ``"[A,B][B,C]"``, ``["[A,B]", "[B,C]"]`` or ``[["A", "B"], ["B", "C"]]``."""
 

@@ -19,8 +19,6 @@ from cellbounds.text import aligned
 from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats
 
-__all__ = ["Kept", "KeptUse", "kept"]
-
 EVEN = "an even guess"
 
 

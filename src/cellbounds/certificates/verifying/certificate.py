@@ -24,8 +24,6 @@ from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Statement, read_statement
 from cellbounds.errors import InvalidInput
 
-__all__ = ["FORMATS", "Bound", "Certificate", "ClaimedProof", "Sparse", "read_certificate"]
-
 FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
 """What is read; the first has no proofs by rows."""
 

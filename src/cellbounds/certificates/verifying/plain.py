@@ -18,22 +18,6 @@ import numpy.typing as npt
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import parse_json, read_bytes
 
-__all__ = [
-    "SAFE",
-    "IntArray",
-    "choice",
-    "entries",
-    "flag",
-    "label_key",
-    "load",
-    "nested",
-    "number",
-    "object_with",
-    "packed",
-    "text",
-    "whole",
-]
-
 IntArray = npt.NDArray[Any]
 
 SAFE = 2**62

@@ -33,8 +33,6 @@ from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Inequality, Statement, SumStatement
 from cellbounds.runtime.isolation import Ended, Isolated
 
-__all__ = ["Proofs", "Reprover", "laid_out", "sum_at_least", "sum_at_most", "table_fault"]
-
 
 def laid_out(sparse: Sparse, size: int) -> IntArray:
     """Numbers over the whole domain; of Python integers if their sum needs it."""

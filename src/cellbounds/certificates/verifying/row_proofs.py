@@ -27,18 +27,6 @@ from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
 from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import RateStatement, Statement, SumStatement
 
-__all__ = [
-    "BLOCK",
-    "Progression",
-    "RowProofs",
-    "covers",
-    "inside",
-    "leaving_one_out",
-    "numbers_of",
-    "progressions",
-    "proofs_by_rows",
-]
-
 WORK = 1 << 24
 """Numbers that are tried at most, and bits of a set of sums."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from cellbounds.certificates.verifying.plain import IntArray, entries, label_key, object_with, text
 from cellbounds.errors import InvalidInput
 
-__all__ = ["CellsBehind", "Space"]
-
 MOST_CELLS = 10**8
 """Cells of a domain or a margin at most."""
 

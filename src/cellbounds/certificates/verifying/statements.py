@@ -44,8 +44,6 @@ from cellbounds.certificates.verifying.plain import (
 from cellbounds.certificates.verifying.space import CellsBehind, Space
 from cellbounds.errors import InvalidInput
 
-__all__ = ["Inequality", "RateStatement", "Statement", "SumStatement", "read_statement"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inequality:

@@ -29,8 +29,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 
-__all__ = ["FORMAT", "Verification", "digest", "verify_certificate"]
-
 FORMAT = "cellbounds-verification/2"
 
 SHOWN = 20

@@ -9,8 +9,6 @@ import numpy as np
 from cellbounds.data.formats.kinds import Coded
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["number_column", "source_column"]
-
 _FLOATS = {"float": "float32", "double": "float64"}
 
 

@@ -17,8 +17,6 @@ from cellbounds.data.spreadsheets import is_safe, restored_cell
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, damaged_gzip, opened, read_bytes, unpacked
 
-__all__ = ["HEAD", "codec_of", "csv_stream", "read_csv_rows", "rows_of"]
-
 HEAD = 4096
 """So many bytes tell what kind of file it is."""
 

@@ -21,8 +21,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library
 from cellbounds.runtime.inputs import check_archive, check_cells, limit
 
-__all__ = ["excel_columns"]
-
 _DAMAGED = (
     ArithmeticError,
     AttributeError,

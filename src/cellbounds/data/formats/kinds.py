@@ -13,8 +13,6 @@ from typing import Any
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Coded", "Kind", "SourceColumns", "check_name", "kind_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:

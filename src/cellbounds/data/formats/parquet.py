@@ -15,8 +15,6 @@ from cellbounds.data.microdata.selection import Selection
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library
 
-__all__ = ["ParquetBatches", "parquet_batches"]
-
 _UNNAMED_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 

@@ -17,8 +17,6 @@ from cellbounds.data.spreadsheets import csv_text, write_excel
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.files import library, write_whole
 
-__all__ = ["text_levels", "write_counts"]
-
 Levels = Mapping[str, Sequence[Any]]
 
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff\ufeff]")

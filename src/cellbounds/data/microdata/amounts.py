@@ -20,8 +20,6 @@ from cellbounds.data.microdata.selection import Selection
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["UNIT", "amounts_of", "half_up", "is_missing", "refusal"]
-
 UNIT = 10**6
 """Weights that may be fractions are added up in millionths: most of them are whole then."""
 

@@ -33,8 +33,6 @@ from cellbounds.data.spreadsheets import is_safe, restored_cell
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP
 
-__all__ = ["check_same_columns", "csv_files"]
-
 _REMEMBERED = 2**15
 """Fields that were looked at and need not be looked at again."""
 

@@ -20,8 +20,6 @@ from cellbounds.data.storage.sparse import Cells
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array
 
-__all__ = ["engine_of"]
-
 _HALF = 2**32
 """Whole numbers are added up in two halves: few engines notice when a sum leaves 64 bits."""
 

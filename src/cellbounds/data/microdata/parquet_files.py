@@ -15,8 +15,6 @@ from cellbounds.data.microdata.selection import Selection
 from cellbounds.data.microdata.tally import Tabulation, Tally, tally_of
 from cellbounds.errors import InvalidInput
 
-__all__ = ["ParquetFiles", "parquet_files"]
-
 _MOST_THREADS = 8
 """More of them would keep more lines in memory, and wait for whoever puts parts together."""
 

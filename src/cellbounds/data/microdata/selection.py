@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from cellbounds.errors import InvalidInput
 from cellbounds.text import column_names
 
-__all__ = ["MISSING", "Selection", "selection_of"]
-
 MISSING = "(missing)"
 """The label of missing values where they are a level of their own."""
 

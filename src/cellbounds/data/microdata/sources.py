@@ -21,8 +21,6 @@ from cellbounds.data.microdata.tally import Tabulation, Tally, tally_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, check_ordinary, limit, opened, read_bytes
 
-__all__ = ["Files", "RecordSource", "Sizes", "is_paths", "source_of"]
-
 
 def check_options(
     where: str, kind: Kind, *, encoding: str, delimiter: str, sheet: str | None

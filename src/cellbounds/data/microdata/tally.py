@@ -22,8 +22,6 @@ from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.memory import free_share
 
-__all__ = ["Tabulation", "Tally", "no_label", "no_labels_at_all", "tally_of"]
-
 _WAITING = 2**19
 """Cells that wait to be added up: few enough not to be felt in memory."""
 

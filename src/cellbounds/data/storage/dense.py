@@ -13,8 +13,6 @@ import numpy.typing as npt
 from cellbounds.data.domain import Domain
 from cellbounds.runtime.arrays import BoolArray, IntArray, summable
 
-__all__ = ["DENSE_LIMIT", "Dense"]
-
 DENSE_LIMIT = 2**27
 """Cells above which a table is not listed cell by cell."""
 

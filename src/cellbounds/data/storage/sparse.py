@@ -17,8 +17,6 @@ from cellbounds.data.storage.dense import DENSE_LIMIT, Dense
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.arrays import SAFE, IntArray, summable
 
-__all__ = ["Cells", "Sparse"]
-
 Places = npt.NDArray[np.int64]
 
 _MOST_AXES = 32

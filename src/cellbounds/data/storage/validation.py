@@ -15,8 +15,6 @@ from cellbounds.data.storage.sparse import Cells, Sparse
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, summable
 
-__all__ = ["dense_of", "sparse_of", "stored"]
-
 _SMALL = 2**12
 """Cells that are listed one by one at once: about all questions need them so."""
 

@@ -35,8 +35,6 @@ from cellbounds.statements.notation import names_text
 from cellbounds.utility.retained import kept
 from cellbounds.version import __version__
 
-__all__ = ["Measures", "SearchState", "explore", "guessing_risk", "measured"]
-
 Utility = Callable[[Table, Release], float]
 """What a release about a table is good for."""
 

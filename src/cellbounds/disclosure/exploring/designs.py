@@ -18,8 +18,6 @@ from cellbounds.statements.numbers import checked_digits, exact_number
 from cellbounds.statements.rounding import ends_of
 from cellbounds.utility.display import picked
 
-__all__ = ["ADJACENT", "Design", "Way", "designs_of", "merges_of", "ways_of"]
-
 ADJACENT = "adjacent"
 """Every pair of neighbouring levels of each variable with more than two."""
 

@@ -16,8 +16,6 @@ from cellbounds.statements import Release
 from cellbounds.utility.display import Listing, picked
 from cellbounds.version import __version__
 
-__all__ = ["Frontier", "JudgedDesign", "LeftOut"]
-
 FORMAT = "cellbounds-explore/1"
 
 WARNING = (

@@ -23,8 +23,6 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Release
 
-__all__ = ["Attacker"]
-
 SHARE = 0.6
 """The part of a budget for whether rows hold somebody."""
 

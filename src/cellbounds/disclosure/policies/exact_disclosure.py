@@ -13,8 +13,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results import ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = ["ExactDisclosure"]
-
 FORBIDDEN = {
     "any": (ValueSet([(0, None, 1)]), ""),
     "zeros": (ValueSet([(0, 0, 1)]), " that is zero (= 0)"),

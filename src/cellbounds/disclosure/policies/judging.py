@@ -31,8 +31,6 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import bounds, resumable
 from cellbounds.statements import Prior, Release
 
-__all__ = ["alike_cells", "first_share", "judge", "judged", "respondents"]
-
 FIRST_SHARE = 0.5
 """The part of a budget for the intruder without a record, when respondents are tried too."""
 

@@ -18,8 +18,6 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
 
-__all__ = ["MinimumCount"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinimumCount(Rule):

@@ -26,8 +26,6 @@ from cellbounds.runtime.inputs import (
     utf8_text,
 )
 
-__all__ = ["DEFAULT", "RULES", "Policy", "policy_of", "profile_names", "read_policy", "rule_of"]
-
 FORMAT = "cellbounds-policy/1"
 
 DEFAULT = "small-counts"

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cellbounds.data.domain import Domain
-from cellbounds.data.table import DENSE_LIMIT, Table
+from cellbounds.data.storage.dense import DENSE_LIMIT
+from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rule import (
     EVERYTHING,
     Cells,
@@ -37,8 +38,6 @@ from cellbounds.statements.numbers import exact_number
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
-
-__all__ = ["PosteriorChance", "PosteriorChances", "projected"]
 
 MOST_LISTED = 20_000
 """Tables that are listed to get a probability in fractions, where doubles do not decide."""

@@ -30,24 +30,6 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
 
-__all__ = [
-    "EVERYTHING",
-    "OPEN",
-    "CellRule",
-    "Cells",
-    "Rule",
-    "ThresholdRule",
-    "all_true",
-    "any_true",
-    "certainly_held",
-    "certainly_zero",
-    "check_bool",
-    "check_whole",
-    "listed",
-    "some_within",
-    "width_of",
-]
-
 EVERYTHING = ValueSet((), unknown=[(0, None, 1)])
 """A true count of which nothing is known."""
 

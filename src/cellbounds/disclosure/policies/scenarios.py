@@ -20,16 +20,6 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Conditional, Prior, Release, Statement
 from cellbounds.statements.notation import names_text
 
-__all__ = [
-    "Case",
-    "as_respondent",
-    "case_of",
-    "checked_knowledge",
-    "empty_rows",
-    "informed",
-    "margin_of",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:

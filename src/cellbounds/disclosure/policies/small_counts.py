@@ -22,8 +22,6 @@ from cellbounds.results import Unbounded, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements.numbers import exact_number
 
-__all__ = ["SmallCounts"]
-
 ENOUGH = {
     "values": (2, "2 or more"),
     "width": (1, "1 or more"),

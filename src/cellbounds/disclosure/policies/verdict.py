@@ -23,8 +23,6 @@ from cellbounds.version import __version__
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.policy import Policy
 
-__all__ = ["INDEPENDENT", "Finding", "Outcome", "Verdict", "touched_levels", "worst"]
-
 FORMAT = "cellbounds-verdict/1"
 
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")

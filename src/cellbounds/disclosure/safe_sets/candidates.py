@@ -17,8 +17,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release, Statement, publish
 from cellbounds.statements.notation import names_text, parse
 
-__all__ = ["Candidates", "margin_texts", "members", "spoken_candidates"]
-
 MOST_CANDIDATES = 300
 """Candidates that one search takes."""
 

@@ -20,8 +20,6 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Conditional, Release, Statement, Total
 from cellbounds.utility import fit_loglinear
 
-__all__ = ["safe_margins", "why_not_monotone"]
-
 
 @budgeted
 def safe_margins(

@@ -20,8 +20,6 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.hypercubes import hypercubes, moves_of
 from cellbounds.statements import Release
 
-__all__ = ["reached", "safe_by_moves"]
-
 LARGEST = 2**51
 """Totals below this leave steps that doubles tell apart."""
 

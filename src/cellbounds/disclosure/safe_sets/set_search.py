@@ -19,8 +19,6 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
-__all__ = ["SetJudge", "closed_sets", "judge_all", "search"]
-
 Facts = list[tuple[int, Outcome]]
 """Sets and their outcomes."""
 

@@ -10,8 +10,6 @@ from cellbounds.disclosure.policies.verdict import INDEPENDENT
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
 
-__all__ = ["SafeSets", "StatementSet"]
-
 FORMAT = "cellbounds-safe-sets/1"
 
 DEPENDS = (

@@ -16,8 +16,6 @@ from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.statements import Tabulated
 from cellbounds.statements.notation import Request
 
-__all__ = ["Change", "PlannedChange", "proposals", "suppressing"]
-
 NAMED = 6
 """Suppressed figures that a sentence names."""
 

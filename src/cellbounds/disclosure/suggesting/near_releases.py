@@ -24,9 +24,6 @@ from cellbounds.statements import Prior, Release, Tabulated
 from cellbounds.statements.notation import Request
 from cellbounds.utility.retained import Kept, kept
 
-__all__ = ["scopes_of", "suggest"]
-
-
 Scope = tuple[str, ...] | None
 """The variables of a margin; None for the cells of the table."""
 

@@ -16,8 +16,6 @@ from cellbounds.statements import Release, Statement, Tabulated
 from cellbounds.statements.notation import Request
 from cellbounds.statements.publishing import published_statement
 
-__all__ = ["Drafts", "Plan"]
-
 Merge = tuple[str, tuple[tuple[int, ...], ...]]
 """A variable, and the places of its levels in groups that share them out."""
 

@@ -15,8 +15,6 @@ from cellbounds.utility.display import Listing, picked
 from cellbounds.utility.retained import Kept
 from cellbounds.version import __version__
 
-__all__ = ["Searched", "Suggestion", "Suggestions"]
-
 FORMAT = "cellbounds-suggest/1"
 
 DEPENDS = (

@@ -15,8 +15,6 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release, Tabulated
 
-__all__ = ["Suppressed", "suppress"]
-
 STEPS = 12
 """Rounds of hiding and judging."""
 

@@ -23,8 +23,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Margin, Release, Total
 
-__all__ = ["basic_moves"]
-
 MOST_LISTED = 500_000
 """More moves are not listed but drawn."""
 

@@ -27,8 +27,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release
 
-__all__ = ["MOVES", "batch_errors", "chain_draws", "diagnose"]
-
 FEWEST = 4
 """Draws from each chain that R-hat needs: two in each half."""
 

@@ -32,8 +32,6 @@ from cellbounds.model.structure import ConditionalFacts, gather
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements import Release
 
-__all__ = ["conditional_moves"]
-
 _Line = tuple[list[int], list[int]]
 """Summed cells (flat) and how they change."""
 

@@ -26,21 +26,13 @@ from cellbounds.inference.chains.moves import (
     constraint_matrix,
     distinct,
 )
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.model.structure import gather
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.files import private_folder
 from cellbounds.statements import Release
-
-__all__ = [
-    "PATIENCE",
-    "kernel_basis",
-    "lattice_moves",
-    "markov_basis",
-    "markov_program",
-    "read_vectors",
-]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 MOST_FREE = 600
 """Cells that are not fixed: a basis of more takes minutes."""

@@ -42,7 +42,7 @@ from cellbounds.inference.chains.moves import (
     Sampler,
     constraint_matrix,
 )
-from cellbounds.model.constraints import NO_UPPER, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
@@ -52,8 +52,7 @@ from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import shared
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Prior, Release
-
-__all__ = ["ChainDraws", "choose_moves", "run_chain", "start_tables"]
+from cellbounds.statements.inequalities import NO_UPPER
 
 PROPOSALS = ("ordinary", "two-step")
 

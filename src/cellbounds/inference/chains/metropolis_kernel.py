@@ -18,8 +18,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, random_below, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["CellWeights", "Limits", "MoveTable", "advance"]
-
 
 class Limits(NamedTuple):
     """What each value of a chain may be: the counts of the cells, then the sums of rows.

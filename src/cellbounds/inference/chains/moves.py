@@ -18,18 +18,6 @@ from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = [
-    "KEEPS",
-    "VARIES",
-    "Connection",
-    "Connectivity",
-    "Moves",
-    "Sampler",
-    "connectivity",
-    "constraint_matrix",
-    "distinct",
-]
-
 KEEPS, VARIES = 0, 1
 """The two families of moves: those that keep the table summed to a statement's variables (the
 second family of document 002), and those that change it (its first)."""

@@ -20,13 +20,12 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
     sums_of,
 )
 from cellbounds.inference.protocol import Refusal
-from cellbounds.model.constraints import NO_UPPER, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.solvers.general.exact_linear import exact_bound
 from cellbounds.statements import Release
-
-__all__ = ["Component", "Components", "components_of", "with_upper_limits"]
+from cellbounds.statements.inequalities import NO_UPPER
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,6 @@ from cellbounds.inference.decision_diagram.layers import BITS, DiagramLayer, Lin
 from cellbounds.inference.protocol import Refusal
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["MEMORY", "Construction", "construct"]
-
 MEMORY = 1_500_000_000
 """Bytes that a diagram may take."""
 

@@ -20,8 +20,6 @@ from cellbounds.model.structure import Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["diagram_fibre"]
-
 TRIED = 100.0
 """Estimates are often this many times too high; a diagram is tried up to there."""
 

@@ -22,8 +22,6 @@ from cellbounds.inference.decision_diagram.layers import (
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
 
-__all__ = ["FEW", "arrive", "cut_dead_ends", "follow", "merge_ways", "project", "spread"]
-
 FULL, HALF = (1 << BITS) - 1, (1 << BITS // 2) - 1
 
 FEW = 10_000

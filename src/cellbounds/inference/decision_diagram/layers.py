@@ -20,16 +20,6 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
 )
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = [
-    "BITS",
-    "DiagramLayer",
-    "Digits",
-    "LineTable",
-    "SumCodes",
-    "Transition",
-    "transitions_of",
-]
-
 BITS = 62
 """Numbers of ways are written in words of so many bits."""
 

@@ -21,20 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import BoolArray, IntArray
-
-__all__ = [
-    "MOST_ENTRIES",
-    "LinearSum",
-    "PartialSums",
-    "implied",
-    "merged",
-    "needed",
-    "partial_sums",
-    "sums_of",
-]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,6 @@ from cellbounds.inference.decision_diagram.linear_constraints import LinearSum, 
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["best_order"]
-
 SMALL = 1e5
 """A diagram with fewer steps than this is not worth looking for a better order."""
 

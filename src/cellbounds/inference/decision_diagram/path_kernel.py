@@ -18,8 +18,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["backward", "best", "draw", "forward", "masses"]
-
 UP, DOWN = 2.0**RANGE, 2.0**-RANGE
 TOP, BOTTOM = 2.0 ** (RANGE // 2), 2.0 ** -(RANGE // 2)
 

@@ -19,8 +19,6 @@ from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
-__all__ = ["RANGE", "Diagram", "LayerWeights", "RangedFloats", "WeightedDiagram"]
-
 RANGE = 512
 """Powers of two between one exponent and the next, see `RangedFloats`."""
 

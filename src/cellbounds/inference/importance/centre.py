@@ -20,13 +20,11 @@ from scipy.sparse import coo_array
 
 from cellbounds.inference.importance.propagation_kernel import VariableBounds
 from cellbounds.inference.importance.sampling_plan import SamplingPlan
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.linear_programs import independent_rows
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray
-
-__all__ = ["Centre", "central_means", "expected", "make_centre", "workspace"]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 MOST_ROWS = 1000
 """Equations among which those are looked for that follow from others."""

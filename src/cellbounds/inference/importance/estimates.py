@@ -11,8 +11,6 @@ from cellbounds.errors import Unsettled
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["Estimate", "ImportanceDraws"]
-
 METHOD = "sequential importance sampling"
 
 NEGLIGIBLE = 1e-9

@@ -29,8 +29,6 @@ from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
-__all__ = ["estimate_count", "importance_draws", "make_proposal"]
-
 TRIALS, ROUND = 150, 5
 """Draws for the trial of each law, and draws of one law before the next one has its turn."""
 

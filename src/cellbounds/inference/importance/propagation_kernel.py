@@ -11,21 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cellbounds.inference.importance.sampling_plan import ConstraintMatrix
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled
-
-__all__ = [
-    "RowQueue",
-    "VariableBounds",
-    "copied",
-    "copy_bounds",
-    "empty_queue",
-    "holds",
-    "place",
-    "probe",
-    "propagate_root",
-]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 ROW_VISITS = 40
 """Visits to each row in one propagation, on average, before it ends; what it found holds."""

@@ -26,8 +26,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, random_below, random_state, random_unit
 from cellbounds.runtime.scaled_floats import FloatArray
 
-__all__ = ["NORMAL", "UNIFORM", "URN", "ProposalLaw", "draw_tables"]
-
 UNIFORM, NORMAL, URN = 0, 1, 2
 
 CANDIDATES = 512

@@ -19,12 +19,11 @@ from scipy.sparse import csr_array
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.decision_diagram.components import with_upper_limits
-from cellbounds.model.constraints import NO_UPPER, System, compile_release
+from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.problem import Problem, make_problem, presolve
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements import Conditional, Release
-
-__all__ = ["ConstraintMatrix", "SamplingPlan", "make_plan", "with_values"]
+from cellbounds.statements.inequalities import NO_UPPER
 
 Row = tuple[dict[int, int], int, int]
 """Factors by variable, and the limits of their sum."""

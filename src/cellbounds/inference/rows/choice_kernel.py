@@ -12,8 +12,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
-__all__ = ["best_pairs", "best_vector", "draw_pairs", "draw_vectors"]
-
 TIE = 1e-12
 """Weights that are as close as this part of themselves count as equal."""
 

@@ -14,8 +14,6 @@ import numpy as np
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import NOTHING, ScaledFloats, rounded
 
-__all__ = ["ROUNDINGS", "coefficient", "correlation", "dense", "product", "product_steps"]
-
 ROUNDINGS = 32
 """Units of error that a product adds at most."""
 

@@ -51,8 +51,6 @@ from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, nor
 from cellbounds.statements import Total
 from cellbounds.statements.margin_bounds import combined_bounds
 
-__all__ = ["rows_fibre"]
-
 WEIGHING = "summing the weights of all tables"
 FINDING = "finding the most likely table"
 CELL = "the distribution of a cell"

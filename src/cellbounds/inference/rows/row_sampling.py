@@ -19,8 +19,6 @@ from cellbounds.inference.rows.row_vectors import SummedCell, WeightedRow
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats
 
-__all__ = ["draw_tables"]
-
 PROPOSAL = 32
 """Steps that one proposal counts for."""
 

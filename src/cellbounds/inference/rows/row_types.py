@@ -24,8 +24,6 @@ from cellbounds.model.rates.offset_sets import Bits, Window
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, solve_rows
 
-__all__ = ["PartRange", "RowSystem", "RowType", "make_row_system", "tables_of"]
-
 SUM = 64
 """Steps that one feasible sum counts for, for each column."""
 

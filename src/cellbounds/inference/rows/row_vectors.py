@@ -26,8 +26,6 @@ from cellbounds.model.priors import DIGITS, MOST_WEIGHTS, Kind, Weights
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, normalised, rounded
 
-__all__ = ["CHAIN", "RowVectors", "SummedCell", "WeightedRow", "row_counts"]
-
 CHAIN = 26
 """Roundings of a sum of products, what is too faint to be added included."""
 

@@ -20,8 +20,6 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
-__all__ = ["DEEPEST", "FEW", "POWERS", "masses", "multiply", "normal", "tails", "totals"]
-
 FEW = 2000
 """Numbers up to which sums are made in plain Python: some tenths of a second."""
 

@@ -24,16 +24,6 @@ from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds, combined_bounds
 
-__all__ = [
-    "PARTS_EFFORT",
-    "About",
-    "Layout",
-    "Parts",
-    "about",
-    "make_layout",
-    "refusal_of",
-]
-
 
 class About(Enum):
     """What a margin is to a conditional."""

@@ -23,23 +23,6 @@ import numpy as np
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
-__all__ = [
-    "Bits",
-    "ListedSums",
-    "OffsetSet",
-    "Residues",
-    "SumAlgebra",
-    "Window",
-    "bits_of",
-    "leave_one_out",
-    "positions",
-    "run_ends",
-    "runs_in",
-    "runs_of",
-    "spread",
-    "sum_of_all",
-]
-
 
 def bits_of(mask: BoolArray) -> int:
     """A boolean array as the bits of one integer, the first entry lowest."""

@@ -24,8 +24,6 @@ from cellbounds.model.structure import ConditionalFacts
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
 from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds
 
-__all__ = ["RealRow", "RowProblem", "RowShapes", "build_problem", "real_row", "row_shapes"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowProblem:

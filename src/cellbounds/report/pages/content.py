@@ -36,17 +36,6 @@ from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained import kept
 
-__all__ = [
-    "USUAL_LIMITS",
-    "ReportLimits",
-    "chances_of",
-    "columns_of",
-    "internal_part",
-    "plain_cell",
-    "public_cells",
-    "public_part",
-]
-
 SLOW = 5.0
 """Seconds for the attainable counts; where they take longer, blame is left to whoever asks."""
 

@@ -25,8 +25,6 @@ from cellbounds.report.pages.wording import (
     values_text,
 )
 
-__all__ = ["BANDS", "OUTCOMES", "laid_out", "page", "rendered", "shown_cell"]
-
 GROUP = 24
 """Rows under one heading; tables with no more rows than this have none."""
 

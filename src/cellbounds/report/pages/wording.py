@@ -10,19 +10,6 @@ from cellbounds.results import Unbounded, ValueSet
 from cellbounds.results.answers import json_number
 from cellbounds.statements import Release
 
-__all__ = [
-    "FINDING",
-    "interval_text",
-    "label_text",
-    "labels_text",
-    "plain_label",
-    "plain_values",
-    "published",
-    "read_values",
-    "responses_of",
-    "values_text",
-]
-
 FINDING = {
     "outcome": "outcome",
     "rule": "rule",

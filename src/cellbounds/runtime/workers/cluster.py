@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 from cellbounds.errors import InvalidInput
 from cellbounds.version import __version__
 
-__all__ = ["cluster", "without_workers"]
-
 PACKAGE = "cellbounds"
 """What workers must have."""
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from cellbounds.runtime.isolation import prepare
 
-__all__ = ["ProcessPool"]
-
 
 class _Process(SpawnProcess):
     """A process that never sees an interruption from the keyboard: its owner does."""

@@ -18,8 +18,6 @@ from cellbounds.runtime.isolation import prepare
 if TYPE_CHECKING:
     from cellbounds.runtime.workers.process_pool import ProcessPool
 
-__all__ = ["MOST", "Processes", "Until", "cores"]
-
 
 @dataclass(frozen=True, slots=True)
 class Until:

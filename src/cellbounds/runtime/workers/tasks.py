@@ -18,8 +18,6 @@ from typing import Any, TypeVar
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled
 from cellbounds.runtime.workers.processes import Processes, Until
 
-__all__ = ["checked_executor", "shared"]
-
 IN_FLIGHT = 256
 """Pieces that are handed out at once at most, so that no executor holds thousands of copies of a
 table, and what waits can be taken back quickly."""

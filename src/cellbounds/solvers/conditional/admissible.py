@@ -21,8 +21,6 @@ from cellbounds.model.rates.offset_sets import OffsetSet, Window, bits_of, posit
 from cellbounds.model.rates.row_problem import RowProblem, RowShapes, real_row
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-__all__ = ["Evaluator", "ListedRow", "RowSums", "admissible_sums", "unreachable"]
-
 _BLOCK = 1 << 15
 """Entries of an array evaluated at a time: a few arrays of this size stay in the cache."""
 

@@ -17,8 +17,6 @@ from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, sum_algebra
 from cellbounds.solvers.conditional.sum_sets import SumSet
 
-__all__ = ["CellCounts", "row_sum_for", "table_with"]
-
 VALUES_EFFORT = 1 << 28
 """Sums times columns that may be evaluated one by one for the attainable counts of a row."""
 

@@ -34,8 +34,6 @@ from cellbounds.solvers.conditional.admissible import (
 )
 from cellbounds.solvers.conditional.sum_sets import Segment, SumSet
 
-__all__ = ["FeasibleRows", "feasible_sums", "solve_rows", "sum_algebra"]
-
 SMALL_WINDOW = 1 << 14
 """Up to this slack bits over all of it are cheapest."""
 

@@ -9,8 +9,6 @@ from cellbounds.model.rates.layout import PARTS_EFFORT, Layout, Parts
 from cellbounds.results.values import Unbounded, ValueSet
 from cellbounds.runtime.arrays import SAFE, IntArray
 
-__all__ = ["PartCounts", "narrowest", "part_bounds"]
-
 
 def part_bounds(layout: Layout, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
     """Bounds of every part from those of the summed cells; lists of values are not looked at."""

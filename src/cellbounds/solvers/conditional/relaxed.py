@@ -27,8 +27,6 @@ from cellbounds.results.values import UNBOUNDED
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.conditional.parts import narrowest, part_bounds
 
-__all__ = ["ImprovedConditional", "LinearConditional"]
-
 
 class LinearConditional:
     """Exact fractions for the relaxation; OUTER evidence for tables of counts."""

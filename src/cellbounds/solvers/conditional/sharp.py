@@ -20,8 +20,6 @@ from cellbounds.solvers.conditional.feasible import solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts, narrowest, part_bounds
 from cellbounds.statements import Release
 
-__all__ = ["SharpConditional"]
-
 _ZERO = ValueSet([(0, 0, 1)])
 
 

@@ -14,8 +14,6 @@ from cellbounds.model.rates.offset_sets import positions, run_ends, runs_of
 from cellbounds.results.values import Progression, ValueSet
 from cellbounds.runtime.arrays import SAFE, IntArray, whole_array
 
-__all__ = ["Segment", "SumSet"]
-
 Segment = tuple[int, int] | Progression
 """Bits above a base, or first, last (None: without end) and step of a progression."""
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cellbounds.errors import TooMuchWork
-from cellbounds.model.constraints import NO_UPPER
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.search import Search
 from cellbounds.solvers.general.strategy import Item, in_rounds, settle_one
-
-__all__ = ["Run", "SumValues", "table_with", "values_of", "values_of_each"]
+from cellbounds.statements.inequalities import NO_UPPER
 
 LONG_GAP = 16
 """In a gap longer than this the next value is asked for first."""

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cellbounds.errors import CellboundsError
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.isolation import Ended, Isolated
-
-__all__ = ["Found", "IntegerProgram", "fits_solver"]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 LARGEST = 2**59
 """Sums of coefficients times bounds stay below this; the solver itself allows twice as much."""

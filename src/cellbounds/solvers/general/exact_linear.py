@@ -29,19 +29,10 @@ from typing import Any
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork
-from cellbounds.model.constraints import NO_LOWER, NO_UPPER
 from cellbounds.model.linear_programs import LinearProgram, LinearProposal
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-
-__all__ = [
-    "ExactProgram",
-    "closed_beyond",
-    "dual_bound",
-    "exact_bound",
-    "exactly_feasible",
-    "grows_without_end",
-]
+from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 DENOMINATORS = (1, 2, 12, 1 << 20)
 """Denominators tried in turn; vertices of table problems have small ones."""

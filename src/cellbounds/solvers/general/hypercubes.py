@@ -24,8 +24,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.pool import TablePool
 from cellbounds.statements import Release
 
-__all__ = ["OUT_OF_REACH", "Guide", "Hypercubes", "Walker", "hypercubes", "moves_of"]
-
 MOST_AXES = 6
 """Larger hypercubes have more than 64 corners, and hardly ever all of them are free."""
 

@@ -14,8 +14,6 @@ import numpy as np
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Nested"]
-
 
 class Nested:
     """The rows of a problem as two nested families, if they are.

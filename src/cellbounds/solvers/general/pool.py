@@ -12,8 +12,6 @@ from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem
 from cellbounds.model.targets import Targets
 from cellbounds.runtime.arrays import IntArray
 
-__all__ = ["Excerpt", "TablePool"]
-
 Packed = tuple[IntArray | None, IntArray]
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, TooMuchWork
-from cellbounds.model.constraints import NO_UPPER, compile_release
+from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
 from cellbounds.model.targets import asked_about
@@ -23,8 +23,7 @@ from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.solvers.general.pool import Excerpt, TablePool
 from cellbounds.statements import Release
-
-__all__ = ["CAP", "SIGNS", "Proof", "Search", "Solvers", "Standing"]
+from cellbounds.statements.inequalities import NO_UPPER
 
 CAP = 10**6
 """Cells that nothing limits are searched so far up; beyond, only proofs count."""

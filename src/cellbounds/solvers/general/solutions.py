@@ -19,7 +19,7 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError, TooMuchWork
-from cellbounds.model.constraints import NO_UPPER, System, compile_release
+from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.problem import make_problem, presolve
 from cellbounds.model.structure import Facts
 from cellbounds.model.targets import Targets, asked_about
@@ -36,8 +36,7 @@ from cellbounds.solvers.general.exact_linear import ExactProgram
 from cellbounds.solvers.general.search import Proof, Search
 from cellbounds.solvers.general.strategy import begun, passes, settle_all, settle_one
 from cellbounds.statements import Release
-
-__all__ = ["GeneralLinear", "GeneralSharp", "part_of"]
+from cellbounds.statements.inequalities import NO_UPPER
 
 Ends = tuple[Fraction, Fraction | None]
 """The least and the most of a sum; None: no end."""

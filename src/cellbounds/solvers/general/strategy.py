@@ -20,7 +20,6 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease
-from cellbounds.model.constraints import NO_UPPER
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.workers import Until, shared
@@ -29,20 +28,7 @@ from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without
 from cellbounds.solvers.general.hypercubes import Guide
 from cellbounds.solvers.general.pool import Excerpt
 from cellbounds.solvers.general.search import SIGNS, Proof, Search, Standing
-
-__all__ = [
-    "Gains",
-    "Item",
-    "SearchHandle",
-    "begun",
-    "by_crossing",
-    "by_integers",
-    "in_rounds",
-    "passes",
-    "run_task",
-    "settle_all",
-    "settle_one",
-]
+from cellbounds.statements.inequalities import NO_UPPER
 
 
 def by_integers(search: Search, place: int, side: int, seconds: float | None) -> None:

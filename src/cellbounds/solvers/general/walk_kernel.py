@@ -10,8 +10,6 @@ from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, random_below
 from cellbounds.solvers.general.hypercubes import OUT_OF_REACH, Hypercubes
 
-__all__ = ["SIGNS", "longest_move", "walk", "walk_each", "wander"]
-
 SIGNS = np.array([1 - 2 * (corner.bit_count() & 1) for corner in range(64)], dtype=np.int64)
 """What a move adds to each corner: corner k differs from the first one on the axes of k's bits."""
 
