@@ -12,7 +12,7 @@ from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.inputs import read_bytes
 from cellbounds.runtime.progress import Progress
 from cellbounds.solvers.solve import attainable, bounds
@@ -58,50 +58,53 @@ def audit(given: Given) -> int:
     )
     secret = _checked_secret(given)
     policy = read_policy(given.policy)
-    with Progress("reading the table") as progress:
-        table = options.read_owned(given.table, given)
-        release = options.combine(table, given.release, given)
-        knows = options.read_knowledge(given, table.domain)
+    with (
+        Progress("reading the table") as progress,
+        options.budgeted(given, progress, "work") as budget,
+    ):
+        with stopped_late(budget):
+            table = options.read_owned(given.table, given)
+            release = options.combine(table, given.release, given)
+            knows = options.read_knowledge(given, table.domain)
         progress.say("working out what is attainable", seconds=given.seconds)
-        with options.budgeted(given, progress, "work") as budget:
-            found = audit_table(
-                table,
-                release,
-                policy,
-                over=over,
-                independent=given.independent,
-                knows=knows,
-                budget=budget,
-            )
-            if given.certificate is not None:
-                progress.say("certifying")
-                leaning = not (given.public or given.independent)
-                answer: Attainable | Bounds = found.answer
-                if answer.digest != release.digest or found.start_used != leaning:
-                    # It says what follows from the release alone, and tables that were found with
-                    # the help of the owner's lean towards it: such a question was not asked yet.
-                    start = table if leaning else None
-                    alone = budget.resumed(None)
-                    answer = bounds(release, over=over, start=start, budget=alone)
-                _write_certificate(answer, given, budget, private=leaning)
-            if given.reports or given.style == "html":
-                from cellbounds.report.filing import build_report
+        found = audit_table(
+            table,
+            release,
+            policy,
+            over=over,
+            independent=given.independent,
+            knows=knows,
+            budget=budget,
+        )
+        if given.certificate is not None:
+            progress.say("certifying")
+            leaning = not (given.public or given.independent)
+            answer: Attainable | Bounds = found.answer
+            if answer.digest != release.digest or found.start_used != leaning:
+                # It says what follows from the release alone, and tables that were found with
+                # the help of the owner's lean towards it: such a question was not asked yet.
+                start = table if leaning else None
+                alone = budget.resumed(None)
+                answer = bounds(release, over=over, start=start, budget=alone)
+            _write_certificate(answer, given, budget, private=leaning)
+        if given.reports or given.style == "html":
+            from cellbounds.report.filing import build_report
 
-                progress.say("writing the report")
-                report = build_report(
-                    found,
-                    public=given.public,
-                    key=secret,
-                    seed=given.seed,
-                    source=Path(given.table).name,
-                    budget=budget.resumed(None),
-                )
-                for path in given.reports:
-                    report.write(path)
-            if given.style == "html":
-                text = report.to_html()
-            else:
-                text = render(found, given.style, everything=given.everything)
+            progress.say("writing the report")
+            report = build_report(
+                found,
+                public=given.public,
+                key=secret,
+                seed=given.seed,
+                source=Path(given.table).name,
+                budget=budget.resumed(None),
+            )
+            for path in given.reports:
+                report.write(path)
+        if given.style == "html":
+            text = report.to_html()
+        else:
+            text = render(found, given.style, everything=given.everything)
     handed_on = given.public and given.style == "html"
     write_text(text, given.output, given.style, private=not handed_on)
     return options.STATUSES[found.verdict.verdict.value]
@@ -152,7 +155,8 @@ def attack(given: Given) -> int:
         Progress("working out what is attainable", seconds=given.seconds) as progress,
         options.budgeted(given, progress, "work") as budget,
     ):
-        release = read_release(given.release, allow_outside=given.allow_outside)
+        with stopped_late(budget):
+            release = read_release(given.release, allow_outside=given.allow_outside)
         over, cells = options.cells_of(given.cells, names, release.domain)
         answer = attainable(release, over=over, cells=cells, budget=budget)
         if given.style == "html":

@@ -134,7 +134,7 @@ def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
     signed = {name: value for name, value in vars(given).items() if name in ("who", "why")}
     with (
         Progress("reading the table") as progress,
-        options.budgeted(given, progress, stops=False) as budget,
+        options.budgeted(given, progress) as budget,
     ):
         tables = [options.read_owned(path, given) for path in given.tables]
         progress.say("judging")

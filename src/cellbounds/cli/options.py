@@ -473,9 +473,7 @@ state_option = option(
 
 
 @contextmanager
-def budgeted(
-    given: Given, progress: Progress, work: str = "", *, stops: bool = True
-) -> Iterator[Budget]:
+def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budget]:
     """The budget of a command, running: time, workers, progress.
 
     `work` is what can be resumed from the file ``--state``, which is then its checkpoint.
@@ -486,7 +484,7 @@ def budgeted(
     try:
         with _workers(given) as workers:
             declared = Budget(given.seconds, None, workers, state, progress.step)
-            with running(declared, resumes=True, stops=stops) as budget:
+            with running(declared, resumes=True, stops=False) as budget:
                 yield budget
     except KeyboardInterrupt:
         if not work:

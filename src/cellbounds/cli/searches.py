@@ -12,6 +12,7 @@ from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, save_chart, say, write_result
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.files import hidden_folder
 from cellbounds.runtime.inputs import read_toml
 from cellbounds.runtime.progress import Progress
@@ -75,12 +76,15 @@ def explore(given: Given) -> int:
         [given.plot, given.best, given.output, given.state],
         [given.table, given.policy, given.merge_levels],
     )
-    with Progress("reading the table") as progress:
-        table = options.read_owned(given.table, given)
+    with (
+        Progress("reading the table") as progress,
+        options.budgeted(given, progress, "search") as budget,
+    ):
+        with stopped_late(budget):
+            table = options.read_owned(given.table, given)
         designs = _designs(given)
         progress.say("judging designs")
-        with options.budgeted(given, progress, "search") as budget:
-            frontier = search(table, **designs, budget=budget)
+        frontier = search(table, **designs, budget=budget)
         progress.say("writing")
         _write_explored(frontier, given)
     if frontier.best is not None:
@@ -192,25 +196,28 @@ def margins(given: Given) -> int:
     check_outputs([given.output], [given.table, *given.out, given.policy])
     from cellbounds.disclosure.safe_sets import safe_margins
 
-    with Progress("reading the table") as progress:
-        table = options.read_owned(given.table, given)
+    with (
+        Progress("reading the table") as progress,
+        options.budgeted(given, progress) as budget,
+    ):
+        with stopped_late(budget):
+            table = options.read_owned(given.table, given)
         listed = [options.names_of(text, "--margin") or [] for text in given.chosen]
         out = None
         if given.out:
             outside = given.allow_outside
             out = combined_release(table, given.out, total=False, allow_outside=outside)
         progress.say("judging sets")
-        with options.budgeted(given, progress) as budget:
-            safe_sets = safe_margins(
-                table,
-                margins=listed or given.way,
-                given=out,
-                statements=given.statements or None,
-                policy=given.policy,
-                total=not given.no_total,
-                independent=given.independent,
-                budget=budget,
-            )
+        safe_sets = safe_margins(
+            table,
+            margins=listed or given.way,
+            given=out,
+            statements=given.statements or None,
+            policy=given.policy,
+            total=not given.no_total,
+            independent=given.independent,
+            budget=budget,
+        )
     write_result(safe_sets, given, private=True)
     if any(one.statements for one in safe_sets.safe):
         return options.SAFE
@@ -246,22 +253,25 @@ def suggest(given: Given) -> int:
         _check_folder(Path(given.save))
     inputs = [given.table, *given.release, *given.knows, given.policy, given.save]
     check_outputs([given.output], inputs)
-    with Progress("reading the table") as progress:
-        table = options.read_owned(given.table, given)
-        release = options.combine(table, given.release, given)
+    with (
+        Progress("reading the table") as progress,
+        options.budgeted(given, progress) as budget,
+    ):
+        with stopped_late(budget):
+            table = options.read_owned(given.table, given)
+            release = options.combine(table, given.release, given)
         progress.say("judging releases")
-        with options.budgeted(given, progress) as budget:
-            suggestions = suggest_releases(
-                release,
-                table,
-                given.policy,
-                over=over,
-                most=given.most,
-                changes=given.changes,
-                knows=options.read_knowledge(given, table.domain),
-                independent=given.independent,
-                budget=budget,
-            )
+        suggestions = suggest_releases(
+            release,
+            table,
+            given.policy,
+            over=over,
+            most=given.most,
+            changes=given.changes,
+            knows=options.read_knowledge(given, table.domain),
+            independent=given.independent,
+            budget=budget,
+        )
     if given.save is not None:
         _save(suggestions, Path(given.save))
     write_result(suggestions, given, private=True)

@@ -20,6 +20,7 @@ from cellbounds.cli.outputs import (
 )
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief, GammaPoisson, Poisson
+from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _drawing_options = options.effort_options("what was drawn by then is kept")
 
 @options.command
 @_release_options
-@options.memory_option
+@options.effort_options("what is not counted by then is not known")
 @options.format_options
 def count(given: Given) -> int:
     """Count the tables that fit a release, exactly.
@@ -57,9 +58,10 @@ def count(given: Given) -> int:
     from cellbounds.report.formats import CountedTables
 
     check_outputs([given.output], [given.source, *given.release])
-    with Progress("counting tables"):
-        release = _release(given)
-        counted = CountedTables(release, count_tables(release, effort=given.effort))
+    with Progress("counting tables") as progress, options.budgeted(given, progress) as budget:
+        release = _release(given, budget)
+        number = count_tables(release, effort=given.effort, budget=budget)
+        counted = CountedTables(release, number)
     write_result(counted, given)
     return options.SAFE
 
@@ -84,7 +86,7 @@ def posterior(given: Given) -> int:
         check_suffix(given.plot, (".svg", ".png", ".html"))
     check_outputs([given.plot, given.output], [given.source, *given.release])
     with Progress("summing over tables") as progress, options.budgeted(given, progress) as budget:
-        belief, release = _belief(given.prior), _release(given)
+        belief, release = _belief(given.prior), _release(given, budget)
         drawn = {"draws": given.draws, "rng": given.seed or 0}
         result = posterior_of(release, belief, effort=given.effort, **drawn, budget=budget)
         if given.plot is not None:
@@ -125,7 +127,7 @@ def sample(given: Given) -> int:
     check_outputs([given.output], [given.source, *given.release])
     with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
         result = sample_from(
-            _release(given),
+            _release(given, budget),
             given.size,
             prior=_belief(given.prior),
             method=given.method,
@@ -181,9 +183,10 @@ def synthesize(given: Given) -> int:
         "effort": given.effort,
     }
     with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
-        table = options.read_owned(given.source, given) if given.release else None
+        with stopped_late(budget):
+            table = options.read_owned(given.source, given) if given.release else None
         if given.digits is None:
-            synthetic = make(_release(given, table), **drawn, budget=budget)
+            synthetic = make(_release(given, budget, table), **drawn, budget=budget)
         elif table is None:
             raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
         else:
@@ -199,19 +202,20 @@ def synthesize(given: Given) -> int:
     return options.SAFE
 
 
-def _release(given: Given, table: Table | None = None) -> Release:
+def _release(given: Given, budget: Budget, table: Table | None = None) -> Release:
     """A release file alone, or what is published of a table, which is read unless it was."""
-    if given.release:
-        owned = options.read_owned(given.source, given) if table is None else table
-        return options.combine(owned, given.release, given)
     from cellbounds.statements.release_files import read_release
 
-    if not given.source.endswith(".toml"):
+    if not given.release and not given.source.endswith(".toml"):
         raise InvalidInput(
             f"{given.source} alone is no release: give a release file (.toml), or a table and the "
             'statements published of it, such as "[A,B]"'
         )
-    return read_release(given.source, allow_outside=given.allow_outside)
+    with stopped_late(budget):
+        if not given.release:
+            return read_release(given.source, allow_outside=given.allow_outside)
+        owned = options.read_owned(given.source, given) if table is None else table
+        return options.combine(owned, given.release, given)
 
 
 def _unsaid_seed(given: Given) -> Any:

@@ -271,7 +271,7 @@ class Report:
         return f"<{which}: {', '.join(one['notation'] for one in statements)}>"
 
 
-@budgeted
+@budgeted(stops=False)
 def build_report(
     audit: Audit | Attainable,
     *,

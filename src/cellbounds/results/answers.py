@@ -328,7 +328,7 @@ class Bounds(CellAnswer):
             raise InvalidInput(f"bounds of kind {self.kind!r} have no explanation; ask for 'sharp'")
         return self._explain(labels)
 
-    @budgeted
+    @budgeted(stops=False)
     def certificate(
         self,
         *,
@@ -443,7 +443,7 @@ class Attainable(CellAnswer):
         if self._source is not None:
             self._source.gather(self._places)
 
-    @budgeted
+    @budgeted(stops=False)
     def certificate(
         self,
         *,

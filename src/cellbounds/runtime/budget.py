@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from numbers import Real
@@ -208,8 +208,8 @@ def running(
     with ExitStack() as stack:
         if not budget._runs:
             budget = _begun(budget, stack)
-        if stops and budget.deadline is not None:
-            stack.enter_context(_stopped_late(budget))
+        if stops:
+            stack.enter_context(stopped_late(budget))
         yield budget
 
 
@@ -226,9 +226,16 @@ def _begun(budget: Budget, stack: ExitStack) -> Budget:
     return replace(budget, workers=workers)._running(deadline)
 
 
-def _stopped_late(budget: Budget) -> AbstractContextManager[None]:
-    """Work that does not look at the clock is stopped a little after the end of the budget."""
-    assert budget.deadline is not None
+def stopped_late(budget: Budget) -> AbstractContextManager[None]:
+    """Stop what does not look at the clock a little after the end of a running budget.
+
+    Raises
+    ------
+    Unsettled
+        If it was late and had to be stopped.
+    """
+    if budget.deadline is None:
+        return nullcontext()
     left = max(0.0, budget.deadline - time.monotonic())
     span = left if budget.seconds is None else float(budget.seconds)
     return not_later(
