@@ -156,5 +156,5 @@ def test_processes_find_the_same_when_they_are_up(name, alone):
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_whoever_helps_is_an_executor(name):
-    with pytest.raises(InvalidInput, match=r"give a concurrent\.futures\.Executor"):
+    with pytest.raises(InvalidInput, match=r"a concurrent\.futures\.Executor"):
         QUESTIONS[name]("many")

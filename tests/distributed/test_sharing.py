@@ -189,7 +189,7 @@ def test_processes_finish_what_is_waited_for():
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
 def test_the_number_of_processes(number):
-    with pytest.raises(InvalidInput, match="number="):
+    with pytest.raises(InvalidInput, match="workers="):
         Processes(number)
 
 

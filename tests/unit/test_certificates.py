@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import json
 import sys
 
@@ -339,7 +340,7 @@ def test_audits_write_certificates(run, table, tmp_path):
 def solves():
     """The questions that solvers are asked meanwhile, seen by Python's own profiler."""
     asked = []
-    codes = {one.__code__: one.__name__ for one in (cb.bounds, cb.attainable)}
+    codes = {inspect.unwrap(one).__code__: one.__name__ for one in (cb.bounds, cb.attainable)}
 
     def see(frame, event, _):
         if event == "call" and frame.f_code in codes:

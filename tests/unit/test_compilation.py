@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 import cellbounds as cb
+from cellbounds.runtime.compilation import Compiled, compiled_above
 
 TYPES = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: int\n    b: int\n"
 KERNEL = """from cellbounds.runtime.compilation import compiled
@@ -88,3 +91,64 @@ def test_the_first_posterior_of_a_small_table_compiles_nothing(tmp_path):
     )
     assert found.stdout.strip() == str(cb.example_table("census3").total)
     assert not any(tmp_path.rglob("*.nbi"))
+
+
+def _products(pairs, out):
+    for k in range(len(pairs.left)):
+        out[k] = pairs.left[k] * pairs.right[k] + pairs.left[k]
+    return pairs.left[0] + 10**12
+
+
+class _Pairs(NamedTuple):
+    left: np.ndarray
+    right: np.ndarray
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.uint16, np.int64])
+def test_narrow_integers_are_wide_where_they_are_interpreted(monkeypatch, kind):
+    """Numba computes with 64 bits whatever arrays hold; numpy would wrap around at fewer."""
+    monkeypatch.setattr(Compiled, "spent", 0.0)
+    most = np.iinfo(kind).max if np.iinfo(kind).bits < 64 else 2**30
+    pairs = _Pairs(np.array([most, 3], kind), np.array([most, 5], kind))
+    out = np.zeros(2, np.int64)
+    assert compiled_above(100)(_products)(pairs, out) == int(most) + 10**12
+    assert out.tolist() == [int(most) ** 2 + int(most), 18]
+
+
+ANSWERS = """
+import cellbounds as cb
+def answers():
+    for name, said in {
+        "mp3": ["[mp3|gender]"],
+        "delinquent": ["[education|county]@1"],
+        "analgesic": ["[treatment,response]", "[status,response]"],
+        "census3": ["[gender,race]", "[gender,income]", "[race,income]"],
+    }.items():
+        release = cb.publish(cb.example_table(name), *said)
+        yield cb.count_tables(release)
+        for prior in ("uniform", cb.GammaPoisson(193, "1/4")):
+            found = cb.posterior(release, prior)
+            yield [round(mean, 9) for mean in found.mean.ravel().tolist()]
+            yield cb.sample(release, 3, prior=prior, rng=5).counts.ravel().tolist()
+"""
+
+
+def test_interpreted_kernels_answer_the_same(tmp_path):
+    """With nothing compiled and all the patience there is, against compiled ones."""
+    code = f"from cellbounds.runtime.compilation import Compiled{ANSWERS}"
+    code += "Compiled.spent = {spent}\nprint(list(answers()))\n"
+    results = []
+    for spent, kept in (
+        ("float('-inf')", {"NUMBA_CACHE_DIR": str(tmp_path)}),
+        ("float('inf')", {}),
+    ):
+        found = subprocess.run(
+            [sys.executable, "-c", code.replace("{spent}", spent)],
+            env={**os.environ, **kept},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert found.stderr == ""
+        results.append(found.stdout)
+    assert results[0] == results[1] != ""

@@ -12,9 +12,9 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.runtime.checkpoints import Checkpoint
-from cellbounds.runtime.interrupts import not_later
+from cellbounds.runtime.interrupts import Late, not_later
 from cellbounds.runtime.workers import Processes, checked_executor
 
 P = ParamSpec("P")
@@ -210,7 +210,11 @@ def running(
             budget = _begun(budget, stack)
         if stops:
             stack.enter_context(stopped_late(budget))
-        yield budget
+        try:
+            yield budget
+        except Late:
+            # The alarm was set further out: who asked for this part may have a use for the rest.
+            raise Unsettled(_spent(budget)) from None
 
 
 def _begun(budget: Budget, stack: ExitStack) -> Budget:
@@ -238,11 +242,12 @@ def stopped_late(budget: Budget) -> AbstractContextManager[None]:
         return nullcontext()
     left = max(0.0, budget.deadline - time.monotonic())
     span = left if budget.seconds is None else float(budget.seconds)
-    return not_later(
-        budget.deadline + PART_LATE * span + LATE,
-        f"the budget of {span:.3g} seconds was spent without an answer; give more seconds, or ask "
-        "for less",
-    )
+    return not_later(budget.deadline + PART_LATE * span + LATE, _spent(budget))
+
+
+def _spent(budget: Budget) -> str:
+    of = "" if budget.seconds is None else f" of {budget.seconds:g} seconds"
+    return f"the budget{of} was spent without an answer; give more seconds, or ask for less"
 
 
 @overload

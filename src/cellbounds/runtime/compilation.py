@@ -91,7 +91,7 @@ class Compiled:
         _INTERPRETING.now = True
         try:
             with np.errstate(over="ignore"):  # integers wrap around, as compiled ones do
-                return self._function(*given)
+                return self._function(*map(_promoted, given))
         finally:
             _INTERPRETING.now = False
             Compiled.spent += time.thread_time() - begun
@@ -104,6 +104,23 @@ class Compiled:
     def _numba_type_(self) -> Any:
         """What numba looks at where other compiled functions call this one."""
         return self._dispatcher._numba_type_
+
+
+class _Promoting(np.ndarray):
+    """Narrow integers that are read as wide ones: numba computes with 64 bits, numpy with fewer."""
+
+    def __getitem__(self, index: Any) -> Any:
+        value = super().__getitem__(index)
+        return np.int64(value) if isinstance(value, np.integer) else value
+
+
+def _promoted(given: Any) -> Any:
+    """Arguments whose narrow integers are promoted when they are read; they share their memory."""
+    if isinstance(given, tuple):
+        parts = map(_promoted, given)
+        return type(given)(*parts) if hasattr(given, "_fields") else tuple(parts)
+    narrow = isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.dtype.itemsize < 8
+    return given.view(_Promoting) if narrow else given
 
 
 def _numbers(given: Any) -> int:
