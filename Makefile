@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLE := src/cellbounds/papers/data/delinquent.csv
 
-.PHONY: demo test test-long check lint bench bench-quick fuzz faults mutants clean
+.PHONY: demo test test-long check lint bench bench-quick fuzz faults budgets mutants clean
 
 demo: .venv/.base
 	@echo '$$ cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent'
@@ -36,6 +36,10 @@ fuzz: .venv/.test
 # Kills, full disks, wrong clocks, races; about a quarter of an hour. Needs Linux and a C compiler.
 faults: .venv/.test
 	$(BIN)/python -m reliability.faults --seed $(or $(SEED),1)
+
+# Everything that takes a budget, on inputs that would take far longer; ONLY=posterior for some. Ten minutes.
+budgets: .venv/.test
+	$(BIN)/python -m reliability.budgets $(if $(ONLY),--only "$(ONLY)")
 
 # Faults put into what decides, and the tests that notice; AREA=ledger for one area. Hours.
 mutants: .venv/.test
