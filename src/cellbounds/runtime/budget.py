@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-PART_LATE, LATE = 0.05, 0.6
+PART_LATE, LATE = 0.05, 0.5
 """A part of the budget, and seconds, by which work may be late before it is stopped."""
 
 

@@ -82,8 +82,8 @@ class Late(BaseException):
     """Raised in the main thread wherever it is; whoever has a part of an answer may catch it."""
 
 
-SWALLOWED = 2.0
-"""Seconds after which it is raised again: destructors and callbacks may swallow it."""
+SWALLOWED = 0.5
+"""Seconds after which it is raised again: it may have been swallowed, or the work may go on."""
 
 IMPORTING = "<frozen importlib._bootstrap>"
 
