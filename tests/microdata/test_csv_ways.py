@@ -176,3 +176,18 @@ def test_many_lines_and_threads(ways, tmp_path):
 def test_a_long_label_is_refused_by_all(ways, tmp_path):
     path = written(tmp_path / "t.csv", [("a", "b"), ("x" * 140_000, "y"), ("z", "y")])
     assert "field larger than field limit" in ways.agree(path, count=None)
+
+
+@pytest.mark.parametrize("block", [64, 2**10])
+def test_a_block_may_end_within_a_quoted_line_break(ways, tmp_path, block):
+    """The return is the last byte of a block, the line feed the first of the next one."""
+    begin = b'v\n"a\r\nb"\n'
+    filler = block - 3 - len(begin)  # up to the quote, the a and the return
+    begin += b"qq\n" * (filler % 2) + b"q\n" * ((filler - 3 * (filler % 2)) // 2)
+    content = begin + b'"a\r\nb"\n' + b"q\n" * (9 * block)
+    assert content[block - 1 : block + 1] == b"\r\n"
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    by_arrow = ways.by_arrow(path, block=block, count=None)
+    assert by_arrow == ways.at_once(path, count=None)
+    assert by_arrow[0]["a\r\nb"] == 2

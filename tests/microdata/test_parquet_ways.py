@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import cellbounds as cb
+
 FEW = settings(
     max_examples=30,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -186,3 +188,29 @@ def test_only_the_columns_asked_for_are_read(ways, tmp_path):
     for found in (ways.by_arrow, ways.in_batches):
         assert found(path, count=None, variables=["a"])[0].counts.tolist() == [50, 50]
         assert "damaged" in found(path, count=None)
+
+
+def test_single_precision_weights_stand_for_what_they_are(tmp_path):
+    for value, lines, expected in ((100003, 1000, 100_003_000), (0.7, 5, 3)):
+        path = tmp_path / "t.parquet"
+        weights = pa.array(np.full(lines, value, dtype=np.float32))
+        pq.write_table(pa.table({"a": ["x"] * lines, "w": weights}), path)
+        table = cb.read_table(path, count=None, weight="w", round_weight=True)
+        assert table["x"] == expected
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    path, other = tmp_path / "t.parquet", tmp_path / "other.parquet"
+    for place, label in ((path, "old"), (other, "new")):
+        pq.write_table(pa.table({"a": [label] * 400_000}), place, row_group_size=50_000)
+    opened, times = pq.ParquetFile, []
+
+    def opening(*given, **named):
+        times.append(1)
+        if len(times) == 3:
+            other.replace(path)
+        return opened(*given, **named)
+
+    monkeypatch.setattr(pq, "ParquetFile", opening)
+    with pytest.raises(cb.InvalidInput, match="was changed while it was read"):
+        cb.read_table(path, count=None)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,6 +23,7 @@ import cellbounds as cb
 from cellbounds.disclosure import Audit, CellRisk, audit
 from cellbounds.report.audit_text import render
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.interrupts import not_later, uninterrupted
 from cellbounds.runtime.workers import Until
 from cellbounds.solvers.general import solutions, strategy
 from cellbounds.solvers.general.search import Search
@@ -643,3 +647,101 @@ def test_other_threads_keep_budgets_without_an_alarm():
     with ThreadPoolExecutor(1) as executor:
         answer = executor.submit(cb.bounds, RELEASE, seconds=60).result()
     assert answer.evidence is cb.Evidence.EXACT
+
+
+def test_the_alarm_never_escapes():
+    """Work that ends just when it rings."""
+    for late in np.linspace(-0.0005, 0.0005, 41).tolist():
+        try:
+            with not_later(time.monotonic() + 0.06, "late"):
+                ends = time.monotonic() + 0.06 + late
+                while time.monotonic() < ends:
+                    pass
+        except cb.Unsettled as problem:
+            assert str(problem) == "late"
+        assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_a_watchdog_of_the_program_is_left_alone():
+    signal.setitimer(signal.ITIMER_REAL, 100)
+    try:
+        assert cb.bounds(RELEASE, seconds=5).evidence is cb.Evidence.EXACT
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 50
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def test_work_that_a_module_asks_for_when_it_is_imported_is_stopped(tmp_path):
+    (tmp_path / "late_module.py").write_text(
+        "import time, cellbounds as cb\n"
+        "from cellbounds.runtime.interrupts import not_later\n"
+        "try:\n"
+        "    with not_later(time.monotonic() + 0.1, 'late'):\n"
+        "        time.sleep(60)\n"
+        "except cb.Unsettled as problem:\n"
+        "    print(problem)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "import late_module"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert (done.stdout, done.stderr) == ("late\n", "")
+
+
+def test_ctrl_c_is_not_lost_beside_the_alarm():
+    def both():
+        signal.raise_signal(signal.SIGALRM)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), not_later(time.monotonic() + 60, "late"):
+        uninterrupted(both)
+
+
+def test_a_forked_process_has_its_own_alarm():
+    with not_later(time.monotonic() + 60, "late"):
+        child = os.fork()
+        if not child:
+            os._exit(signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_parts_that_are_late_are_left_to_look_at_the_clock():
+    """A share of a budget that runs, or of none at all, is no reason to stop everything."""
+
+    @budgeted
+    def part(budget=UNLIMITED, seconds=None):
+        time.sleep(0.8)
+        return budget.spent
+
+    @budgeted
+    def whole(budget=UNLIMITED, seconds=None):
+        return part(budget=budget.share(most=0.05))
+
+    assert whole()
+    assert whole(seconds=60)
+
+
+def test_a_ledger_records_what_was_not_decided_in_time(tmp_path):
+    counts = np.random.default_rng(2).integers(0, 9, size=(40, 10, 10))
+    sizes = dict(zip("abc", counts.shape, strict=True))
+    domain = cb.Domain({name: [str(k) for k in range(size)] for name, size in sizes.items()})
+    table = cb.Table(domain, counts)
+    ledger = cb.Ledger.create(tmp_path / "a.ledger", table, who="ann")
+    release = cb.publish(table, "[a,b]", "[b,c]", "[a,c]")
+    ledger.commit(release, table=table, why="it is out", already_out=True, seconds=0.01)
+    assert ledger.ask(release, table=table, record=True, seconds=0.01).verdict is not None
+    assert [entry.kind for entry in ledger.history()] == ["opened", "released", "asked"]
+
+
+def test_listing_keeps_its_budget():
+    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    listed = cb.tables(release, seconds=60)
+    assert len(list(listed)) == cb.count_tables(release)
+    late = cb.tables(release, budget=Budget.until(time.monotonic() - 1))
+    with pytest.raises(cb.Unsettled):
+        list(late)

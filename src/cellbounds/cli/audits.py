@@ -66,16 +66,16 @@ def audit(given: Given) -> int:
             table = options.read_owned(given.table, given)
             release = options.combine(table, given.release, given)
             knows = options.read_knowledge(given, table.domain)
-        progress.say("working out what is attainable", seconds=given.seconds)
-        found = audit_table(
-            table,
-            release,
-            policy,
-            over=over,
-            independent=given.independent,
-            knows=knows,
-            budget=budget,
-        )
+            progress.say("working out what is attainable", seconds=given.seconds)
+            found = audit_table(
+                table,
+                release,
+                policy,
+                over=over,
+                independent=given.independent,
+                knows=knows,
+                budget=budget,
+            )
         if given.certificate is not None:
             progress.say("certifying")
             leaning = not (given.public or given.independent)
@@ -157,8 +157,8 @@ def attack(given: Given) -> int:
     ):
         with stopped_late(budget):
             release = read_release(given.release, allow_outside=given.allow_outside)
-        over, cells = options.cells_of(given.cells, names, release.domain)
-        answer = attainable(release, over=over, cells=cells, budget=budget)
+            over, cells = options.cells_of(given.cells, names, release.domain)
+            answer = attainable(release, over=over, cells=cells, budget=budget)
         if given.style == "html":
             from cellbounds.report.filing import build_report
 

@@ -82,9 +82,9 @@ def explore(given: Given) -> int:
     ):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
-        designs = _designs(given)
-        progress.say("judging designs")
-        frontier = search(table, **designs, budget=budget)
+            designs = _designs(given)
+            progress.say("judging designs")
+            frontier = search(table, **designs, budget=budget)
         progress.say("writing")
         _write_explored(frontier, given)
     if frontier.best is not None:
@@ -199,9 +199,9 @@ def margins(given: Given) -> int:
     with (
         Progress("reading the table") as progress,
         options.budgeted(given, progress) as budget,
+        stopped_late(budget),
     ):
-        with stopped_late(budget):
-            table = options.read_owned(given.table, given)
+        table = options.read_owned(given.table, given)
         listed = [options.names_of(text, "--margin") or [] for text in given.chosen]
         out = None
         if given.out:
@@ -256,10 +256,10 @@ def suggest(given: Given) -> int:
     with (
         Progress("reading the table") as progress,
         options.budgeted(given, progress) as budget,
+        stopped_late(budget),
     ):
-        with stopped_late(budget):
-            table = options.read_owned(given.table, given)
-            release = options.combine(table, given.release, given)
+        table = options.read_owned(given.table, given)
+        release = options.combine(table, given.release, given)
         progress.say("judging releases")
         suggestions = suggest_releases(
             release,

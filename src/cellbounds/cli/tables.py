@@ -20,7 +20,7 @@ from cellbounds.cli.outputs import (
 )
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief, GammaPoisson, Poisson
-from cellbounds.runtime.budget import Budget, stopped_late
+from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ def count(given: Given) -> int:
 
     check_outputs([given.output], [given.source, *given.release])
     with Progress("counting tables") as progress, options.budgeted(given, progress) as budget:
-        release = _release(given, budget)
-        number = count_tables(release, effort=given.effort, budget=budget)
+        with stopped_late(budget):
+            release = _release(given)
+            number = count_tables(release, effort=given.effort, budget=budget)
         counted = CountedTables(release, number)
     write_result(counted, given)
     return options.SAFE
@@ -86,9 +87,10 @@ def posterior(given: Given) -> int:
         check_suffix(given.plot, (".svg", ".png", ".html"))
     check_outputs([given.plot, given.output], [given.source, *given.release])
     with Progress("summing over tables") as progress, options.budgeted(given, progress) as budget:
-        belief, release = _belief(given.prior), _release(given, budget)
         drawn = {"draws": given.draws, "rng": given.seed or 0}
-        result = posterior_of(release, belief, effort=given.effort, **drawn, budget=budget)
+        with stopped_late(budget):
+            belief, release = _belief(given.prior), _release(given)
+            result = posterior_of(release, belief, effort=given.effort, **drawn, budget=budget)
         if given.plot is not None:
             save_chart(result, given.plot)
     write_result(result, given)
@@ -125,9 +127,13 @@ def sample(given: Given) -> int:
 
     chain = {name: getattr(given, name) for name in CHAIN if getattr(given, name) is not None}
     check_outputs([given.output], [given.source, *given.release])
-    with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
+    with (
+        Progress("drawing tables") as progress,
+        options.budgeted(given, progress) as budget,
+        stopped_late(budget),
+    ):
         result = sample_from(
-            _release(given, budget),
+            _release(given),
             given.size,
             prior=_belief(given.prior),
             method=given.method,
@@ -185,13 +191,13 @@ def synthesize(given: Given) -> int:
     with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
         with stopped_late(budget):
             table = options.read_owned(given.source, given) if given.release else None
-        if given.digits is None:
-            synthetic = make(_release(given, budget, table), **drawn, budget=budget)
-        elif table is None:
-            raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
-        else:
-            rounded = {"digits": given.digits, "total": given.total}
-            synthetic = make(table, given.release, **rounded, **drawn, budget=budget)
+            if given.digits is None:
+                synthetic = make(_release(given, table), **drawn, budget=budget)
+            elif table is None:
+                raise InvalidInput("--digits rounds the rates of a table: give TABLE and RELEASE")
+            else:
+                rounded = {"digits": given.digits, "total": given.total}
+                synthetic = make(table, given.release, **rounded, **drawn, budget=budget)
         text = f"{synthetic}\n"
         if given.compare and table is not None:
             progress.say("comparing with the true table")
@@ -202,7 +208,7 @@ def synthesize(given: Given) -> int:
     return options.SAFE
 
 
-def _release(given: Given, budget: Budget, table: Table | None = None) -> Release:
+def _release(given: Given, table: Table | None = None) -> Release:
     """A release file alone, or what is published of a table, which is read unless it was."""
     from cellbounds.statements.release_files import read_release
 
@@ -211,11 +217,10 @@ def _release(given: Given, budget: Budget, table: Table | None = None) -> Releas
             f"{given.source} alone is no release: give a release file (.toml), or a table and the "
             'statements published of it, such as "[A,B]"'
         )
-    with stopped_late(budget):
-        if not given.release:
-            return read_release(given.source, allow_outside=given.allow_outside)
-        owned = options.read_owned(given.source, given) if table is None else table
-        return options.combine(owned, given.release, given)
+    if not given.release:
+        return read_release(given.source, allow_outside=given.allow_outside)
+    owned = options.read_owned(given.source, given) if table is None else table
+    return options.combine(owned, given.release, given)
 
 
 def _unsaid_seed(given: Given) -> Any:

@@ -14,7 +14,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork, Un
 from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
 from cellbounds.inference.protocol import Refusal
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, stopped_late
 from cellbounds.statements import Release
 
 if TYPE_CHECKING:
@@ -176,9 +176,13 @@ def tables(
 
 
 def _timed(domain: Domain, listed: Iterator[IntArray], budget: Budget) -> Iterator[Table]:
-    for number, counts in enumerate(listed):
+    while True:
+        with stopped_late(budget):
+            counts = next(listed, None)
+        if counts is None:
+            return
         if budget.spent:
-            raise Unsettled(f"the budget was spent after {number} tables; give more seconds")
+            raise Unsettled("the budget was spent before the last table; give more seconds")
         yield Table(domain, counts.reshape(domain.shape))
 
 

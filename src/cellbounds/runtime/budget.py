@@ -178,7 +178,8 @@ def running(
     resumes
         Whether the work can go on from a checkpoint.
     stops
-        Whether work that is late may be stopped anywhere.
+        Whether work that is late may be stopped anywhere, if the clock starts here: parts of it
+        look at the clock, and what they leave open is for the whole to say.
 
     Raises
     ------
@@ -208,8 +209,8 @@ def running(
     with ExitStack() as stack:
         if not budget._runs:
             budget = _begun(budget, stack)
-        if stops:
-            stack.enter_context(stopped_late(budget))
+            if stops:
+                stack.enter_context(stopped_late(budget))
         try:
             yield budget
         except Late:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -11,8 +12,9 @@ import time
 # The bare module: `signal` makes enums of all handlers, at each compiled call.
 from _signal import getsignal  # type: ignore[import-not-found]  # it has no stubs
 from _signal import signal as set_handler
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -74,7 +76,7 @@ def uninterrupted(function: Callable[..., Answer], *given: Any) -> Answer:
         hold.over = True
         for number, handler in hold.before.items():
             set_handler(number, handler)
-        for number in hold.arrived:
+        for number in sorted(hold.arrived):  # Ctrl-C first: what is late will ring again
             signal.raise_signal(number)
 
 
@@ -87,9 +89,11 @@ SWALLOWED = 0.5
 
 IMPORTING = "<frozen importlib._bootstrap>"
 
+_GUARDED = {__file__, contextlib.__file__, str(Path(__file__).with_name("budget.py"))}
+"""Where the alarm is set and given back: nothing is raised there, or nobody would catch it."""
 
-@contextmanager
-def not_later(deadline: float, message: str) -> Iterator[None]:
+
+class not_later:  # noqa: N801 - a context manager is called like a function
     """Stop the work inside if it is not done at a time of the monotonic clock.
 
     For work that did not look at the clock in time. It works in the main thread, where nobody else
@@ -105,40 +109,63 @@ def not_later(deadline: float, message: str) -> Iterator[None]:
     >>> with not_later(time.monotonic() + 60, "too late"):
     ...     pass
     """
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or not hasattr(signal, "setitimer")
-        or getsignal(signal.SIGALRM) != signal.SIG_DFL
-    ):
-        yield
-        return
-    late, default = False, getsignal(signal.SIGALRM)
 
-    def ring(_number: int, frame: FrameType | None) -> None:
-        nonlocal late
-        while frame is not None:
-            if frame.f_code.co_filename == IMPORTING:
-                # A module that is half there would stay so: it is not much longer.
-                signal.setitimer(signal.ITIMER_REAL, AGAIN)
-                return
-            frame = frame.f_back
-        late = True
+    def __init__(self, deadline: float, message: str) -> None:
+        self._deadline, self._message = deadline, message
+        self._before: Any = None
+        self._set = False
+        self._imports = 0
+
+    def __enter__(self) -> None:
+        if (
+            threading.current_thread() is threading.main_thread()
+            and hasattr(signal, "setitimer")
+            and getsignal(signal.SIGALRM) == signal.SIG_DFL
+            and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        ):
+            self._before, self._imports = getsignal(signal.SIGALRM), _imports(sys._getframe())
+            self._set = True
+            set_handler(signal.SIGALRM, self)
+            signal.setitimer(signal.ITIMER_REAL, max(AGAIN, self._deadline - time.monotonic()))
+
+    def __call__(self, _number: int, frame: FrameType | None) -> None:
+        """The alarm rings."""
+        if not self._set:
+            return
+        guarded = frame is not None and frame.f_code.co_filename in _GUARDED
+        # A module that is half imported would stay so: it is not much longer.
+        if guarded or _imports(frame) > self._imports:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+            return
         signal.setitimer(signal.ITIMER_REAL, SWALLOWED)
         raise Late
 
-    set_handler(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(AGAIN, deadline - time.monotonic()))
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        if late:
-            raise Unsettled(message) from None
-        raise
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        set_handler(signal.SIGALRM, default)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._set:
+            self._set = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            set_handler(signal.SIGALRM, self._before)
+            if kind is not None and issubclass(kind, Late):
+                raise Unsettled(self._message) from None
+
+
+def _imports(frame: FrameType | None) -> int:
+    """How many imports are under way."""
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename == IMPORTING
+        frame = frame.f_back
+    return count
+
+
+def _forget_alarm() -> None:
+    """In a process that was forked: the handler came along, but not the clock behind it."""
+    if isinstance(getsignal(signal.SIGALRM), not_later):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+if hasattr(os, "register_at_fork") and hasattr(signal, "SIGALRM"):
+    os.register_at_fork(after_in_child=_forget_alarm)
 
 
 def end_now(message: str, status: int) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +21,7 @@ from cellbounds.results.cell_index import Position, asked_positions, check_lista
 from cellbounds.results.solution import Query, Reduction, Solution, Solver
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, header_of
+from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.blame import contradiction, explain_bounds
 from cellbounds.solvers.closed_forms import TwoCubed
 from cellbounds.solvers.conditional.relaxed import ImprovedConditional, LinearConditional
@@ -230,7 +232,9 @@ def _settled(release: Release, query: Query) -> Solution:
             facts = gather(UNNAMED.apply(facts, query).release)
         if query.kind != "sharp" or facts.conditional is not None:
             raise
-        raise contradiction(_solved, release, problem) from None
+        with suppress(Late):  # naming it may take longer than finding it
+            raise contradiction(_solved, release, problem) from None
+        raise
 
 
 def _explained(

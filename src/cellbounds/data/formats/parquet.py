@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cellbounds.data.formats.arrow_columns import number_column, source_column
@@ -30,6 +31,7 @@ class ParquetBatches:
     schema: Any
     names: list[str]
     metadata: Any
+    stamp: tuple[int, ...] | None
 
     @property
     def groups(self) -> list[int]:
@@ -40,6 +42,7 @@ class ParquetBatches:
         self, selection: Selection, group: int, start: int, lines: int
     ) -> Iterator[SourceColumns]:
         """The columns that are used, so many lines of a row group at a time."""
+        self._check_unchanged()
         with _careful(self.path):
             # Texts come as numbers of labels, which is how they are stored.
             names = [name for name in self.names if _is_text(self.schema.field(name).type)]
@@ -54,6 +57,11 @@ class ParquetBatches:
                     values[selection.amount] = number_column(columns[selection.amount])
                 yield SourceColumns(self.path, values, self._declared(columns), start=start)
                 start += batch.num_rows
+        self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        if _stamp(self.source) != self.stamp:
+            raise InvalidInput(f"{self.path} was changed while it was read; read it again")
 
     def _declared(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
         """The categories of the columns that declare them."""
@@ -68,10 +76,22 @@ class ParquetBatches:
 
 def parquet_batches(path: str, source: Any) -> ParquetBatches:
     """What the end of a Parquet file says about its columns; nothing else is read."""
+    stamp = _stamp(source)
     with _careful(path):
         file = _opened(source)
         schema, metadata = file.schema_arrow, file.metadata
-    return ParquetBatches(path, source, schema, _names(path, schema), metadata)
+    return ParquetBatches(path, source, schema, _names(path, schema), metadata, stamp)
+
+
+def _stamp(source: Any) -> tuple[int, ...] | None:
+    """What tells a file from one that took its place; None if it is not one, or gone."""
+    if not isinstance(source, str | Path):
+        return None
+    try:
+        state = Path(source).stat()
+    except OSError:
+        return None
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _is_text(type_: Any) -> bool:

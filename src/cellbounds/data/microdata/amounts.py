@@ -73,6 +73,7 @@ def _binary(column: IntArray, unit: int) -> IntArray | None:
     if not len(column) or column.dtype.kind in "iu":
         small = not len(column) or (column.min() >= 0 and column.max() < 2**62 // unit)
         return column.astype(np.int64) * unit if small else None
+    column = column.astype(np.float64)  # singles stand for what they are as doubles
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.rint(column * float(unit))
         fine = (column >= 0) & (scaled < _DIGITS) & (scaled / unit == column)

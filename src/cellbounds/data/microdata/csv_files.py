@@ -211,6 +211,7 @@ class _Plain(io.RawIOBase):
 
     They must be UTF-8 without NUL. Quotes open and close fields in turn: one that opens stands at
     the beginning of a field, one that closes at its end, and two in a row are a quote in a field.
+    Fields in quotes hold no carriage returns.
     """
 
     def __init__(self, stream: Any, delimiter: str) -> None:
@@ -244,8 +245,13 @@ class _Plain(io.RawIOBase):
         self._last = text[-2:]
         if b"\x00" in block:
             raise _Unusual
+        numbers = np.frombuffer(text, dtype=np.uint8)
+        if b"\r" in text and (b'"' in text or self._quotes % 2):
+            # Arrow loses a line feed where a block ends between it and the return before it.
+            quotes = self._quotes + np.cumsum(numbers[1:-1] == ord('"'))
+            if (quotes[numbers[1:-1] == ord("\r")] % 2).any():
+                raise _Unusual
         if b'"' in text:
-            numbers = np.frombuffer(text, dtype=np.uint8)
             places = np.flatnonzero(numbers[1:-1] == ord('"')) + 1
             opens = (np.arange(len(places)) + self._quotes) % 2 == 0
             self._quotes += len(places)

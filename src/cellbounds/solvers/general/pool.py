@@ -53,9 +53,11 @@ class TablePool:
         further = np.stack([sums < self.ends[0], sums > self.ends[1]]) | (not self._packed)
         if not further.any():
             return False
-        self.ends = np.where(further, sums, self.ends)
-        self._furthest[further] = len(self._packed)
+        ends = np.where(further, sums, self.ends)
+        furthest = np.where(further, len(self._packed), self._furthest)
         self._packed.append(_packed(counts))
+        # Both or neither: whoever interrupts the search may go on with what it has found.
+        self.ends, self._furthest = ends, furthest
         return True
 
     def at(self, place: int) -> IntArray:
