@@ -23,9 +23,10 @@ import cellbounds as cb
 from cellbounds.disclosure import Audit, CellRisk, audit
 from cellbounds.report.audit_text import render
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
-from cellbounds.runtime.interrupts import not_later, uninterrupted
+from cellbounds.runtime.interrupts import Alarm, Late, uninterrupted
 from cellbounds.runtime.workers import Until
 from cellbounds.solvers.general import solutions, strategy
+from cellbounds.solvers.general.pool import TablePool
 from cellbounds.solvers.general.search import Search
 
 DOMAIN = cb.Domain({"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
@@ -653,7 +654,7 @@ def test_the_alarm_never_escapes():
     """Work that ends just when it rings."""
     for late in np.linspace(-0.0005, 0.0005, 41).tolist():
         try:
-            with not_later(time.monotonic() + 0.06, "late"):
+            with Alarm(time.monotonic() + 0.06, "late"):
                 ends = time.monotonic() + 0.06 + late
                 while time.monotonic() < ends:
                     pass
@@ -675,9 +676,9 @@ def test_a_watchdog_of_the_program_is_left_alone():
 def test_work_that_a_module_asks_for_when_it_is_imported_is_stopped(tmp_path):
     (tmp_path / "late_module.py").write_text(
         "import time, cellbounds as cb\n"
-        "from cellbounds.runtime.interrupts import not_later\n"
+        "from cellbounds.runtime.interrupts import Alarm\n"
         "try:\n"
-        "    with not_later(time.monotonic() + 0.1, 'late'):\n"
+        "    with Alarm(time.monotonic() + 0.1, 'late'):\n"
         "        time.sleep(60)\n"
         "except cb.Unsettled as problem:\n"
         "    print(problem)\n"
@@ -698,12 +699,12 @@ def test_ctrl_c_is_not_lost_beside_the_alarm():
         signal.raise_signal(signal.SIGALRM)
         signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), not_later(time.monotonic() + 60, "late"):
+    with pytest.raises(KeyboardInterrupt), Alarm(time.monotonic() + 60, "late"):
         uninterrupted(both)
 
 
 def test_a_forked_process_has_its_own_alarm():
-    with not_later(time.monotonic() + 60, "late"):
+    with Alarm(time.monotonic() + 60, "late"):
         child = os.fork()
         if not child:
             os._exit(signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL)
@@ -726,6 +727,20 @@ def test_parts_that_are_late_are_left_to_look_at_the_clock():
     assert whole(seconds=60)
 
 
+def test_who_asked_for_a_part_that_is_stopped_goes_on_with_the_rest():
+    @budgeted
+    def part(budget=UNLIMITED, seconds=None):
+        time.sleep(60)
+
+    @budgeted
+    def whole(budget=UNLIMITED, seconds=None):
+        with pytest.raises(cb.Unsettled, match="was spent"):
+            part(budget=budget)
+        return "the rest"
+
+    assert whole(seconds=0.1) == "the rest"
+
+
 def test_a_ledger_records_what_was_not_decided_in_time(tmp_path):
     counts = np.random.default_rng(2).integers(0, 9, size=(40, 10, 10))
     sizes = dict(zip("abc", counts.shape, strict=True))
@@ -745,3 +760,34 @@ def test_listing_keeps_its_budget():
     late = cb.tables(release, budget=Budget.until(time.monotonic() - 1))
     with pytest.raises(cb.Unsettled):
         list(late)
+
+
+def test_a_search_stopped_anywhere_has_a_table_for_all_that_it_claims():
+    """The alarm rings at each line of the function that keeps tables, once in each run."""
+    code, stops = TablePool.add.__code__, []
+    for number in range(1, 60):
+        seen = 0
+
+        def ring(frame, event, _, number=number):
+            nonlocal seen
+            if frame.f_code is not code:
+                return None
+            if event == "line":
+                seen += 1
+                if seen == number:
+                    raise Late
+            return ring
+
+        sys.settrace(ring)
+        try:
+            answer = cb.bounds(RELEASE, seconds=60)
+        finally:
+            sys.settrace(None)
+        stops.append(seen >= number)
+        for side, at in enumerate(("lower", "upper")):
+            attained = (answer.attained_lower, answer.attained_upper)[side]
+            for labels in RELEASE.domain.cells():
+                index = RELEASE.domain.index(labels)
+                if attained[index] is not None and answer.settled[side][index]:
+                    assert answer.witness(*labels, at=at)[labels] == attained[index]
+    assert sum(stops) > 15

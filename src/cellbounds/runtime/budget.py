@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.runtime.checkpoints import Checkpoint
-from cellbounds.runtime.interrupts import Late, not_later
+from cellbounds.runtime.interrupts import Alarm, Late
 from cellbounds.runtime.workers import Processes, checked_executor
 
 P = ParamSpec("P")
@@ -243,7 +243,7 @@ def stopped_late(budget: Budget) -> AbstractContextManager[None]:
         return nullcontext()
     left = max(0.0, budget.deadline - time.monotonic())
     span = left if budget.seconds is None else float(budget.seconds)
-    return not_later(budget.deadline + PART_LATE * span + LATE, _spent(budget))
+    return Alarm(budget.deadline + PART_LATE * span + LATE, _spent(budget))
 
 
 def _spent(budget: Budget) -> str:

@@ -76,7 +76,7 @@ def uninterrupted(function: Callable[..., Answer], *given: Any) -> Answer:
         hold.over = True
         for number, handler in hold.before.items():
             set_handler(number, handler)
-        for number in sorted(hold.arrived):  # Ctrl-C first: what is late will ring again
+        for number in hold.arrived:
             signal.raise_signal(number)
 
 
@@ -93,7 +93,7 @@ _GUARDED = {__file__, contextlib.__file__, str(Path(__file__).with_name("budget.
 """Where the alarm is set and given back: nothing is raised there, or nobody would catch it."""
 
 
-class not_later:  # noqa: N801 - a context manager is called like a function
+class Alarm:
     """Stop the work inside if it is not done at a time of the monotonic clock.
 
     For work that did not look at the clock in time. It works in the main thread, where nobody else
@@ -106,7 +106,7 @@ class not_later:  # noqa: N801 - a context manager is called like a function
 
     Examples
     --------
-    >>> with not_later(time.monotonic() + 60, "too late"):
+    >>> with Alarm(time.monotonic() + 60, "too late"):
     ...     pass
     """
 
@@ -160,7 +160,7 @@ def _imports(frame: FrameType | None) -> int:
 
 def _forget_alarm() -> None:
     """In a process that was forked: the handler came along, but not the clock behind it."""
-    if isinstance(getsignal(signal.SIGALRM), not_later):
+    if isinstance(getsignal(signal.SIGALRM), Alarm):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 

@@ -80,9 +80,20 @@ def fewer_digits(places: Places, digits: int, notations: Sequence[str]) -> Plann
         sentence = f"publish {_listed(notations)} with {decimals}"
     elif not bare:
         sentence = f"publish {before} with {decimals} instead of exactly"
-    details = {"statements": list(notations), "digits": digits}
-    applied = partial(_with_coarser, places, partial(_fewer_digits, digits))
-    return PlannedChange("fewer-digits", sentence, details, applied)
+    rougher = partial(_fewer_digits, digits)
+    return _rougher("fewer-digits", sentence, rougher, places, notations, digits=digits)
+
+
+def _rougher(
+    kind: str,
+    sentence: str,
+    rougher: Callable[[Request], Request | None],
+    places: Places,
+    notations: Sequence[str],
+    **details: int,
+) -> PlannedChange:
+    applied = partial(_with_coarser, places, rougher)
+    return PlannedChange(kind, sentence, {"statements": list(notations), **details}, applied)
 
 
 def _fewer_digits(digits: int, request: Request) -> Request | None:
@@ -96,9 +107,8 @@ def _fewer_digits(digits: int, request: Request) -> Request | None:
 def coarser_counts(places: Places, base: int, notations: Sequence[str]) -> PlannedChange:
     """Counts of margins rounded to multiples of a base, or of a larger one."""
     sentence = f"round the counts of {_listed(notations)} to multiples of {base}"
-    details = {"statements": list(notations), "base": base}
-    applied = partial(_with_coarser, places, partial(_coarser_counts, base))
-    return PlannedChange("coarser-counts", sentence, details, applied)
+    rougher = partial(_coarser_counts, base)
+    return _rougher("coarser-counts", sentence, rougher, places, notations, base=base)
 
 
 def _coarser_counts(base: int, request: Request) -> Request | None:
@@ -112,9 +122,8 @@ def _coarser_counts(base: int, request: Request) -> Request | None:
 def hide_small(places: Places, below: int, notations: Sequence[str]) -> PlannedChange:
     """Small counts of margins shown as "<5"."""
     sentence = f'show counts below {below} of {_listed(notations)} as "<{below}"'
-    details = {"statements": list(notations), "below": below}
-    applied = partial(_with_coarser, places, partial(_hide_small, below))
-    return PlannedChange("hide-small", sentence, details, applied)
+    rougher = partial(_hide_small, below)
+    return _rougher("hide-small", sentence, rougher, places, notations, below=below)
 
 
 def _hide_small(below: int, request: Request) -> Request | None:

@@ -38,7 +38,7 @@ class _Context(SpawnContext):
     def __init__(self) -> None:
         self.started: list[_Process] = []
 
-    def Process(  # type: ignore[override]  # noqa: N802 - the name of a class that executors call
+    def Process(  # type: ignore[override]  # noqa: N802 - for the class that executors call so
         self, *args: Any, **kwargs: Any
     ) -> _Process:
         process = _Process(*args, **kwargs)

@@ -228,7 +228,7 @@ class _Pieces:
                     return
                 except RuntimeError as problem:
                     raise InvalidInput(
-                        f"executor={self._executor!r} takes no work ({problem}); give one that "
+                        f"workers={self._executor!r} takes no work ({problem}); give one that "
                         "has not been shut down"
                     ) from None
                 self._todo.popleft()

@@ -36,12 +36,13 @@ class TablePool:
     def __init__(self, problem: Problem, asked: Targets) -> None:
         self._problem, self._asked = problem, asked
         self._packed: list[Packed] = []
+        self._count = 0
         # One line for the smallest values, one for the largest; never changed, but replaced.
         self.ends = np.zeros((2, asked.size), dtype=np.int64)
         self._furthest = np.zeros((2, asked.size), dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self._packed)
+        return self._count
 
     def add(self, counts: IntArray) -> bool:
         """Check a table and keep it if it goes further somewhere; says whether it was kept."""
@@ -50,14 +51,15 @@ class TablePool:
         if float(counts.sum(dtype=float)) >= WIDEST:
             raise TooMuchWork(TOO_WIDE)
         sums = self._asked.sums(counts)
-        further = np.stack([sums < self.ends[0], sums > self.ends[1]]) | (not self._packed)
+        further = np.stack([sums < self.ends[0], sums > self.ends[1]]) | (not self._count)
         if not further.any():
             return False
         ends = np.where(further, sums, self.ends)
-        furthest = np.where(further, len(self._packed), self._furthest)
-        self._packed.append(_packed(counts))
-        # Both or neither: whoever interrupts the search may go on with what it has found.
-        self.ends, self._furthest = ends, furthest
+        number = self._count
+        furthest = np.where(further, number, self._furthest)
+        self._packed[number:] = [_packed(counts)]  # in place of what was left by an interruption
+        # All or nothing: whoever interrupts the search may go on with what it has found.
+        self.ends, self._furthest, self._count = ends, furthest, number + 1
         return True
 
     def at(self, place: int) -> IntArray:
@@ -83,7 +85,7 @@ class TablePool:
         # The first table is always there: it stands for what has nothing to do with a sum.
         numbers = np.append(self._furthest[:, chosen], 0)
         kept, furthest = np.unique(numbers, return_inverse=True)
-        packed = [self._packed[k] for k in kept] if self._packed else []
+        packed = [self._packed[k] for k in kept] if self._count else []
         return Excerpt(packed, chosen, furthest[:-1].reshape(2, -1))
 
     def cut_down(self, ends: IntArray, excerpt: Excerpt) -> TablePool:
@@ -93,7 +95,7 @@ class TablePool:
         furthest.
         """
         other = TablePool(self._problem, self._asked)
-        other._packed, other.ends = list(excerpt.packed), ends
+        other._packed, other._count, other.ends = list(excerpt.packed), len(excerpt.packed), ends
         other._furthest[:, excerpt.places] = excerpt.furthest
         return other
 
