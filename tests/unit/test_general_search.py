@@ -541,9 +541,7 @@ def pushed(effort=UNLIMITED, **settings):
     """The tables that walks towards every bound of a release bring home."""
     search = Search(RELEASE, RELEASE.domain.names)
     search.first_table(None)
-    walker = Walker(
-        search.full, search.asked, RELEASE.domain.shape, moves_of(RELEASE), **settings
-    )
+    walker = Walker(search.full, search.asked, RELEASE.domain.shape, moves_of(RELEASE), **settings)
     bounds = [(place, side) for side in (0, 1) for place in range(search.asked.size)]
     walker.push(search.pool, search.pool.at(0), bounds, search.proven, 500, effort=effort)
     return [search.pool.at(number) for number in range(len(search.pool))]

@@ -321,9 +321,7 @@ class Search:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
 
-    def by_pushing(
-        self, seconds: float | None, place: int | None = None, side: int = 0
-    ) -> int:
+    def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.
 
         Says how many bounds it settled. The weights differ so that ties are broken and rounds
@@ -358,9 +356,7 @@ class Search:
             counts, bounds = self.pool.nearest(place, side), [(place, side)]
             self.walker.push(self.pool, counts, bounds, self.proven, proposals, guide, effort)
 
-    def by_walking_on(
-        self, bounds: list[tuple[int, int]], proposals: int, effort: Budget
-    ) -> None:
+    def by_walking_on(self, bounds: list[tuple[int, int]], proposals: int, effort: Budget) -> None:
         """Blind walks towards several bounds, one after the other."""
         if self.walker.possible and len(self.pool) and bounds:
             counts = self.pool.at(0)
