@@ -153,7 +153,7 @@ def make_proposal(
     factors = np.array([float(factor) for _, factor in kinds])
     centre = make_centre(plan, shapes, factors)
     if centre.used:
-        centre = centre._replace(means=central_means(centre, root))
+        centre = centre._replace(means=central_means(centre, root, effort.share(TRIAL_SHARE)))
     return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, effort)
 
 
