@@ -84,8 +84,9 @@ class Late(BaseException):
     """Raised in the main thread wherever it is; whoever has a part of an answer may catch it."""
 
 
-SWALLOWED = 0.5
-"""Seconds after which it is raised again: it may have been swallowed, or the work may go on."""
+GRACE, SWALLOWED = 0.4, 0.1
+"""Seconds after which it is raised again, first and from then on: it may have been swallowed, or
+the work may go on. Whoever caught it has so long to make an answer of what there is."""
 
 IMPORTING = "<frozen importlib._bootstrap>"
 
@@ -115,6 +116,7 @@ class Alarm:
         self._before: Any = None
         self._set = False
         self._imports = 0
+        self._next = GRACE
 
     def __enter__(self) -> None:
         if (
@@ -137,7 +139,8 @@ class Alarm:
         if guarded or _imports(frame) > self._imports:
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
             return
-        signal.setitimer(signal.ITIMER_REAL, SWALLOWED)
+        signal.setitimer(signal.ITIMER_REAL, self._next)
+        self._next = SWALLOWED
         raise Late
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -499,14 +499,19 @@ def _run(
     )
 
 
+Segment = tuple[ChainState, IntArray, FloatArray, int]
+"""Where a chain is after some steps, tables and means that are kept, moves accepted."""
+
+
 def _round(
     model: ChainModel, states: list[ChainState], steps: int, effort: Budget
-) -> list[tuple[ChainState, IntArray, FloatArray, int]] | None:
+) -> list[Segment] | None:
     """Some steps of every chain; None if the time was over before the last one was done.
 
     A round that is cut short is left out: all chains keep the same number of tables.
     """
-    segments, tasks = [], [(model, state, steps) for state in states]
+    segments: list[Segment] = []
+    tasks = [(model, state, steps) for state in states]
     with closing(shared(effort.executor, _advanced, tasks)) as results:
         while len(segments) < len(tasks):
             if effort.spent:
@@ -524,10 +529,8 @@ def _paced(block: int, longest: int, took: float, effort: Budget) -> int:
     return min(longest, 2 * block) if took < ROUND / 2 else block
 
 
-def _advanced(
-    model: ChainModel, state: ChainState, steps: int
-) -> tuple[ChainState, IntArray, FloatArray, int]:
-    """Some steps of one chain, run by a worker: tables and means that are kept, moves accepted."""
+def _advanced(model: ChainModel, state: ChainState, steps: int) -> Segment:
+    """Some steps of one chain, run by a worker."""
     state = copy.deepcopy(state)  # a block may be done twice: what it began with stays
     cells, moves = len(model.weights.shapes), model.moves
     if model.sampler is not None:
