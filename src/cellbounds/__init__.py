@@ -34,7 +34,7 @@ from cellbounds.results import (
 )
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
-from cellbounds.statements import Conditional, Linear, Margin, Prior, Release, Total, publish
+from cellbounds.statements import Conditional, Linear, Margin, Known, Release, Total, publish
 from cellbounds.version import __version__
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ __all__ = [
     "Poisson",
     "Policy",
     "Posterior",
-    "Prior",
+    "Known",
     "Rate",
     "Release",
     "Report",

@@ -252,7 +252,7 @@ def market_split() -> cb.Release:
     domain = cb.Domain({"a": [f"a{k}" for k in range(50)]})
     rows = rng.integers(1, 10**6, size=(6, 50)).tolist()
     halves = [cb.Linear(["a"], row, lower=sum(row) // 2, upper=sum(row) // 2) for row in rows]
-    return cb.Release(domain, [cb.Prior(["a"], upper=1), *halves])
+    return cb.Release(domain, [cb.Known(["a"], upper=1), *halves])
 
 
 def left_of(session: int) -> list[psutil.Process]:

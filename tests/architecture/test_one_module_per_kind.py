@@ -152,7 +152,7 @@ def test_files_and_ledgers_hold_it(release, tmp_path):
     )
 
 
-KIND_NAMES = {"Total", "Margin", "Conditional", "Linear", "Prior"}
+KIND_NAMES = {"Total", "Margin", "Conditional", "Linear", "Known"}
 
 ALLOWED = {
     "statements/release.py": "N is given once, and a release says what it knows of it",

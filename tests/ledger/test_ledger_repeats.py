@@ -171,7 +171,7 @@ def test_other_figures_versions_or_knowledge_are_another_request(place):
     ledger = Ledger.create(place, TABLE, keep_table=True, who="ann")
     ledger.commit("[county]~5", why="x")
     assert ledger.commit("[county]~5", total=False, why="x").number == 3
-    known = cb.Prior(["county"], lower={"Beta": 1})
+    known = cb.Known(["county"], lower={"Beta": 1})
     assert ledger.commit("[county]~5", knows=[known], why="x").number == 4
     assert ledger.commit("[county]~5", knows=[known], why="x").repeated
     assert ledger.commit("[county]~5", why="x").number == 2

@@ -392,7 +392,7 @@ def test_two_versions_are_what_pairs_of_tables_are(case):
     for table, statements in zip((before, after), said, strict=True):
         made = list(cb.publish(table, *(statements or ["N"])).statements)
         if prior:
-            made.append(cb.Prior(["a"], upper={"x": 6}))
+            made.append(cb.Known(["a"], upper={"x": 6}))
             made.append(cb.Linear(["a", "b"], {("x", "u"): 1, ("y", "v"): -1}, lower=-6))
         releases.append(cb.Release(DOMAIN, made))
     both = joined(state, [PublishedRelease.of(releases[0], 1), PublishedRelease.of(releases[1], 2)])

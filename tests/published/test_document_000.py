@@ -58,7 +58,7 @@ def koch_release(rates, *, lower=0, **rule) -> cb.Release:
     shaped = np.array(rates, dtype=object).reshape(2, 2, 2, 3)
     statements = [cb.Conditional(["recovery"], given=GIVEN, rates=shaped, **rule), cb.Total(193)]
     if lower:
-        statements.append(cb.Prior(domain.names, lower=lower))
+        statements.append(cb.Known(domain.names, lower=lower))
     return cb.Release(domain, statements)
 
 
@@ -225,7 +225,7 @@ def test_equation_2_before_rounding_is_the_relaxation_with_one_in_each_positive_
     """The document: "similar results to Slavkovic, 2004", who asked for one in each cell."""
     positive = (cb.example_table("koch4").counts > 0).astype(int)
     release = koch_release(RATES)
-    ones = cb.Prior(release.domain.names, lower=positive)
+    ones = cb.Known(release.domain.names, lower=positive)
     asked = cb.Release(release.domain, [*release.statements, ones])
     expected = fractions(KOCH["equation_2_unrounded"])
     assert cell_bounds(asked, 3, kind="linear") == expected

@@ -63,7 +63,7 @@ def given(margins: list[str]) -> dict:
 
 def without_closed_forms(release: cb.Release) -> cb.Release:
     """The same with a prior that says nothing, so that only the general search takes it."""
-    nothing = cb.Prior(release.domain.names, lower=0)
+    nothing = cb.Known(release.domain.names, lower=0)
     return cb.Release(release.domain, [*release.statements, nothing])
 
 

@@ -540,12 +540,12 @@ def test_subset_sum_is_a_special_case(target):
     chosen = [some for some in subsets if sum(some) == target]
     rates = [[Fraction(1, a), 1 - Fraction(1, a)] for a in weights]
     release = two_way(rates, target + sum(weights), eps=Fraction(1, 4 * max(weights) ** 2))
-    cells = cb.Prior(
+    cells = cb.Known(
         ["row", "col"],
         lower=[[1, a - 1] for a in weights],
         upper=[[2, 2 * (a - 1)] for a in weights],
     )
-    rows = cb.Prior(["row"], lower=weights, upper=[2 * a for a in weights])
+    rows = cb.Known(["row"], lower=weights, upper=[2 * a for a in weights])
     asked = cb.Release(release.domain, [*release.statements, cells, rows])
     if not chosen:
         with pytest.raises(cb.InconsistentRelease):
@@ -566,7 +566,7 @@ def test_prior_of_one_in_every_cell_rules_out_tables_with_zeros():
             eps=eps,
         )
         assert cb.bounds(release).evidence is cb.Evidence.EXACT
-        ones = cb.Prior(table.domain.names, lower=1)
+        ones = cb.Known(table.domain.names, lower=1)
         assert cb.violations(cb.Release(table.domain, [ones]), table)
         with pytest.raises(cb.InconsistentRelease):
             cb.bounds(cb.Release(table.domain, [*release.statements, ones]))

@@ -258,7 +258,7 @@ def test_explanations_of_chosen_cells_ask_about_nothing_else(table, chain):
         lambda release: cb.bounds(
             cb.Release(
                 release.domain,
-                [*release.statements, cb.Prior(release.domain.names, upper=50)],
+                [*release.statements, cb.Known(release.domain.names, upper=50)],
             ),
             cells=[tuple(release.domain.labels([0] * len(release.domain.names)))],
         ),

@@ -146,7 +146,7 @@ def test_multipliers_are_repaired_with_a_row_that_covers_the_cell():
 
 def test_sums_without_end_have_a_ray():
     domain = cb.Domain({"a": TWO, "b": TWO})
-    release = cb.Release(domain, [cb.Margin(["a"], [5, ">2"]), cb.Prior(["a", "b"], lower=1)])
+    release = cb.Release(domain, [cb.Margin(["a"], [5, ">2"]), cb.Known(["a", "b"], lower=1)])
     _, made = certified(release)
     upper = made["cells"][2]["upper"]
     assert upper["proven"] is None
@@ -198,7 +198,7 @@ def test_labels_of_all_kinds():
         [
             cb.Margin(["small, or not", "n"], [[1, 5], [9, 13]]),
             cb.Margin(["n", "year"], table.margin("n", "year").counts),
-            cb.Prior(["größe, cm"], upper={'"quoted"': 40}),
+            cb.Known(["größe, cm"], upper={'"quoted"': 40}),
         ],
     )
     for over in (domain.names, ("small, or not", "year"), ("n", "größe, cm")):

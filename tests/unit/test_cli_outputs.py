@@ -19,7 +19,7 @@ from cellbounds.text import WIDEST, aligned
 TABLE = "row,col,count\na,x,10\na,y,12\nb,x,23\nb,y,45\n"
 POLICY = 'name = "house"\n[[rule]]\nrule = "small-counts"\nat_most = 3\nvalues = 2\n'
 PRIOR = (
-    '[domain]\nrow = ["a", "b"]\ncol = ["x", "y"]\n[[prior]]\nvariables = ["row"]\nupper = [{}]\n'
+    '[domain]\nrow = ["a", "b"]\ncol = ["x", "y"]\n[[known]]\nvariables = ["row"]\nupper = [{}]\n'
 )
 QUIET = ["explore", "t.csv", "--response", "col", "--digits", "1"]
 

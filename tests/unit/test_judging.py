@@ -139,7 +139,7 @@ def test_rows_of_some_variables_and_of_none():
 def test_a_row_that_may_be_empty_discloses_nothing():
     table = table_of([[0, 1], [3, 4]])
     release = cb.Release(DOMAIN, [cb.Margin(["row"], ["<5", 7]), cb.Margin(["col"], [3, 5])])
-    known = cb.Prior(["row", "col"], upper={("a", "x"): 0})
+    known = cb.Known(["row", "col"], upper={("a", "x"): 0})
     policy = policy_of(GroupDisclosure(responses=["col"]))
     assert judge(release, table, policy, knows=[known]).verdict is UNSAFE  # 8 - 7 = 1 in row a
     loose = cb.Release(DOMAIN, [cb.Margin(["col"], [3, 5])])
@@ -272,11 +272,11 @@ def test_what_an_intruder_knows_besides():
     table = table_of([[1, 1], [4, 8]])
     release = cb.publish(table, "[col|row]")
     assert judge(release, table).verdict is SAFE
-    known = cb.Prior(["row"], upper={"a": 5})
+    known = cb.Known(["row"], upper={"a": 5})
     found = judge(release, table, knows=[known])
     assert found.verdict is UNSAFE
-    assert "the intruder also knows: prior on [row]" in str(found)
-    assert found.to_dict()["knows"] == ["prior on [row]"]
+    assert "the intruder also knows: knowledge of [row]" in str(found)
+    assert found.to_dict()["knows"] == ["knowledge of [row]"]
 
 
 def test_independent_verdicts_need_no_table():
@@ -455,7 +455,7 @@ def test_the_owner_sees_counts_the_public_does_not():
     assert said["cells"]
     assert said["verdict"] == free.verdict.value
     assert not any("count" in one for one in said["cells"])
-    known = judge(release, table, knows=[cb.Prior(["row"], lower={"a": 3})], independent=True)
+    known = judge(release, table, knows=[cb.Known(["row"], lower={"a": 3})], independent=True)
     assert "cells" not in known.to_dict(public=True)
     assert known.to_dict(public=True)["verdict"] is None
     schema().validate(known.to_dict(public=True))
@@ -510,8 +510,8 @@ def test_bad_input():
     with pytest.raises(cb.InvalidInput, match=r"contradicts \[col\|row\], N=14") as caught:
         judge(release, other)
     assert "91827" not in str(caught.value)
-    with pytest.raises(cb.InvalidInput, match=r"prior on \[row\] contradicts the table") as caught:
-        judge(release, table, knows=[cb.Prior(["row"], lower={"a": 5})])
+    with pytest.raises(cb.InvalidInput, match=r"knowledge of \[row\] contradicts the table") as caught:
+        judge(release, table, knows=[cb.Known(["row"], lower={"a": 5})])
     with pytest.raises(cb.InvalidInput, match="neither a profile"):
         judge(release, table, "unknown")
     with pytest.raises(cb.InvalidInput, match="knows has"):
@@ -566,7 +566,7 @@ def test_values_that_are_found_twice_count_once():
     impossible[1, 2] = True
     table = cb.Table(domain, [[2, 2, 2], [8, 0, 0]], structural=impossible)
     release = cb.publish(table, "[a]~5")
-    knows = [cb.Prior(["b"], lower={"b2": 0})]
+    knows = [cb.Known(["b"], lower={"b2": 0})]
     policy = cb.Policy("p", rules=[SmallCounts(at_most=0, values=13)])
     verdict = cb.judge(release, table, policy, knows=knows)
     assert verdict.at("a1", "b1") is cb.Outcome.UNSAFE  # 0 to 11: twelve values

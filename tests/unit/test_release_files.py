@@ -126,14 +126,14 @@ def test_missing_rates_in_csv(tmp_path):
 def test_margins_and_priors(tmp_path):
     text = GOOD + (
         '[[margin]]\nvariables = ["gender"]\ncounts = [25, 25]\n'
-        '[[prior]]\nvariables = ["mp3", "gender"]\nlower = [[1, 0], [0, 0]]\n'
-        '[[prior]]\nvariables = ["gender"]\n[prior.upper]\nMale = 30\n'
-        "[prior.values]\nFemale = [20, 25]\n"
+        '[[known]]\nvariables = ["mp3", "gender"]\nlower = [[1, 0], [0, 0]]\n'
+        '[[known]]\nvariables = ["gender"]\n[prior.upper]\nMale = 30\n'
+        "[known.values]\nFemale = [20, 25]\n"
     )
     release = cb.read_release(written(tmp_path, text))
     margin = next(s for s in release.statements if isinstance(s, cb.Margin))
     assert margin.counts.tolist() == [25, 25]
-    first, second = (s for s in release.statements if isinstance(s, cb.Prior))
+    first, second = (s for s in release.statements if isinstance(s, cb.Known))
     assert first.known(release.domain).lower.tolist() == [[1, 0], [0, 0]]
     assert second.known(release.domain).upper.tolist() == [30, -1]
     assert second.known(release.domain).values == {1: (20, 25)}
@@ -142,7 +142,7 @@ def test_margins_and_priors(tmp_path):
 def test_margin_and_prior_in_csv_files(tmp_path):
     text = GOOD + (
         '[[margin]]\nvariables = ["gender"]\ncounts = "counts.csv"\n'
-        '[[prior]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
+        '[[known]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
     )
     path = written(
         tmp_path,
@@ -240,14 +240,14 @@ ROUND_TRIPS = {
         t.domain,
         [
             *cb.publish(t, '["quo""te"|"ort, name"]@2').statements,
-            cb.Prior(["ort, name"], lower={"a,b": 3}, values={"": [13, 14]}),
+            cb.Known(["ort, name"], lower={"a,b": 3}, values={"": [13, 14]}),
         ],
     ),
     "priors by array": lambda t: cb.Release(
         t.domain,
         [
             *cb.publish(t, '["quo""te"|"ort, name"]@2').statements,
-            cb.Prior(["ort, name"], lower=1 * (t.margin("ort, name").counts > 0)),
+            cb.Known(["ort, name"], lower=1 * (t.margin("ort, name").counts > 0)),
         ],
     ),
     "structural zeros": lambda t: cb.publish(
@@ -276,7 +276,7 @@ def test_variables_named_like_a_column_of_figures(tmp_path, name):
     domain = cb.Domain({name: ["r", "s"], "col": ["x", "y"]})
     table = cb.Table(domain, [[1, 2], [3, 4]])
     made = cb.publish(table, f"[col|{name}]@2", f"[{name}]")
-    release = cb.Release(domain, [*made.statements, cb.Prior([name], lower={"r": 1})])
+    release = cb.Release(domain, [*made.statements, cb.Known([name], lower={"r": 1})])
     cb.write_release(release, tmp_path / "release.toml")
     again = cb.read_release(tmp_path / "release.toml")
     assert cb.bounds(again).upper.tolist() == cb.bounds(release).upper.tolist()
@@ -363,21 +363,21 @@ BAD = {
         "'eps'",
     ),
     "margin of nothing": (GOOD + "[[margin]]\ncounts = [1, 2]\n", "variable"),
-    "prior of nothing": (GOOD + '[[prior]]\nvariables = ["gender"]\n', "says nothing"),
+    "prior of nothing": (GOOD + '[[known]]\nvariables = ["gender"]\n', "says nothing"),
     "prior unknown level": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\n[prior.lower]\nOther = 3\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\n[known.lower]\nOther = 3\n',
         "unknown level 'Other'",
     ),
     "prior upside down": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\nlower = 5\nupper = 4\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\nlower = 5\nupper = 4\n',
         "lower is above upper",
     ),
     "prior values a number": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\n[prior.values]\nMale = 5\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\n[known.values]\nMale = 5\n',
         "list",
     ),
     "prior values as text": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\n[prior.values]\nMale = "12"\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\n[known.values]\nMale = "12"\n',
         "list",
     ),
 }
@@ -442,7 +442,7 @@ def test_bad_csv_files_of_margins(tmp_path, content, said):
     ],
 )
 def test_bad_csv_files_of_priors(tmp_path, content, said):
-    text = GOOD + '[[prior]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
+    text = GOOD + '[[known]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
     with pytest.raises(cb.InvalidInput, match=said):
         cb.read_release(written(tmp_path, text, bounds=content))
 

@@ -164,7 +164,7 @@ ROUND_TRIPS = {
     "rates of groups": cb.Conditional(
         ['the "big", ones'], ["lower"], rates=[["0.25", "0.75"], ["0.5", "0.5"]], digits=2
     ),
-    "prior on groups": cb.Prior(["lower"], lower={7: 3}, values={(8, 9): [5, 6]}),
+    "prior on groups": cb.Known(["lower"], lower={7: 3}, values={(8, 9): [5, 6]}),
     "linear": cb.Linear(["count", "count_"], {("<5", 0): "1/3", ("", 1): -(10**30)}, upper="-0.7"),
     "linear equality": cb.Linear(["coefficient"], [2], equals="3/2"),
     "linear between": cb.Linear(["lower"], ["0.1", "-1/7"], lower=-5, upper=10**30),
@@ -230,8 +230,8 @@ DEEP = "[" * 50 + "1" + "]" * 50
     [
         f"[[margin]]\nvariables = ['a']\ncounts = {DEEP}\n",
         f"[[conditional]]\nresponses = ['a']\nrates = {DEEP}\ndigits = 1\n",
-        f"[[prior]]\nvariables = ['a']\nlower = {DEEP}\n",
-        f"[[prior]]\nvariables = ['a']\nvalues = {DEEP}\n",
+        f"[[known]]\nvariables = ['a']\nlower = {DEEP}\n",
+        f"[[known]]\nvariables = ['a']\nvalues = {DEEP}\n",
         f"[[linear]]\nvariables = ['a']\ncoefficients = {DEEP}\nlower = 1\n",
     ],
     ids=["counts", "rates", "limits", "lists", "coefficients"],

@@ -49,7 +49,7 @@ def odd_table():
 
 def without_zeros(release):
     """The same figures, as if whoever wrote them down had left the structural zeros unsaid."""
-    said = [one for one in release.statements if not isinstance(one, cb.Prior)]
+    said = [one for one in release.statements if not isinstance(one, cb.Known)]
     return cb.Release(release.domain, said)
 
 
@@ -59,7 +59,7 @@ def cases():
     yield "unsafe", children, ["[education|county]@2"], {}
     yield "respondents", children, ["[education|county]@2"], {"policy": "strict"}
     yield "independent", children, ["[education|county]@2"], {"independent": True}
-    yield "knows", mp3, ["[mp3|gender]@1"], {"knows": [cb.Prior(["gender"], lower={"Male": 20})]}
+    yield "knows", mp3, ["[mp3|gender]@1"], {"knows": [cb.Known(["gender"], lower={"Male": 20})]}
     yield "one way", table_of({"size": ["s", "m", "l"]}, [3, 8, 40]), ["[size|]@1"], {}
     yield "odd labels", odd_table(), ['[y|"<b>name</b>"]@1'], {}
     wards = {"sex": ["m", "f"], "ward": ["maternity", "surgery", "none"]}
@@ -341,7 +341,7 @@ def test_twins_with_structural_zeros_and_private_knowledge(tmp_path):
     one = table_of(levels, [[0, 4, 2], [6, 3, 1]], zeros)
     other = table_of(levels, [[0, 3, 3], [6, 4, 0]], zeros)
     release = without_zeros(cb.publish(one, "[a]", "[b]"))
-    knows = [cb.Prior(["a", "b"], lower={("x", "r"): 2})]
+    knows = [cb.Known(["a", "b"], lower={("x", "r"): 2})]
     reports = []
     for number, (table, more) in enumerate([(one, {}), (other, {}), (one, {"knows": knows})]):
         (tmp_path / str(number)).mkdir()
@@ -395,7 +395,7 @@ def test_private_knowledge_does_not_reach_the_public_part():
     assert knowing.cells[0].values != plain.cells[0].values
     said = build_report(knowing).to_dict()
     assert said["public"] == build_report(plain).to_dict()["public"]
-    assert said["internal"]["verdict"]["knows"] == ["prior on [gender]"]
+    assert said["internal"]["verdict"]["knows"] == ["knowledge of [gender]"]
 
 
 def leaning(found):
@@ -550,7 +550,7 @@ def test_statements_in_words():
         table.domain,
         [
             cb.Total(lower=3),
-            cb.Prior(["a"], lower=1),
+            cb.Known(["a"], lower=1),
             cb.Linear(["b"], {"p": 1, "q": -1}, upper=4),
             cb.Conditional(["b"], ["a"], rates=[["0.5", "0.5"]] * 3, eps="0.1", strict=True),
         ],

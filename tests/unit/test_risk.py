@@ -59,7 +59,7 @@ def test_policies_knowledge_and_independence():
     table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
     release = cb.publish(table, "[col|row]")
     assert audit(table, release).verdict.safe
-    known = audit(table, release, knows=[cb.Prior(["row"], upper={"a": 5})])
+    known = audit(table, release, knows=[cb.Known(["row"], upper={"a": 5})])
     assert [cell.outcome is UNSAFE for cell in known.cells] == [True, True, False, False]
     assert known.cells[0].values.text() == "1"
     exact = Policy("exact", rules=[ExactDisclosure()])

@@ -282,7 +282,7 @@ def test_parts_with_the_same_knowledge_share_an_answer(data):
 @settings(deadline=None)
 def test_counts_beside_a_list_are_all_that_add_up(counts, listed, digits):
     table = cb.Table(cb.Domain({"a": range(3)}), counts)
-    known = cb.Prior(["a"], values={0: sorted({*listed, counts[0]})})
+    known = cb.Known(["a"], values={0: sorted({*listed, counts[0]})})
     release = cb.Release(table.domain, [*cb.publish(table, f"[a|]{digits}").statements, known])
     problem = make_layout(gather(release).conditional, ("a",)).problem
     if not problem.cell_values:

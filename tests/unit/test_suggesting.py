@@ -308,7 +308,7 @@ def test_structural_zeros_stay_known(children):
     found = suggest(cb.publish(table, "[y|g]"), table)
     assert len(found)
     for one in found:
-        assert any(isinstance(said, cb.Prior) for said in one.release.statements)
+        assert any(isinstance(said, cb.Known) for said in one.release.statements)
     assert judged_safe(found, table)
 
 
@@ -357,7 +357,7 @@ def test_judging_without_the_counts(children):
 def test_what_an_intruder_knows_counts(children):
     release = cb.publish(children, "[education|county]@1")
     assert suggest(release, children).safe_already
-    knows = [cb.Prior(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})]
+    knows = [cb.Known(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})]
     found = suggest(release, children, knows=knows, changes=1)
     assert not found.safe_already
     assert len(found)
@@ -576,7 +576,7 @@ def test_exit_statuses(suggested, tmp_path):
 
 
 def test_what_an_intruder_knows_comes_from_a_file(suggested, children, tmp_path):
-    told = cb.Prior(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})
+    told = cb.Known(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})
     cb.write_release(cb.Release(children.domain, [told]), tmp_path / "known.toml")
     code, out, _ = suggested("[education|county]@1", "--knows", tmp_path / "known.toml")
     assert code == 0

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cellbounds import (
     Domain,
     InvalidInput,
-    Prior,
+    Known,
     Release,
     Table,
     TooMuchWork,
@@ -398,9 +398,9 @@ def test_moves_prove_what_they_can(koch):
 
 def test_moves_prove_nothing_where_cells_are_bounded_or_somebody_is_inside(koch):
     release = publish(koch, "[recovery]")
-    bounded = Release(koch.domain, [*release.statements, Prior(koch.domain.names, lower=0)])
+    bounded = Release(koch.domain, [*release.statements, Known(koch.domain.names, lower=0)])
     assert safe_by_moves(bounded, koch, WIDE, Budget())
-    limit = Prior(koch.domain.names, upper=int(koch.counts.max()))
+    limit = Known(koch.domain.names, upper=int(koch.counts.max()))
     bounded = Release(koch.domain, [*release.statements, limit])
     assert not safe_by_moves(bounded, koch, WIDE, Budget())
     inside = Policy("p", rules=WIDE.rules, respondent=True)

@@ -16,7 +16,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import attainable, resumable
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
 
 NARROW = 3
 """A cell with more than one but at most so many attainable counts is narrow."""
@@ -101,7 +101,7 @@ def audit(
     *,
     over: Iterable[str] | None = None,
     independent: bool = False,
-    knows: Iterable[Prior] = (),
+    knows: Iterable[Known] = (),
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Audit:

@@ -13,7 +13,7 @@ from cellbounds.papers.printed_figures import Figures
 from cellbounds.papers.tables import example_table
 from cellbounds.results import ValueSet
 from cellbounds.solvers.solve import attainable, bounds
-from cellbounds.statements import Conditional, Prior, Release, Total, publish
+from cellbounds.statements import Conditional, Known, Release, Total, publish
 
 TITLE = "Wright, Smucker: counts from rounded conditionals"
 
@@ -94,7 +94,7 @@ def lower_by_row_sum() -> list[tuple[int, int]]:
     release = delinquent_rounded(2)
     lows = []
     for total in attainable(release, over=["county"])["Gamma"]:
-        fixed = Prior(["county"], values={"Gamma": [total]})
+        fixed = Known(["county"], values={"Gamma": [total]})
         answer = bounds(Release(release.domain, [*release.statements, fixed]))
         lows.append((total, int(answer["Gamma", "Very High"][0])))
     return lows

@@ -13,7 +13,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.statements.kinds import KINDS
 from cellbounds.statements.notation import Request, parse
-from cellbounds.statements.prior import Prior
+from cellbounds.statements.known import Known
 from cellbounds.statements.release import Release
 from cellbounds.statements.rounding import COUNT_ROUNDINGS, check_count_rounding
 from cellbounds.statements.statement import Statement
@@ -96,7 +96,7 @@ def published_statement(
     return kind.publish(table, request, rng)
 
 
-def _structural_zeros(table: Table) -> Prior:
+def _structural_zeros(table: Table) -> Known:
     if table.domain.size > DENSE_LIMIT:
         raise TooMuchWork(
             f"structural zeros of a table of {table.domain.size} cells cannot be stated cell by "
@@ -105,7 +105,7 @@ def _structural_zeros(table: Table) -> Prior:
         )
     blocked = np.full(table.domain.shape, None, dtype=object)
     blocked[table.structural] = 0
-    return Prior(table.domain.names, upper=blocked)
+    return Known(table.domain.names, upper=blocked)
 
 
 def _count_rule(requests: list[Request], rounding: str | None, chosen: str | None) -> str:

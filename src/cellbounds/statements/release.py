@@ -22,7 +22,7 @@ class Release:
         The variables and levels of the table that the statements speak of.
     statements
         :class:`Total`, :class:`Margin`, :class:`Conditional`, :class:`Linear` and
-        :class:`Prior`, in any order.
+        :class:`Known`, in any order.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Release:
             if not isinstance(statement, Statement):
                 raise InvalidInput(
                     f"{statement!r} is not a statement; give Total, Margin, Conditional, "
-                    "Linear or Prior (publish() understands the notation)"
+                    "Linear or Known (publish() understands the notation)"
                 )
             statement.check(domain)
         if sum(isinstance(statement, Total) for statement in self.statements) > 1:

@@ -20,7 +20,7 @@ from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements import Prior, Release, Tabulated
+from cellbounds.statements import Known, Release, Tabulated
 from cellbounds.statements.notation import Request
 from cellbounds.utility.retained import Kept, kept
 
@@ -96,7 +96,7 @@ class BudgetedJudge:
     table: Table
     policy: Policy
     over: tuple[str, ...] | None
-    knows: tuple[Prior, ...]
+    knows: tuple[Known, ...]
     independent: bool
     original: Release
     effort: Budget
@@ -177,7 +177,7 @@ def suggest(
     over: Iterable[str] | None = None,
     most: int = 10,
     changes: int = 2,
-    knows: Iterable[Prior] = (),
+    knows: Iterable[Known] = (),
     independent: bool = False,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,

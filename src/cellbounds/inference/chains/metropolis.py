@@ -51,7 +51,7 @@ from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import shared
 from cellbounds.solvers.solve import bounds
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
 from cellbounds.statements.inequalities import NO_UPPER
 
 PROPOSALS = ("ordinary", "two-step")
@@ -240,7 +240,7 @@ def _supported(release: Release, weights: Weights) -> Release:
     if 0 not in empty:
         return release
     upper = np.array(empty, dtype=object).reshape(release.domain.shape)
-    nobody = Prior(release.domain.names, upper=upper)
+    nobody = Known(release.domain.names, upper=upper)
     return Release(release.domain, [*release.statements, nobody])
 
 

@@ -98,7 +98,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "outcome": verdict.verdict.value,
         "said": _reason(verdict),
         "independent": verdict.independent,
-        "knows": [prior.notation for prior in verdict.knows],
+        "knows": [known.notation for known in verdict.knows],
         "warning": verdict.warning,
         "notes": list(verdict.notes),
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
