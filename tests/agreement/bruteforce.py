@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cellbounds import Conditional, Linear, Margin, Known, Release, Total
+from cellbounds import Conditional, Known, Linear, Margin, Release, Total
 
 
 def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:

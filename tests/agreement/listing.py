@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from bruteforce import cell_index_of, count_fits, looked_up, rate_fits, total_holds
-from cellbounds import Conditional, Linear, Margin, Known, Release, Total
+from cellbounds import Conditional, Known, Linear, Margin, Release, Total
 
 
 @functools.lru_cache(maxsize=32)

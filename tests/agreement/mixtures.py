@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from bruteforce import summed_by_cell
-from cellbounds import Conditional, Domain, Grouping, Linear, Margin, Known, Release, Table, Total
+from cellbounds import Conditional, Domain, Grouping, Known, Linear, Margin, Release, Table, Total
 from cellbounds.statements.rounding import COUNT_ROUNDINGS, ROUNDINGS, round_counts, round_rows
 from listing import most_records
 from strategies import decimal_text

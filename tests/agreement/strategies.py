@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from cellbounds import Conditional, Domain, Margin, Known, Release, Total
+from cellbounds import Conditional, Domain, Known, Margin, Release, Total
 from cellbounds.statements.rounding import ROUNDINGS, round_rows
 
 LARGEST = 9

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cellbounds import Conditional, Domain, Linear, Margin, Known, Release, Table, Total, publish
+from cellbounds import Conditional, Domain, Known, Linear, Margin, Release, Table, Total, publish
 from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.chain_sampling import diagnose
 from cellbounds.inference.chains.conditional_moves import conditional_moves

@@ -387,7 +387,7 @@ def given_treatment(eps: str) -> cb.Release:
 
 FIXED = {
     "exact rates, rows": (
-        cb.publish(cb.example_table("mp3"), "[mp3|gender]"),
+        cb.publish(cb.datasets.read("mp3"), "[mp3|gender]"),
         gamma_poisson(NUMBERS[4:8], NUMBERS[1:5], (2, 2)),
     ),
     "rounded rates": (

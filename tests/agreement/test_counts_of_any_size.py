@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import holds
-from cellbounds import Conditional, Domain, Linear, Margin, Known, Release, Total
+from cellbounds import Conditional, Domain, Known, Linear, Margin, Release, Total
 
 ONE = Domain({"a": ["x"]})
 PAIR = Domain({"a": ["x"], "b": ["x", "y"]})

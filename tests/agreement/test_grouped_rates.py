@@ -147,7 +147,7 @@ def test_posteriors(release, kind):
     assume(0 < len(found) < 2000)
     shape = release.domain.shape
     means = np.arange(1, release.domain.size + 1).reshape(shape)
-    prior = ["uniform", cb.Poisson(means)][kind]
+    prior = ["uniform", cb.priors.Poisson(means)][kind]
     factorials = np.cumprod([1, *range(1, LARGEST + 1)])
     weights = np.ones(len(found))
     if kind:

@@ -277,7 +277,7 @@ def waited_for(wanted) -> bool:
 @pytest.mark.parametrize("how", ["interrupted", "killed", "budget"])
 def test_hard_models_end_with_nothing_left(tmp_path, how):
     path = tmp_path / "hard.toml"
-    cb.write_release(market_split(), path)
+    market_split().write(path)
     seconds = "3" if how == "budget" else "600"
     command = ["attack", str(path), "--seconds", seconds, "--jobs", "1"]
     process = subprocess.Popen(

@@ -132,7 +132,7 @@ def test_it_is_printed_and_has_a_digest(release, ratio):
 
 
 def test_judging_suggesting_and_the_report(release, table):
-    policy = cb.Policy("strict", rules=[SmallCounts(at_most=3, values=8)])
+    policy = cb.policies.Policy("strict", rules=[SmallCounts(at_most=3, values=8)])
     verdict = cb.judge(release, table, policy=policy)
     assert verdict.verdict is cb.Outcome.UNSAFE
     assert "Low >= 2 x High" in str(verdict.to_dict())
@@ -144,7 +144,7 @@ def test_judging_suggesting_and_the_report(release, table):
 
 
 def test_files_and_ledgers_hold_it(release, tmp_path):
-    cb.write_release(release, tmp_path / "out.toml")
+    release.write(tmp_path / "out.toml")
     assert "times = 2" in (tmp_path / "out.toml").read_text()
     assert cb.read_release(tmp_path / "out.toml").digest == release.digest
     assert (

@@ -162,7 +162,7 @@ def test_what_is_out_is_not_recorded_again_whoever_asks_for_whatever_reason(ledg
 
 def test_what_is_out_stays_out_whatever_the_policy_says_now(ledger):
     ledger.commit(RATES, table=TABLE, who="ann", why="yearbook")
-    wide = cb.Policy("wide", rules=[SmallCounts(at_most=3, values=90)])
+    wide = cb.policies.Policy("wide", rules=[SmallCounts(at_most=3, values=90)])
     assert ledger.set_policy(wide, table=TABLE, why="new law").verdict is Outcome.UNSAFE
     assert ledger.commit(RATES, table=TABLE, why="a retry").repeated
 

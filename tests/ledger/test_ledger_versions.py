@@ -28,7 +28,7 @@ def state_for(*tables, policy="small-counts", protected=(), revisions=()):
         tables[0].structural,
         tuple(one.digest for one in tables),
         False,
-        cb.read_policy(policy) if isinstance(policy, str) else policy,
+        cb.policies.read(policy) if isinstance(policy, str) else policy,
         False,
         (domain.names, *protected),
         revisions=revisions,
@@ -244,7 +244,7 @@ def test_a_revision_on_the_command_line(run, tmp_path):
         assert "records removed or corrected" in out
 
 
-KOCH = cb.example_table("koch4")
+KOCH = cb.datasets.read("koch4")
 COARSE = ("center", "status", "treatment")
 
 

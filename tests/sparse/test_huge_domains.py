@@ -221,7 +221,7 @@ def test_structural_zeros_of_a_huge_table(table):
 
 def test_notation_and_files_together(table, tmp_path):
     path = tmp_path / "said.toml"
-    cb.write_release(cb.publish(table, "[v3]"), path)
+    cb.publish(table, "[v3]").write(path)
     release = combined_release(table, ["[v0|v1]@2", str(path)])
     assert [one.notation for one in release.statements] == ["[v3]", "[v0|v1]@2", "N=3000"]
 

@@ -301,7 +301,7 @@ def test_exact_rates_with_denominators_beyond_64_bits():
 
 
 def test_the_same_rates_with_a_million_times_the_people():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     rates = cb.publish(table, "[education|county]@2").statements[0]
     release = cb.Release(table.domain, [rates, cb.Total(135 * 10**6)])
     answer = cb.bounds(release)
@@ -319,7 +319,7 @@ def test_the_same_rates_with_a_million_times_the_people():
 @pytest.mark.parametrize("digits", [9, 10, 12, 18, 25])
 def test_many_decimals(digits):
     # Far more decimals than N needs: the table is the only one.
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     answer = cb.bounds(cb.publish(table, f"[education|county]@{digits}"))
     assert answer.lower.tolist() == answer.upper.tolist() == table.counts.tolist()
 
@@ -403,7 +403,7 @@ def test_questions_about_many_people_end(question, said):
 
 
 def test_over_in_any_order():
-    release = cb.publish(cb.example_table("delinquent"), "[education|county]@1")
+    release = cb.publish(cb.datasets.read("delinquent"), "[education|county]@1")
     plain, turned = cb.bounds(release), cb.bounds(release, over=["education", "county"])
     assert turned.over == ("education", "county")
     assert turned.lower.tolist() == plain.lower.T.tolist()
@@ -413,7 +413,7 @@ def test_over_in_any_order():
 
 
 def test_axes_of_the_statement_do_not_turn_the_answer():
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     columns = cb.publish(table, "[gender|mp3]")
     answer = cb.bounds(columns)
     # yes: 3/4, 1/4 of a multiple of 4; no: 1/3, 2/3 of a multiple of 3; N = 50.
@@ -482,7 +482,7 @@ def test_improved_refuses_what_it_is_not_for(kind):
 
 
 def test_improved_bounds_by_hand():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     # Smallest rates 2/5 and 1/5: the rows need 5/2 and 5; (50-5) 3/5 = 27, (50-2.5) 4/5 = 38.
     answer = cb.bounds(release, kind="improved")
     assert answer.lower.tolist() == [[2, 1], [1, 4]]
@@ -494,7 +494,7 @@ def test_improved_bounds_by_hand():
 
 
 def test_linear_bounds_by_hand():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     answer = cb.bounds(release, kind="linear")
     assert answer.lower.tolist() == [
         [Fraction(3, 5), Fraction(2, 5)],
@@ -558,7 +558,7 @@ def test_what_is_said_twice_changes_nothing():
     ],
 )
 def test_every_extreme_has_a_checked_witness(statement):
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, statement)
     answer = cb.bounds(release)
     for labels in table.domain.cells():
@@ -588,7 +588,7 @@ def test_violations_name_the_statements():
     # A row without anybody has no rates.
     assert "[col|row]" in cb.violations(release, cb.Table(TWO, [[0, 0], [4, 6]]))
     with pytest.raises(cb.InvalidInput, match="same variables"):
-        cb.violations(release, cb.example_table("mp3"))
+        cb.violations(release, cb.datasets.read("mp3"))
 
 
 def test_explanations_name_the_statements_to_blame():

@@ -355,7 +355,7 @@ def solves():
 
 def test_the_certificate_comes_from_the_answer_that_there_is(run, table, tmp_path):
     release, path = tmp_path / "r.toml", tmp_path / "certificate.json"
-    cb.write_release(cb.publish(cb.read_table(table), *SAID), release)
+    cb.publish(cb.read_table(table), *SAID).write(release)
     for command in (["audit", table, *SAID], ["attack", release, "--over", "c,a"]):
         with solves() as without:
             run(*command)
@@ -382,7 +382,7 @@ def test_public_certificates_do_not_depend_on_the_table(run, table, tmp_path):
     assert out == ""
     assert "asked about c, a" in report.read_text("utf-8")
     release = tmp_path / "release.toml"
-    cb.write_release(RELEASE, release)
+    RELEASE.write(release)
     assert run("attack", release, "--certificate", attacked, "--over", "c,a")[0] == 0
     made = json.loads(public.read_text("utf-8"))
     assert made["public"] is True

@@ -192,7 +192,7 @@ def possible(release, statements):
 
 def test_the_command_line_says_which_and_leaves_with_2(tmp_path, monkeypatch, capsys):
     path = tmp_path / "release.toml"
-    cb.write_release(cb.Release(DOMAIN, [*TRIANGLE, cb.Total(4)]), path)
+    cb.Release(DOMAIN, [*TRIANGLE, cb.Total(4)]).write(path)
     monkeypatch.setattr(sys, "argv", ["cellbounds", "attack", str(path)])
     with pytest.raises(SystemExit) as left:
         cli.main()

@@ -16,7 +16,7 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
 )
 from cellbounds.inference.protocol import Refusal
 
-CENSUS = cb.example_table("census3")
+CENSUS = cb.datasets.read("census3")
 TWO = ("0", "1")
 
 

@@ -22,7 +22,7 @@ from cellbounds.model.structure import gather
 from cellbounds.papers import document001
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram
 
-CENSUS = cb.example_table("census3")
+CENSUS = cb.datasets.read("census3")
 PAIRS = ("[race,gender]", "[race,income]", "[gender,income]")
 TWO = ("0", "1")
 

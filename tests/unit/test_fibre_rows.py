@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds import Conditional, Domain, Margin, Known, Release, Table, Total
+from cellbounds import Conditional, Domain, Known, Margin, Release, Table, Total
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.protocol import Refusal
 from cellbounds.inference.rows.row_fibre import rows_fibre
@@ -42,7 +42,7 @@ RATES = [["0.2", "0.8"], ["0.4", "0.6"]]
 
 
 def test_exact_conditionals_of_the_papers():
-    mp3, delinquent, koch = map(cb.example_table, ("mp3", "delinquent", "koch4"))
+    mp3, delinquent, koch = map(cb.datasets.read, ("mp3", "delinquent", "koch4"))
 
     def count(table, notation):
         return fibre_of(cb.publish(table, notation)).count()

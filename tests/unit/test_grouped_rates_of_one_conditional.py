@@ -40,7 +40,7 @@ def table(domain):
 @pytest.fixture
 def recovery():
     better = {"ok": ["modest", "excellent"], "poor": ["poor"]}
-    return cb.example_table("koch4").grouped("rec2", of="recovery", levels=better)
+    return cb.datasets.read("koch4").grouped("rec2", of="recovery", levels=better)
 
 
 @pytest.mark.parametrize(

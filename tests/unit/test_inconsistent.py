@@ -200,7 +200,7 @@ def test_the_relaxation_refuses_too_where_no_real_table_fits(bad):
 
 
 def test_messages_say_no_more_than_the_release():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     bad = cb.Release(
         table.domain,
         [*cb.publish(table, "[education|county]@2", total=False).statements, cb.Total(134)],

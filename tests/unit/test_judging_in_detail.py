@@ -238,7 +238,7 @@ def test_overlapping_cells_are_alike_to_themselves_only():
 
 
 def test_estimates_by_wilsons_interval():
-    drawn = cb.Distribution(np.array([0, 1, 2]), np.array([0.3, 0.3, 0.4]))
+    drawn = cb.results.Distribution(np.array([0, 1, 2]), np.array([0.3, 0.3, 0.4]))
 
     class Estimated:
         error, method, notes = None, "chains", ["connected: proven"]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import cellbounds as cb
-from cellbounds import Conditional, Domain, Linear, Known, Release, Total
+from cellbounds import Conditional, Domain, Known, Linear, Release, Total
 
 PAIR = Domain({"a": ["x"], "b": ["x", "y"]})
 SQUARE = Domain({"a": ["x", "y"], "b": ["x", "y"]})

@@ -174,7 +174,7 @@ ROUND_TRIPS = {
 @pytest.mark.parametrize("kind", ROUND_TRIPS)
 def test_round_trips_keep_the_digest(tmp_path, kind):
     release = cb.Release(DOMAIN, [ROUND_TRIPS[kind], cb.Total(10**31)])
-    cb.write_release(release, tmp_path / "release.toml")
+    release.write(tmp_path / "release.toml")
     again = cb.read_release(tmp_path / "release.toml")
     assert again.digest == release.digest
     assert repr(again) == repr(release)
@@ -183,15 +183,15 @@ def test_round_trips_keep_the_digest(tmp_path, kind):
 
 def test_everything_at_once_round_trips(tmp_path):
     release = cb.Release(DOMAIN, ROUND_TRIPS.values())
-    cb.write_release(release, tmp_path / "release.toml")
+    release.write(tmp_path / "release.toml")
     again = cb.read_release(tmp_path / "release.toml")
     assert again.digest == release.digest
-    cb.write_release(again, tmp_path / "again.toml")
+    again.write(tmp_path / "again.toml")
     assert cb.read_release(tmp_path / "again.toml").digest == release.digest
 
 
 def test_only_coefficients_that_matter_are_written(tmp_path):
-    cb.write_release(cb.Release(DOMAIN, [ROUND_TRIPS["linear"]]), tmp_path / "release.toml")
+    cb.Release(DOMAIN, [ROUND_TRIPS["linear"]]).write(tmp_path / "release.toml")
     (figures,) = tmp_path.glob("*.csv")
     assert figures.read_text("utf-8").splitlines() == [
         "count,count_,coefficient",
@@ -203,7 +203,7 @@ def test_only_coefficients_that_matter_are_written(tmp_path):
 def test_groups_that_read_the_same_are_not_written(tmp_path):
     twice = cb.Domain({"a": ["x"]}, groupings={"b": cb.Grouping("a", {1: ["x"], "1": ["x"]})})
     with pytest.raises(cb.InvalidInput, match="'b' has levels that read the same"):
-        cb.write_release(cb.Release(twice, [cb.Total(1)]), tmp_path / "release.toml")
+        cb.Release(twice, [cb.Total(1)]).write(tmp_path / "release.toml")
 
 
 def test_statements_may_name_the_groupings_of_files(tmp_path):

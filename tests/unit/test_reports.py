@@ -54,7 +54,7 @@ def without_zeros(release):
 
 
 def cases():
-    mp3, children = cb.example_table("mp3"), cb.example_table("delinquent")
+    mp3, children = cb.datasets.read("mp3"), cb.datasets.read("delinquent")
     yield "two by two", mp3, ["[mp3|gender]@1"], {}
     yield "unsafe", children, ["[education|county]@2"], {}
     yield "respondents", children, ["[education|county]@2"], {"policy": "strict"}
@@ -70,7 +70,7 @@ def cases():
     blocked = table_of(squares, [[0, 4], [6, 3]], [[True, False], [False, False]])
     yield "unsaid zeros", blocked, ["[a]", "[b]"], {}
     yield "unsaid zeros, independent", blocked, ["[a]", "[b]"], {"independent": True}
-    yield "over a margin", cb.example_table("koch4"), ["[center,status]"], {"over": ("center",)}
+    yield "over a margin", cb.datasets.read("koch4"), ["[center,status]"], {"over": ("center",)}
 
 
 CASES = {name: (table, said, options) for name, table, said, options in cases()}
@@ -439,7 +439,7 @@ def test_open_sets_are_shown_to_the_owner_as_open():
 
 
 def test_a_report_without_a_table_is_public():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]@1")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@1")
     report = build_report(cb.attainable(release), key=b"k")
     said = report.to_dict()
     jsonschema.validate(json.loads(json.dumps(said)), SCHEMA)
@@ -624,7 +624,7 @@ def test_posteriors_that_are_too_much_are_estimated_with_a_seed():
 
 def test_a_seed_that_may_have_rounded_the_counts_is_not_told(tmp_path):
     limits = FEW_DRAWS
-    table, seeds = cb.example_table("mp3"), (987_654_321, 123_456_789)
+    table, seeds = cb.datasets.read("mp3"), (987_654_321, 123_456_789)
     release = cb.publish(table, "[gender,mp3]~5", count_rounding="random", rng=seeds[0])
     found = audit(table, release)
     texts = [
@@ -648,7 +648,7 @@ def test_a_seed_that_may_have_rounded_the_counts_is_not_told(tmp_path):
 
 
 def test_a_seed_is_told_if_nothing_was_rounded_at_random():
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     for said in ("[gender,mp3]~5", "[mp3|gender]@1"):
         report = build_report(audit(table, cb.publish(table, said)), seed=11).to_dict()
         assert report["public"]["provenance"]["seed"] == report["internal"]["input"]["seed"] == 11

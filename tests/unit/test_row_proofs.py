@@ -49,7 +49,7 @@ def test_rates_with_n_need_no_solver(data):
     assert kinds(made) <= {"rows", "nonnegative", "dual"}
 
 
-EDUCATION = cb.example_table("delinquent")
+EDUCATION = cb.datasets.read("delinquent")
 
 
 @pytest.mark.parametrize("said", ["[education|county]@1", "[education|county]@3", "[education|]@2"])

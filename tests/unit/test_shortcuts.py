@@ -216,7 +216,7 @@ def test_counts_from_runs_are_those_from_every_row_sum(table, digits, rule):
 @example([(600, 1)], "@2")
 def test_row_sums_are_split_into_single_ones_and_long_runs(lengths, digits):
     """Bits of long and short runs: none is lost, and what is long is not taken one by one."""
-    release = cb.publish(cb.example_table("delinquent"), f"[education|county]{digits}")
+    release = cb.publish(cb.datasets.read("delinquent"), f"[education|county]{digits}")
     problem = make_layout(gather(release).conditional, release.domain.names).problem
     solution, bits, place = solve_rows(problem), 0, 0
     # A row whose sums are all possible from somewhere on, if there is one.

@@ -48,7 +48,7 @@ def audit(given: Given) -> int:
     unless --no-total.
     """
     from cellbounds.disclosure.auditing import audit as audit_table
-    from cellbounds.disclosure.policies import read_policy
+    from cellbounds.disclosure.policies import policy_of
     from cellbounds.report.audit_text import render
 
     over = options.names_of(given.over, "--over")
@@ -57,7 +57,7 @@ def audit(given: Given) -> int:
         [given.table, *given.release, *given.knows, given.key, given.policy],
     )
     secret = _checked_secret(given)
-    policy = read_policy(given.policy)
+    policy = policy_of(given.policy)
     with (
         Progress("reading the table") as progress,
         options.budgeted(given, progress, "work") as budget,

@@ -127,7 +127,7 @@ def audit(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> found = audit(table, cb.publish(table, "[education|county]@2"))
     >>> found.verdict.verdict, sum(cell.disclosed for cell in found.cells)
     (UNSAFE, 16)

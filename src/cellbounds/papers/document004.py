@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellbounds import datasets
 from cellbounds.data.domain import Domain
 from cellbounds.papers.printed_figures import Figures
-from cellbounds.papers.tables import example_table
 from cellbounds.results import ValueSet
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Known, Release, Total, publish
@@ -50,7 +50,7 @@ def _row_sums(rates: str, eps: str, *, total_known: bool = True) -> list[str]:
 
 
 def _delinquent() -> Figures:
-    children, rounded = example_table("delinquent"), delinquent_rounded(2)
+    children, rounded = datasets.read("delinquent"), delinquent_rounded(2)
     yield "Table 7(a), three digits", [_revealed(delinquent_rounded(3), "all", "some")]
     small: list[ValueSet] = []
     large: list[ValueSet] = []
@@ -77,7 +77,7 @@ def _revealed(release: Release, yes: str, no: str) -> str:
 def delinquent_rounded(digits: int) -> Release:
     """Table 7: nearest rounding with one entry of row 2 adjusted so that rows add to one."""
     release = publish(
-        example_table("delinquent"), f"[education|county]@{digits}", rounding="consistent"
+        datasets.read("delinquent"), f"[education|county]@{digits}", rounding="consistent"
     )
     if digits == 2:
         return release

@@ -60,7 +60,7 @@ def open_seed(release: Release, seed: int | None) -> int | None:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> open_seed(cb.publish(table, "[county]~5"), 7)
     7
     >>> release = cb.publish(table, "[county]~5", count_rounding="random", rng=7)
@@ -322,7 +322,7 @@ def build_report(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> audit = cb.audit(table, cb.publish(table, "[education|county]@2"))
     >>> report = build_report(audit)
     >>> report.to_dict()["internal"]["verdict"]["outcome"]

@@ -1,9 +1,9 @@
 """The kinds of statements: a new one is a module beside this one, and a line here."""
 
 from cellbounds.statements.conditional import Conditional
+from cellbounds.statements.known import Known
 from cellbounds.statements.linear import Linear
 from cellbounds.statements.margin import Margin
-from cellbounds.statements.known import Known
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
 

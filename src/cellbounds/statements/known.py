@@ -28,8 +28,8 @@ _PARTS = ("lower", "upper", "values")
 class Known(BoundedCounts):
     """What is known of a margin besides what was published: bounds, or lists of possible values.
 
-    An intruder's side information (``knows=`` of :func:`judge` and :func:`audit`), or what everybody
-    knows (structural zeros). It is no prior: no count is more likely for it than another.
+    An intruder's side information (``knows=`` of :func:`judge` and :func:`audit`), or what
+    everybody knows (structural zeros). It is no prior: no count is more likely for it than another.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ from cellbounds.data.storage.dense import DENSE_LIMIT
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.statements.kinds import KINDS
-from cellbounds.statements.notation import Request, parse
 from cellbounds.statements.known import Known
+from cellbounds.statements.notation import Request, parse
 from cellbounds.statements.release import Release
 from cellbounds.statements.rounding import COUNT_ROUNDINGS, check_count_rounding
 from cellbounds.statements.statement import Statement
@@ -62,10 +62,10 @@ def publish(
 
     Examples
     --------
-    >>> from cellbounds import example_table, publish
-    >>> publish(example_table("delinquent"), "[education|county]@2")
+    >>> from cellbounds import datasets, publish
+    >>> publish(datasets.read("delinquent"), "[education|county]@2")
     Release([education|county]@2, N=135)
-    >>> publish(example_table("delinquent"), "[county]~5", count_rounding="random", rng=1)
+    >>> publish(datasets.read("delinquent"), "[county]~5", count_rounding="random", rng=1)
     Release([county]~5, N=135)
     """
     if not statements:

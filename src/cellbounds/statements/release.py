@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from cellbounds.data.domain import Domain
@@ -82,6 +83,27 @@ class Release:
         Domain(b[2])
         """
         return Release(self.domain.part(variables), self.statements)
+
+    def write(self, path: str | Path) -> None:
+        """Write the release as a TOML file, with a CSV file of figures for each statement beside.
+
+        :func:`cellbounds.read_release` reads it again, with labels as text.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import cellbounds as cb
+        >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@1")
+        >>> file = Path(tempfile.mkdtemp()) / "published.toml"
+        >>> release.write(file)
+        >>> cb.read_release(file).digest == release.digest
+        True
+        """
+        # Files are read and written where one is asked for: that takes long to load.
+        from cellbounds.statements.release_files import write_release
+
+        write_release(self, path)
 
     @property
     def digest(self) -> str:

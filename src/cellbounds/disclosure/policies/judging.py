@@ -83,7 +83,7 @@ def judge(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> verdict = judge(cb.publish(table, "[education|county]@2"), table)
     >>> verdict.verdict, len(verdict.broken), verdict.at("Alpha", "High")
     (UNSAFE, 6, UNSAFE)
@@ -196,7 +196,7 @@ def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[gender]")
     >>> alike_cells(release, ("gender", "mp3"))
     array([[0, 0],
            [1, 1]])

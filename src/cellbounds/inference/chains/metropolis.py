@@ -162,7 +162,7 @@ def run_chain(
     --------
     >>> import cellbounds as cb
     >>> from cellbounds.model.priors import GammaPoisson
-    >>> release = cb.publish(cb.example_table("mp3"), "[gender]", "[mp3]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[gender]", "[mp3]")
     >>> drawn = run_chain(release, GammaPoisson(50, "1/4").weights(release.domain), rng=1)
     >>> drawn.counts.shape, str(drawn.moves.connected)
     ((4, 1000, 4), 'proven: two-way table with fixed margins (Diaconis & Sturmfels 1998)')

@@ -34,7 +34,7 @@ from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats, distance_of
-from cellbounds.utility.retained import kept
+from cellbounds.utility.retained_utility import retained
 
 SLOW = 5.0
 """Seconds for the attainable counts; where they take longer, blame is left to whoever asks."""
@@ -519,7 +519,7 @@ def _size(cell: CellRisk) -> Any:
 def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
     """What a reader gets from the release: its figures, and the best guess of the table."""
     try:
-        own = kept(audit.table, audit.release).to_dict()
+        own = retained(audit.table, audit.release).to_dict()
     except CellboundsError as problem:
         return {"said": f"not worked out: {problem}"}
     return {

@@ -1,9 +1,9 @@
 """Bounds of one conditional that tables of counts need not attain.
 
 *Linear*: the relaxation in closed form (Theorem 1 of document 003 and beyond). Counts may be any
-real numbers; rows still hold at least 1 each. If nothing is known besides, the bounds are the smallest and
-largest share of each cell times the smallest and largest row sum; else they are extremes of
-piecewise linear functions of the row sum, found exactly.
+real numbers; rows still hold at least 1 each. If nothing is known besides, the bounds are the
+smallest and largest share of each cell times the smallest and largest row sum; else they are
+extremes of piecewise linear functions of the row sum, found exactly.
 
 *Improved*: closed forms for exact rates (document 000, eq. 2 and its verbal algorithm).
 """
