@@ -8,6 +8,7 @@ Examples
 >>> house = cb.policies.Policy("house", rules=[cb.policies.SmallCounts(at_most=2, values=3)])
 >>> table = cb.datasets.read("delinquent")
 >>> cb.audit(table, cb.publish(table, "[education|county]@1"), house).verdict
+<SAFE under the policy house: [education|county]@1, N=135>
 """
 
 from cellbounds.disclosure.policies import (

@@ -139,7 +139,7 @@ def test_judging_suggesting_and_the_report(release, table):
     suggested = cb.suggest(release, table, policy=policy)
     sentences = [one.sentence for one in suggested]
     assert any("withhold Low >= 2 x High" in one for one in sentences), sentences
-    report = cb.build_report(cb.audit(table, release, policy=policy))
+    report = cb.audit(table, release, policy=policy).report()
     assert "there are 2 times as many Low as High, or more" in report.to_html()
 
 

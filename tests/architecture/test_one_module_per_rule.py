@@ -85,7 +85,7 @@ def test_it_audits_and_reports(policy):
     outcomes = {cell.labels: cell.outcome for cell in audit.cells}
     assert outcomes["x", "p"] is cb.Outcome.UNSAFE
     assert outcomes["x", "q"] is cb.Outcome.SAFE
-    report = cb.build_report(audit)
+    report = audit.report()
     said = report.to_dict()["internal"]["verdict"]
     assert said["outcome"] == "unsafe"
     assert "no-certain-crowd" in report.to_html()

@@ -153,7 +153,7 @@ def test_merging_reshaping_and_reports(table):
     assert merged.margin("adl1", "adl2").counts.shape == (2, 1)
     assert table.reshape(response=["adl1"], given=["adl2", "adl16"]).counts.sum() == table.total
     audited = cb.audit(table, cb.publish(table, "[adl1|adl2,adl3]@2"), over=over)
-    page = cb.build_report(audited).to_html()
+    page = audited.report().to_html()
     assert "adl16" in page
 
 

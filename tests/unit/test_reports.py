@@ -509,8 +509,8 @@ def test_endings_may_be_capitals(tmp_path):
         ({"public": 1}, "public=1"),
         ({"key": "text"}, "the key is no bytes"),
         ({"key": b""}, "the key is no bytes"),
-        ({"seed": -1}, "seed=-1"),
-        ({"seed": True}, "seed=True"),
+        ({"rng": -1}, "rng=-1"),
+        ({"rng": True}, "rng=True"),
         ({"seconds": 0}, "seconds=0"),
     ],
 )
@@ -557,7 +557,7 @@ def test_statements_in_words():
     )
     meanings = [one["meaning"] for one in published(other)["statements"]]
     assert meanings[0] == "what is said of the number of people in the table"
-    assert meanings[1] == "what is known beforehand of the counts over a"
+    assert meanings[1] == "what is known besides of the counts over a"
     assert meanings[2].endswith("sum <= 4")
     assert "within eps < 1/10" in meanings[3]
 
@@ -615,7 +615,7 @@ def test_posteriors_that_are_too_much_are_estimated_with_a_seed():
     assert said["method"] is None
     assert not said["cells"]
     first, second = (
-        build_report(found, seed=5, limits=FEW_DRAWS).to_dict()["public"] for _ in range(2)
+        build_report(found, rng=5, limits=FEW_DRAWS).to_dict()["public"] for _ in range(2)
     )
     assert first == second
     assert first["posteriors"]["said"].startswith("estimated from 40 tables, seed 5: not exact")
@@ -628,12 +628,12 @@ def test_a_seed_that_may_have_rounded_the_counts_is_not_told(tmp_path):
     release = cb.publish(table, "[gender,mp3]~5", count_rounding="random", rng=seeds[0])
     found = audit(table, release)
     texts = [
-        texts_of(build_report(found, public=True, seed=seed, limits=limits), tmp_path)
+        texts_of(build_report(found, public=True, rng=seed, limits=limits), tmp_path)
         for seed in seeds
     ]
     assert texts[0] == texts[1]
     assert not [form for form, text in texts[0].items() if str(seeds[0]) in text]
-    report = build_report(found, seed=seeds[0], limits=limits)
+    report = build_report(found, rng=seeds[0], limits=limits)
     said = report.to_dict()
     jsonschema.validate(json.loads(json.dumps(said)), SCHEMA)
     shown = int(release.digest[:8], 16)
@@ -650,7 +650,7 @@ def test_a_seed_that_may_have_rounded_the_counts_is_not_told(tmp_path):
 def test_a_seed_is_told_if_nothing_was_rounded_at_random():
     table = cb.datasets.read("mp3")
     for said in ("[gender,mp3]~5", "[mp3|gender]@1"):
-        report = build_report(audit(table, cb.publish(table, said)), seed=11).to_dict()
+        report = build_report(audit(table, cb.publish(table, said)), rng=11).to_dict()
         assert report["public"]["provenance"]["seed"] == report["internal"]["input"]["seed"] == 11
 
 

@@ -88,14 +88,11 @@ def audit(given: Given) -> int:
                 answer = bounds(release, over=over, start=start, budget=alone)
             _write_certificate(answer, given, budget, private=leaning)
         if given.reports or given.style == "html":
-            from cellbounds.report.filing import build_report
-
             progress.say("writing the report")
-            report = build_report(
-                found,
+            report = found.report(
                 public=given.public,
                 key=secret,
-                seed=given.seed,
+                rng=given.seed,
                 source=Path(given.table).name,
                 budget=budget.resumed(None),
             )

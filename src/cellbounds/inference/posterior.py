@@ -115,7 +115,8 @@ def _weights(release: Release, belief: Belief) -> Weights:
     weights = belief.weights(release.domain)
     if weights.needs_total and not _total_known(release):
         raise InvalidInput(
-            f"the prior is {belief.name}, which needs N; give Total(N), or prior=cb.priors.Poisson(means)"
+            f"the prior is {belief.name}, which needs N; give Total(N), or "
+            "prior=cb.priors.Poisson(means)"
         )
     return weights
 

@@ -335,7 +335,8 @@ def belief_of(prior: Belief | str) -> Belief:
         return prior
     raise InvalidInput(
         f"prior {prior!r} is not known; give one of {', '.join(map(repr, NAMED))}, or "
-        "cb.priors.Multinomial(probabilities), cb.priors.Poisson(means), cb.priors.GammaPoisson(shape, scale)"
+        "cb.priors.Multinomial(probabilities), cb.priors.Poisson(means), "
+        "cb.priors.GammaPoisson(shape, scale)"
     )
 
 

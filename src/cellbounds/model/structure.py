@@ -131,8 +131,8 @@ class ConditionalFacts:
     Attributes
     ----------
     on_rows, on_cells, on_parts
-        Known counts (and margins) over the givens, over givens and responses, and, if the conditional
-        leaves variables out or merges levels, over all variables of the table.
+        Known counts (and margins) over the givens, over givens and responses, and, if the
+        conditional leaves variables out or merges levels, over all variables of the table.
     """
 
     domain: Domain
@@ -179,8 +179,8 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
     if len(conditionals) != 1:
         return (
             f"the release has {len(conditionals)} statements of rates; this method answers "
-            "releases with exactly one, with or without N, known counts and margins over its givens or "
-            "over all its variables"
+            "releases with exactly one, with or without N, known counts and margins over its "
+            "givens or over all its variables"
         )
     conditional = conditionals[0]
     for name in conditional.given:

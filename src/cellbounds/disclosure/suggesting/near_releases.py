@@ -206,8 +206,8 @@ def suggest(
     judged safe: over the cells that were asked for and also over the variables that it names,
     because a small cell of a smaller table is given away even if the cells behind it are not.
     They are ranked by the share of the original statements that they keep (see
-    :func:`cellbounds.utility.retained_utility.retained`), then by fewer changes; sets that contain a safe
-    set are left out. That nothing was found does not mean that nothing exists.
+    :func:`cellbounds.utility.retained`), then by fewer changes; sets that contain a safe set
+    are left out. That nothing was found does not mean that nothing exists.
 
     Examples
     --------
