@@ -242,18 +242,6 @@ def test_rules_must_be_sections(tmp_path):
         read_policy(file)
 
 
-def test_yaml_needs_a_library(tmp_path, monkeypatch):
-    file = tmp_path / "house.yaml"
-    file.write_text("name: house\n")
-
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(InvalidInput, match="pip install pyyaml"):
-        read_policy(file)
-
-
 YAML = """
 name: house
 rule:
