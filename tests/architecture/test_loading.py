@@ -37,6 +37,15 @@ LATE = {
     "cellbounds.certificates.verifying": "it shares nothing with the solvers, nor loads with them",
     "cellbounds.results.charts": "drawing",
     "importlib.metadata": "0.01 s for a version that we know",
+    "sqlalchemy": "0.4 s with alembic, for ledgers",
+    "alembic": "for ledgers",
+    "altair": "0.3 s, for charts",
+    "vl_convert": "for charts",
+    "openpyxl": "0.2 s, for Excel files",
+    "yaml": "0.02 s, for policies in YAML",
+    "numba": "0.4 s, for walks and counting",
+    "ortools": "0.5 s, for integer programs",
+    "scipy": "0.2 s, for utility",
 }
 """What `import cellbounds` must not load, and why."""
 

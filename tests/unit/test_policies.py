@@ -240,18 +240,6 @@ def test_rules_must_be_sections(tmp_path):
         policies.read(file)
 
 
-def test_yaml_needs_a_library(tmp_path, monkeypatch):
-    file = tmp_path / "house.yaml"
-    file.write_text("name: house\n")
-
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(InvalidInput, match="pip install pyyaml"):
-        policies.read(file)
-
-
 YAML = """
 name: house
 rule:

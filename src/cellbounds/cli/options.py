@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cellbounds.cli.extras import check_extras
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
@@ -51,6 +52,7 @@ def command(
 
     @wraps(function)
     def called(**given: Any) -> int:
+        check_extras(Given(**given))
         memory = given.get("memory")
         with nullcontext() if memory is None else limited(memory):
             return function(Given(**given))

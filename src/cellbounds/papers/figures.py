@@ -1,4 +1,4 @@
-"""Document 004's Figures 1 and 2 and document 002's, drawn as SVG (needs the extra `plots`)."""
+"""Document 004's Figures 1 and 2 and document 002's, drawn as SVG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from cellbounds.inference.posterior import posterior
 from cellbounds.papers.document002 import OWN, PRIOR_2X2, reached
 from cellbounds.papers.document004 import lower_by_row_sum
 from cellbounds.results.charts import posterior_chart, save_chart
-from cellbounds.runtime.files import library
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Release, publish
 
@@ -57,7 +56,8 @@ def figure_posterior() -> Any:
 
 def figure_1() -> Any:
     """The tightest lower bound of row 3, column 4 against the feasible sums of row 3."""
-    alt = _altair()
+    import altair as alt
+
     points = [{"row sum": n, "lower bound": low} for n, low in lower_by_row_sum()]
     return (
         alt.Chart(alt.Data(values=points), title="Lower bound of row 3, column 4 by row sum")
@@ -72,7 +72,8 @@ def figure_1() -> Any:
 
 def figure_2() -> Any:
     """Running time against (I ln I)(N ln N): the document's fitted curve, and ours."""
-    alt = _altair()
+    import altair as alt
+
     ours = []
     for name, size in SIZES.items():
         release, rows, total = _instance(name, size)
@@ -93,10 +94,6 @@ def figure_2() -> Any:
     )
     title = "Running time: document 004's fit (grey, MATLAB) and ours"
     return (line + points).properties(width=520, height=320, title=title)
-
-
-def _altair() -> Any:
-    return library("altair", needed_for="charts", extra="plots")
 
 
 def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, int, int]:

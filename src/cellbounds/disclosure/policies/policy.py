@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -251,14 +250,9 @@ def read(source: str | Path) -> Policy:
 
 
 def _yaml(where: Path) -> object:
+    import yaml
+
     text = utf8_text(read_bytes(where, share=YAML_SHARE), where)
-    try:
-        yaml: Any = importlib.import_module("yaml")
-    except ModuleNotFoundError:
-        raise InvalidInput(
-            f"{where} is a YAML file, and no YAML library is installed; `pip install pyyaml`, or "
-            "write the policy as TOML"
-        ) from None
 
     def exact(_: Any, node: Any) -> str:
         return str(node.value)
