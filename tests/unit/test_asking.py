@@ -102,7 +102,7 @@ def test_means_are_drawn_along_if_asked_for():
 
 
 def test_means_belong_to_one_prior_only():
-    with pytest.raises(cb.InvalidInput, match=r"give prior=cb\.GammaPoisson"):
+    with pytest.raises(cb.InvalidInput, match=r"give prior=cb\.priors\.GammaPoisson"):
         _ = cb.posterior(MARGINS).rates
 
 

@@ -473,7 +473,7 @@ def test_improved_refuses_what_it_is_not_for(kind):
         ([rounded, cb.Total(10)], "exact rates"),
         ([EXACT], "need N"),
         ([EXACT, cb.Total(lower=3, upper=9)], "need N"),
-        ([EXACT, cb.Total(10), cb.Known(["row"], lower=1)], "priors"),
+        ([EXACT, cb.Total(10), cb.Known(["row"], lower=1)], "side information"),
     ):
         with pytest.raises(cb.UnsupportedRelease, match=said):
             cb.bounds(cb.Release(TWO, statements), kind=kind)

@@ -139,6 +139,12 @@ def test_margins_and_priors(tmp_path):
     assert second.known(release.domain).values == {1: (20, 25)}
 
 
+def test_the_section_of_0_1_is_told_by_its_new_name(tmp_path):
+    text = GOOD + '[[prior]]\nvariables = ["gender"]\nupper = 30\n'
+    with pytest.raises(cb.InvalidInput, match=r"\[\[prior\]\] is now called \[\[known\]\]"):
+        cb.read_release(written(tmp_path, text))
+
+
 def test_margin_and_prior_in_csv_files(tmp_path):
     text = GOOD + (
         '[[margin]]\nvariables = ["gender"]\ncounts = "counts.csv"\n'
