@@ -227,8 +227,8 @@ def _search(
         grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
         chunks = [list(chunk) for _, chunk in grouped]
         work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
-        effort.say(len(results), len(designs))
         with suppress(Late):  # what was judged so far is there
+            effort.say(len(results), len(designs))
             for place, one in work:
                 results[place] = one
                 if state is not None and isinstance(one, JudgedDesign) and one.settled:
