@@ -48,9 +48,10 @@ class Table:
     array([25, 25])
     """
 
-    __slots__ = ("_dense", "_sparse", "domain")
+    __slots__ = ("_dense", "_sparse", "_stored", "domain")
 
     domain: Domain
+    _stored: Dense | Sparse  # whichever is at hand; the other is made when it is asked for
     _dense: Dense | None
     _sparse: Sparse | None
 
@@ -58,7 +59,8 @@ class Table:
         self, domain: Domain, counts: npt.ArrayLike, *, structural: npt.ArrayLike | None = None
     ) -> None:
         self.domain = domain
-        self._dense, self._sparse = dense_of(domain, counts, structural), None
+        self._stored = self._dense = dense_of(domain, counts, structural)
+        self._sparse = None
 
     @classmethod
     def from_cells(
@@ -99,15 +101,10 @@ class Table:
     @classmethod
     def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
         table = cls.__new__(cls)
-        table.domain = domain
+        table.domain, table._stored = domain, stored
         table._dense = stored if isinstance(stored, Dense) else None
         table._sparse = stored if isinstance(stored, Sparse) else None
         return table
-
-    @property
-    def _stored(self) -> Dense | Sparse:
-        """The table as it is at hand."""
-        return self._dense or self._listed
 
     @property
     def _listed(self) -> Sparse:
@@ -125,7 +122,7 @@ class Table:
                     f"that is done up to {DENSE_LIMIT}. Ask about fewer variables: "
                     "table.margin(...), over=[...]"
                 )
-            self._dense = self._listed.to_dense()
+            self._stored = self._dense = self._listed.to_dense()
         return self._dense
 
     @property
@@ -395,7 +392,8 @@ class Table:
 
     def __setstate__(self, state: tuple[Domain, Dense | Sparse]) -> None:
         other = Table._holding(*state)
-        self.domain, self._dense, self._sparse = other.domain, other._dense, other._sparse
+        self.domain, self._stored = other.domain, other._stored
+        self._dense, self._sparse = other._dense, other._sparse
 
 
 def merged_levels(
