@@ -222,7 +222,7 @@ def _coded(
     else:
         try:
             # Labels are numbered in order of appearance: who asks for a new one gets the next.
-            numbers = defaultdict(itertools.count().__next__)
+            numbers: defaultdict[Any, int] = defaultdict(itertools.count().__next__)
             for label in declared:
                 numbers[label]
             codes = np.fromiter(map(numbers.__getitem__, column), np.int64, len(column))
