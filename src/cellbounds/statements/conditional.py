@@ -101,11 +101,13 @@ class Conditional(Tabulated):
         "shape",
         "strict",
         "unit",
+        "variables",
     )
 
     kind: ClassVar[str] = "conditional"
 
     responses: tuple[str, ...]
+    variables: tuple[str, ...]  # givens, then responses
 
     def __init__(
         self,
@@ -122,6 +124,7 @@ class Conditional(Tabulated):
     ) -> None:
         self.responses = variable_names(responses, "the list of responses")
         self.given = variable_names(given, "the list of givens") if given else ()
+        self.variables = (*self.given, *self.responses)
         self.unit = unit
         self._figures = rates if isinstance(rates, Figures) else self._read(rates)
         self.shape = self._figures.shape
@@ -149,11 +152,6 @@ class Conditional(Tabulated):
         if self.eps is not None:
             return not any(self.eps)
         return self.rounding is None
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Givens, then responses."""
-        return (*self.given, *self.responses)
 
     @property
     def rates(self) -> npt.NDArray[np.object_]:
@@ -344,6 +342,13 @@ class Conditional(Tabulated):
         """Each row holds somebody, or nobody; each rate lies between its ends."""
         groups = cells_behind(domain, self.variables)
         return rate_inequalities(self.intervals, groups, closed=closed)
+
+    def holds(self, domain: Domain, table: Table) -> bool:
+        """Whether rows of a table hold somebody, or nobody, and all their rates are as said."""
+        counts = table.with_domain(domain).margin(*self.variables).counts
+        counts = counts.reshape(self.intervals.low.shape)
+        nobody = counts.sum(axis=1) == 0
+        return bool((nobody == self.intervals.zero).all()) and self.intervals.missed(counts) is None
 
     def check(self, domain: Domain) -> None:
         """Check variables and shape against a domain."""

@@ -14,10 +14,10 @@ from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.evidence import checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import IntArray, narrowest
 from cellbounds.solvers.conditional.cells import CellCounts, row_sum_for, table_with
 from cellbounds.solvers.conditional.feasible import solve_rows
-from cellbounds.solvers.conditional.parts import PartCounts, narrowest, part_bounds
+from cellbounds.solvers.conditional.parts import PartCounts, part_bounds
 from cellbounds.statements import Release
 
 _ZERO = ValueSet([(0, 0, 1)])
