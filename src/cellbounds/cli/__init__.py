@@ -160,6 +160,12 @@ class Later(click.Command):
         super().__init__(name, help=summary)
         self.place = place
 
+    def load(self) -> click.Command:
+        """The command itself."""
+        command = getattr(import_module(self.place), self.name or "")
+        assert isinstance(command, click.Command)
+        return command
+
     def make_context(
         self,
         info_name: str | None,
@@ -168,9 +174,7 @@ class Later(click.Command):
         **extra: Any,
     ) -> click.Context:
         """Everything that follows is done by the command of this context: the one loaded."""
-        command = getattr(import_module(self.place), self.name or "")
-        assert isinstance(command, click.Command)
-        return command.make_context(info_name, args, parent, **extra)
+        return self.load().make_context(info_name, args, parent, **extra)
 
 
 class Commands(click.Group):
