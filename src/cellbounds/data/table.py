@@ -113,27 +113,25 @@ class Table:
             self._sparse = Sparse.of(self._dense)
         return self._sparse
 
-    @property
-    def _whole(self) -> Dense:
-        if self._dense is None:
-            if self.domain.size > DENSE_LIMIT:
-                raise TooMuchWork(
-                    f"a table of {self.domain.size} cells would have to be listed cell by cell; "
-                    f"that is done up to {DENSE_LIMIT}. Ask about fewer variables: "
-                    "table.margin(...), over=[...]"
-                )
-            self._stored = self._dense = self._listed.to_dense()
+    def _made_dense(self) -> Dense:
+        if self.domain.size > DENSE_LIMIT:
+            raise TooMuchWork(
+                f"a table of {self.domain.size} cells would have to be listed cell by cell; that "
+                f"is done up to {DENSE_LIMIT}. Ask about fewer variables: table.margin(...), "
+                "over=[...]"
+            )
+        self._stored = self._dense = self._listed.to_dense()
         return self._dense
 
     @property
     def counts(self) -> IntArray:
         """Every count, in the domain's shape; made when first asked for, if it can be."""
-        return self._whole.counts
+        return (self._dense or self._made_dense()).counts
 
     @property
     def structural(self) -> BoolArray:
         """Which cells are structural zeros, in the domain's shape; made when first asked for."""
-        return self._whole.structural
+        return (self._dense or self._made_dense()).structural
 
     @property
     def has_structural(self) -> bool:
@@ -388,7 +386,7 @@ class Table:
         return f"Table({domain}, {self.domain.size} cells)"
 
     def __getstate__(self) -> tuple[Domain, Dense | Sparse]:
-        return self.domain, self._sparse or self._whole
+        return self.domain, self._sparse or self._stored
 
     def __setstate__(self, state: tuple[Domain, Dense | Sparse]) -> None:
         other = Table._holding(*state)

@@ -17,7 +17,7 @@ from cellbounds.data.formats.excel import excel_columns
 from cellbounds.data.formats.kinds import Kind, SourceColumns, check_name, kind_of
 from cellbounds.data.frames import frame_columns
 from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import Tally, tally_at_once
+from cellbounds.data.microdata.tally import Tally, check_size, counted_lines, rounded
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, check_ordinary, limit, opened, read_bytes
 
@@ -218,7 +218,9 @@ class _AtOnce:
     columns: SourceColumns
 
     def tally(self, selection: Selection, memory: int | None) -> Tally:
-        return tally_at_once(self.columns, selection, memory)
+        tally = counted_lines(self.where, self.columns, selection, {})
+        check_size(tally, memory)
+        return rounded(tally) if selection.rounded else tally
 
 
 def source_of(

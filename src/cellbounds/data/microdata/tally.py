@@ -115,14 +115,7 @@ def counted_lines(
     return Tally(where, levels, sums, lines, with_count)
 
 
-def tally_at_once(columns: SourceColumns, selection: Selection, memory: int | None) -> Tally:
-    """Count lines that are all at hand."""
-    tally = counted_lines(columns.where, columns, selection, {})
-    _check_size(tally, memory)
-    return _rounded(tally) if selection.rounded else tally
-
-
-def _check_size(tally: Tally, memory: int | None, most_levels: int = MOST_LEVELS) -> None:
+def check_size(tally: Tally, memory: int | None, most_levels: int = MOST_LEVELS) -> None:
     """Refuse more labels than a variable has, and more cells than fit so many bytes of memory."""
     for name, labels in tally.levels.items():
         if len(labels) > most_levels:
@@ -141,7 +134,7 @@ def _check_size(tally: Tally, memory: int | None, most_levels: int = MOST_LEVELS
         )
 
 
-def _rounded(tally: Tally) -> Tally:
+def rounded(tally: Tally) -> Tally:
     """Weights that were fractions, added up and then rounded in each cell."""
     sums = [half_up(Fraction(number) / UNIT) for number in tally.sums.counts.tolist()]
     return replace(tally, sums=tally.sums.with_counts(whole_array(sums, (len(sums),))))
@@ -193,7 +186,7 @@ class Tabulation:
             nothing = Cells.gathered((1,), [np.zeros(0, dtype=np.int64)])
             return Tally(self.where, levels, nothing, nothing)
         tally = _joined(self.where, levels, self._parts)
-        _check_size(tally, self.memory, self.most_levels)
+        check_size(tally, self.memory, self.most_levels)
         return tally
 
 
@@ -202,7 +195,7 @@ def tally_of(tabulation: Tabulation, parts: Iterable[Tally]) -> Tally:
     for part in parts:
         tabulation.add(part)
     tally = tabulation.tally()
-    return _rounded(tally) if tabulation.selection.rounded else tally
+    return rounded(tally) if tabulation.selection.rounded else tally
 
 
 def _coded(
