@@ -77,6 +77,19 @@ def files_of(source: str | Path | Sequence[str | Path]) -> Files | Path:
     return _of_one_kind(str(source), found)
 
 
+def holds_parquet(source: str | Path) -> bool:
+    """Whether a file, or the first of a folder or a pattern, is a Parquet file by its first bytes.
+
+    What cannot be read is none: reading it says why.
+    """
+    try:
+        _check_named(source)
+        first = _expanded(source)[0]
+        return first.is_file() and _kind_in_parts(first, 0) is Kind.PARQUET
+    except (InvalidInput, OSError):
+        return False
+
+
 def _check_named(*sources: str | Path) -> None:
     for source in sources:
         # An empty path would be the current folder, which nobody has named; a line break or the
