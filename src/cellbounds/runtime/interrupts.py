@@ -84,6 +84,9 @@ class Late(BaseException):
     """Raised in the main thread wherever it is; whoever has a part of an answer may catch it."""
 
 
+LONGEST = 1e8
+"""Seconds (three years) that a timer is set for at most: systems refuse far longer ones."""
+
 GRACE, SWALLOWED = 0.4, 0.1
 """Seconds after which it is raised again, first and from then on: it may have been swallowed, or
 the work may go on. Whoever caught it has so long to make an answer of what there is."""
@@ -128,7 +131,8 @@ class Alarm:
             self._before, self._imports = getsignal(signal.SIGALRM), _imports(sys._getframe())
             self._set = True
             set_handler(signal.SIGALRM, self)
-            signal.setitimer(signal.ITIMER_REAL, max(AGAIN, self._deadline - time.monotonic()))
+            seconds = max(AGAIN, self._deadline - time.monotonic())
+            signal.setitimer(signal.ITIMER_REAL, min(seconds, LONGEST))
 
     def __call__(self, _number: int, frame: FrameType | None) -> None:
         """The alarm rings."""
