@@ -303,7 +303,7 @@ class Conditional(Tabulated):
         responses, given, eps = request.responses, request.given or (), request.eps
         shape = table.domain.project((*given, *responses)).shape
         check_rate_variables(table.domain, responses, given, "rates")
-        counts = table.margin(*given, *responses).counts
+        counts = table.margin([*given, *responses]).counts
         counts = counts.reshape(math.prod(shape[: len(given)]), -1)
         sums = counts.sum(axis=1)
         zero = np.asarray(sums == 0, dtype=bool)
