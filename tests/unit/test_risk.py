@@ -25,7 +25,7 @@ def test_an_audit_says_what_judge_says(said, policy, seconds):
     table = cb.datasets.read("delinquent")
     release = cb.publish(table, *said)
     found, judged = audit(table, release, policy, seconds=seconds), judge(table, release, policy)
-    assert found.outcome.outcome is judged.outcome
+    assert found.verdict.outcome is judged.outcome
     assert [one.outcome for one in found.verdict.cells] == [one.outcome for one in judged.cells]
     for cell, (labels, values) in zip(found.cells, cb.attainable(release).items(), strict=True):
         assert (cell.labels, str(cell.values)) == (labels, str(values))

@@ -184,6 +184,7 @@ class Table:
         --------
         >>> from cellbounds import datasets
         >>> datasets.read("koch4").margin(["treatment", "status"])
+        Table(Domain(treatment[2] x status[2]), 4 cells)
         """
         kept = self.domain.distinct(variables)
         if not kept:

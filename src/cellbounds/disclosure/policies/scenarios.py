@@ -71,7 +71,7 @@ def case_of(
     """Check what :func:`cellbounds.judge` is given, and put it together."""
     chosen, knowledge = policy_of(policy), checked_knowledge(knows)
     if not isinstance(release, Release):
-        raise InvalidInput(f"release={release!r}; give, after the table, a Release: publish(...)")
+        raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
     if table is not None and not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     if not isinstance(independent, bool):

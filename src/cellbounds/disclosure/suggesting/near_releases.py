@@ -248,7 +248,7 @@ def suggest(
 
 def _check(release: object, table: object, most: object, changes: object) -> None:
     if not isinstance(release, Release):
-        raise InvalidInput(f"release={release!r}; give, after the table, a Release: publish(...)")
+        raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     for what, number in (("most", most), ("changes", changes)):
