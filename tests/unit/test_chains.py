@@ -512,6 +512,15 @@ def test_cells_that_stand_still_are_told_apart():
         diagnose(draws[:, :3])
 
 
+@pytest.mark.parametrize("moves", [slice(10, None), slice(19, None)])
+def test_halves_that_stand_still_agree_on_nothing(moves):
+    draws = np.zeros((1, 20, 1), int)
+    draws[:, moves] = 1
+    checks = diagnose(draws)
+    assert checks.rhat.tolist() == [np.inf]
+    assert not checks.agreed
+
+
 # combining
 
 

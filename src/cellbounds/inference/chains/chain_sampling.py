@@ -61,9 +61,12 @@ def diagnose(draws: IntArray | FloatArray) -> MonteCarlo:
     error = np.zeros(len(by_cell))
     rhat[stuck], ess[stuck], error[stuck] = np.inf, float(draws.shape[0]), np.inf
     if moved.any():
-        rhat[moved] = array_stats.rhat(by_cell[moved])
-        ess[moved] = array_stats.ess(by_cell[moved])
-        error[moved] = array_stats.mcse(by_cell[moved])
+        # Halves of chains that stand still have no spread within either: then nothing agrees.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            agreement = array_stats.rhat(by_cell[moved])
+            ess[moved] = array_stats.ess(by_cell[moved])
+            error[moved] = array_stats.mcse(by_cell[moved])
+        rhat[moved] = np.where(np.isnan(agreement), np.inf, agreement)
     return MonteCarlo(error, ess, rhat, batch_errors(draws))
 
 
