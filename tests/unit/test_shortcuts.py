@@ -216,7 +216,7 @@ def test_counts_from_runs_are_those_from_every_row_sum(table, digits, rule):
 @example([(600, 1)], "@2")
 def test_row_sums_are_split_into_single_ones_and_long_runs(lengths, digits):
     """Bits of long and short runs: none is lost, and what is long is not taken one by one."""
-    release = cb.publish(cb.example_table("delinquent"), f"[education|county]{digits}")
+    release = cb.publish(cb.datasets.read("delinquent"), f"[education|county]{digits}")
     problem = make_layout(gather(release).conditional, release.domain.names).problem
     solution, bits, place = solve_rows(problem), 0, 0
     # A row whose sums are all possible from somewhere on, if there is one.
@@ -282,7 +282,7 @@ def test_parts_with_the_same_knowledge_share_an_answer(data):
 @settings(deadline=None)
 def test_counts_beside_a_list_are_all_that_add_up(counts, listed, digits):
     table = cb.Table(cb.Domain({"a": range(3)}), counts)
-    known = cb.Prior(["a"], values={0: sorted({*listed, counts[0]})})
+    known = cb.Known(["a"], values={0: sorted({*listed, counts[0]})})
     release = cb.Release(table.domain, [*cb.publish(table, f"[a|]{digits}").statements, known])
     problem = make_layout(gather(release).conditional, ("a",)).problem
     if not problem.cell_values:

@@ -105,8 +105,8 @@ def read_table(
 
     Examples
     --------
-    >>> from cellbounds import read_table, example_path
-    >>> table = read_table(example_path("delinquent"))
+    >>> from cellbounds import datasets, read_table
+    >>> table = read_table(datasets.path("delinquent"))
     >>> table.domain
     Domain(county[4] x education[4])
 

@@ -198,8 +198,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> rates = example_table("mp3").conditional(["mp3"], given=["gender"])
+        >>> from cellbounds import datasets
+        >>> rates = datasets.read("mp3").conditional(["mp3"], given=["gender"])
         >>> [[str(rate) for rate in row] for row in rates]
         [['3/5', '2/5'], ['1/5', '4/5']]
         """
@@ -229,8 +229,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> koch = example_table("koch4")
+        >>> from cellbounds import datasets
+        >>> koch = datasets.read("koch4")
         >>> koch.reshape(response=["recovery"], given=["center", "status"]).counts
         array([[14, 34, 13],
                [ 9, 27, 17],
@@ -254,8 +254,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> children = example_table("delinquent")
+        >>> from cellbounds import datasets
+        >>> children = datasets.read("delinquent")
         >>> grouped = children.grouped(
         ...     "region", of="county", levels={"west": ["Alpha", "Beta"], "east": ["Gamma"]}
         ... )
@@ -281,8 +281,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> children = example_table("delinquent")
+        >>> from cellbounds import datasets
+        >>> children = datasets.read("delinquent")
         >>> merged = children.merge("education", {"High+": ["High", "Very High"]})
         >>> merged.domain.levels("education")
         ('Low', 'Medium', 'High+')
@@ -318,8 +318,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> example_table("mp3").keyed_digest(b"kept with the table")[:16]
+        >>> from cellbounds import datasets
+        >>> datasets.read("mp3").keyed_digest(b"kept with the table")[:16]
         'ea927bb1066d1707'
         """
         if not isinstance(key, bytes) or not key:

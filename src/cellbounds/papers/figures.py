@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds import datasets
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.inference.posterior import posterior
 from cellbounds.papers.document002 import OWN, PRIOR_2X2, reached
 from cellbounds.papers.document004 import lower_by_row_sum
-from cellbounds.papers.tables import example_table
 from cellbounds.results.charts import posterior_chart, save_chart
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Release, publish
@@ -45,7 +45,7 @@ def draw_figures(folder: Path) -> list[Path]:
 
 def figure_posterior() -> Any:
     """The posterior of the first cell given both margins, and given conditional rates."""
-    table = example_table("analgesic").margin(*OWN)
+    table = datasets.read("analgesic").margin(*OWN)
     margins = posterior(publish(table, "[treatment]", "[response]"), PRIOR_2X2)
     conditionals = posterior(reached(table), PRIOR_2X2)
     return posterior_chart(
@@ -98,7 +98,7 @@ def figure_2() -> Any:
 
 def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, int, int]:
     if size is None:
-        table = example_table("koch4")
+        table = datasets.read("koch4")
         statement = "[recovery|center,status,treatment]@3"
         return publish(table, statement, rounding="consistent"), 8, table.total
     rows, columns, total = size

@@ -110,7 +110,7 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
             "policy": verdict.policy.to_dict(),
             "independent": verdict.independent,
             "warning": verdict.warning,
-            "knows": [prior.notation for prior in verdict.knows],
+            "knows": [known.notation for known in verdict.knows],
             "notes": list(verdict.notes),
             "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
         }
@@ -241,7 +241,7 @@ def _reasoned(verdict: Verdict, everything: bool) -> list[str]:
     lines = [f"{verdict.verdict} under the policy {verdict.policy.name}: {why}"]
     lines += [f"  {sentence}" for sentence in verdict.policy.sentences]
     if verdict.knows:
-        known = ", ".join(prior.notation for prior in verdict.knows)
+        known = ", ".join(statement.notation for statement in verdict.knows)
         lines.append(f"  the intruder also knows: {known}")
     lines += [f"  note: {note}" for note in verdict.notes]
     findings = [*verdict.broken, *verdict.open]

@@ -97,9 +97,9 @@ def save_chart(chart: Any, path: str | Path) -> None:
     Examples
     --------
     >>> import cellbounds as cb, pathlib, tempfile
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> cb.save_chart(cb.posterior(release).plot(), folder / "mp3.svg")
+    >>> cb.results.charts.save_chart(cb.posterior(release).plot(), folder / "mp3.svg")
     >>> (folder / "mp3.svg").read_text("utf-8")[:4]
     '<svg'
     """

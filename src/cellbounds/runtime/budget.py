@@ -58,7 +58,7 @@ class Budget:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("delinquent"), "[county]", "[education]")
+    >>> release = cb.publish(cb.datasets.read("delinquent"), "[county]", "[education]")
     >>> cb.bounds(release, budget=cb.Budget(seconds=10, workers=2))["Alpha", "Low"]
     (0, 20)
     >>> cb.bounds(release, seconds=10)["Alpha", "Low"]

@@ -151,7 +151,7 @@ class Progress:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("delinquent"), "[county]", "[education]")
+    >>> release = cb.publish(cb.datasets.read("delinquent"), "[county]", "[education]")
     >>> with Progress("bounds", seconds=60) as progress:
     ...     budget = cb.Budget(seconds=60, progress=progress.step)
     ...     answer = cb.bounds(release, budget=budget)

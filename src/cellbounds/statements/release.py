@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from cellbounds.data.domain import Domain
@@ -22,7 +23,7 @@ class Release:
         The variables and levels of the table that the statements speak of.
     statements
         :class:`Total`, :class:`Margin`, :class:`Conditional`, :class:`Linear` and
-        :class:`Prior`, in any order.
+        :class:`Known`, in any order.
 
     Examples
     --------
@@ -47,7 +48,7 @@ class Release:
             if not isinstance(statement, Statement):
                 raise InvalidInput(
                     f"{statement!r} is not a statement; give Total, Margin, Conditional, "
-                    "Linear or Prior (publish() understands the notation)"
+                    "Linear or Known (publish() understands the notation)"
                 )
             statement.check(domain)
         if sum(isinstance(statement, Total) for statement in self.statements) > 1:
@@ -82,6 +83,27 @@ class Release:
         Domain(b[2])
         """
         return Release(self.domain.part(variables), self.statements)
+
+    def write(self, path: str | Path) -> None:
+        """Write the release as a TOML file, with a CSV file of figures for each statement beside.
+
+        :func:`cellbounds.read_release` reads it again, with labels as text.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import cellbounds as cb
+        >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@1")
+        >>> file = Path(tempfile.mkdtemp()) / "published.toml"
+        >>> release.write(file)
+        >>> cb.read_release(file).digest == release.digest
+        True
+        """
+        # Files are read and written where one is asked for: that takes long to load.
+        from cellbounds.statements.release_files import write_release
+
+        write_release(self, path)
 
     @property
     def digest(self) -> str:

@@ -141,7 +141,7 @@ class Policy:
 
         Examples
         --------
-        >>> read_policy("small-counts").carries_over()
+        >>> read("small-counts").carries_over()
         True
         """
         return not self.respondent and all(rule.carries_over() for rule in self.rules)
@@ -187,18 +187,24 @@ OPTIONS = tuple(field.name for field in fields(Policy) if field.name != "rules")
 """What a policy says besides its rules."""
 
 
-def profile_names() -> tuple[str, ...]:
-    """The names of the shipped profiles."""
+def profiles() -> tuple[str, ...]:
+    """The names of the shipped profiles.
+
+    Examples
+    --------
+    >>> "small-counts" in profiles()
+    True
+    """
     names = (file.name for file in _PROFILES.iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 def policy_of(policy: Policy | str | Path) -> Policy:
     """A policy, or the one of a name or file."""
-    return policy if isinstance(policy, Policy) else read_policy(policy)
+    return policy if isinstance(policy, Policy) else read(policy)
 
 
-def read_policy(source: str | Path) -> Policy:
+def read(source: str | Path) -> Policy:
     """Read a shipped profile by its name, or a policy from a TOML or YAML file.
 
     A file names the policy and its rules; whatever is not known is refused::
@@ -221,16 +227,16 @@ def read_policy(source: str | Path) -> Policy:
 
     Examples
     --------
-    >>> read_policy("small-counts").rules
+    >>> read("small-counts").rules
     (SmallCounts(at_most=3, below=None, zeros=True, values=2, width=None, relative=None,
     need='all'),)
     """
     if not isinstance(source, str | Path):
         raise InvalidInput(
             f"policy {source!r}; give the name of a profile, a file, or a Policy "
-            f"(profiles: {', '.join(profile_names())})"
+            f"(profiles: {', '.join(profiles())})"
         )
-    if isinstance(source, str) and source in profile_names():
+    if isinstance(source, str) and source in profiles():
         shipped = (_PROFILES / f"{source}.toml").read_bytes()
         return _made(parse_toml(shipped, source), source)
     file = Path(source)
@@ -238,7 +244,7 @@ def read_policy(source: str | Path) -> Policy:
     if kind not in (".toml", ".yaml", ".yml"):
         raise InvalidInput(
             f"policy {str(source)!r} is neither a profile nor a .toml or .yaml file; the profiles "
-            f"are {', '.join(profile_names())}"
+            f"are {', '.join(profiles())}"
         )
     return _made(read_toml(file) if kind == ".toml" else _yaml(file), str(file))
 

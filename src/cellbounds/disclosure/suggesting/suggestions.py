@@ -12,7 +12,7 @@ from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
 from cellbounds.statements import Release
 from cellbounds.utility.display import Listing, picked
-from cellbounds.utility.retained import Kept
+from cellbounds.utility.retained_utility import Retained
 from cellbounds.version import __version__
 
 FORMAT = "cellbounds-suggest/1"
@@ -48,7 +48,7 @@ class Suggestion:
     changes: tuple[Change, ...]
     release: Release
     verdicts: tuple[Verdict, ...]
-    kept: Kept
+    kept: Retained
 
     @property
     def verdict(self) -> Verdict:

@@ -1,7 +1,7 @@
 """The rows of one conditional as sums over tables see them: feasible sums, ranges of cells, parts.
 
-Rows of the same *type* agree in rates, priors, and what is known of the parts of their cells: they
-have the same counts of tables, and the same weights if their cells have.
+Rows of the same *type* agree in rates, and in what is known of them and of the parts of their
+cells: they have the same counts of tables, and the same weights if their cells have.
 
 Tables are listed one after the other, without ever running into a dead end: row by row; within a
 row first its sum, then its cells column by column, then the parts of each cell; smaller numbers

@@ -194,7 +194,7 @@ PARTS_EFFORT = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Prior knowledge about the parts of each summed cell, flat in the order of `behind`.
+    """What is known about the parts of each summed cell, flat in the order of `behind`.
 
     No summed cell is without parts. `values` are by the place of a part.
     """

@@ -27,7 +27,7 @@ from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowProblem:
-    """Rows i with rates between low/scale and high/scale, priors, and a total.
+    """Rows i with rates between low/scale and high/scale, side information, and a total.
 
     Rows that hold nobody are left out; `rows` gives the place of each remaining row among all.
     Upper bounds hold -1 where nothing is known. `cell_values` and `row_values` list the possible
@@ -95,7 +95,7 @@ class RowProblem:
 
 
 def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBounds) -> RowProblem:
-    """Lay the problem out row by row; `cells` and `rows` are the priors on both.
+    """Lay the problem out row by row; `cells` and `rows` are what is known of both.
 
     Raises
     ------
@@ -111,8 +111,8 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
     held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0)) if known else ends.zero[:0]
     if held.any():
         raise InconsistentRelease(
-            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
-            "knowledge puts somebody there; correct one of the two"
+            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but what "
+            "is known puts somebody there; correct one of the two"
         )
     place_of = {row: place for place, row in enumerate(kept.tolist())}
     cell_values = {

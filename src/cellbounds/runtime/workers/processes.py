@@ -110,7 +110,7 @@ class Processes(Executor):
     >>> from cellbounds.runtime.workers import Processes
     >>> with Processes(2) as executor:
     ...     budget = cb.Budget(workers=executor)
-    ...     table = cb.example_table("delinquent")
+    ...     table = cb.datasets.read("delinquent")
     ...     found = cb.explore(table, response="education", budget=budget)
     >>> found.best.notation
     '[education|county]@1'

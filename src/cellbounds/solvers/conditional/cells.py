@@ -185,7 +185,7 @@ class CellCounts:
         if count * self._solution.problem.width > VALUES_EFFORT:
             raise TooMuchWork(
                 f"the row {self._solution.problem.name(row)} has {count} feasible sums to "
-                "evaluate one by one; publish fewer decimals or leave priors out"
+                "evaluate one by one; publish fewer decimals or leave side information out"
             )
 
     def _enough(self, row: int) -> int:

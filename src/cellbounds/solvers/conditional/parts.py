@@ -114,8 +114,8 @@ def _check_effort(sums: ValueSet) -> None:
     size = sums.size
     if isinstance(size, Unbounded) or size > PARTS_EFFORT:
         raise TooMuchWork(
-            "prior knowledge about parts of a summed cell needs its counts split one by one, and "
-            "there are too many; leave the prior out or publish the total"
+            "side information about parts of a summed cell needs its counts split one by one, and "
+            "there are too many; leave it out or publish the total"
         )
 
 

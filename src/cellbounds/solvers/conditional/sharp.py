@@ -29,7 +29,7 @@ class SharpConditional:
     name = "rows of one conditional"
 
     def refusal(self, facts: Facts, query: Query) -> str | None:
-        """Needs one conditional; margins and priors over its rows or cells only."""
+        """Needs one conditional; margins and side information over its rows or cells only."""
         if query.kind != "sharp":
             return "gives sharp bounds only"
         return refusal_of(facts, query.over, sharp=True)

@@ -23,7 +23,7 @@ EVEN = "an even guess"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptUse:
+class RetainedUse:
     """One use of a release.
 
     Attributes
@@ -46,7 +46,7 @@ class KeptUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Retained:
     """What a release keeps for some uses; it depends on the confidential counts.
 
     Attributes
@@ -58,7 +58,7 @@ class Kept:
     """
 
     share: float
-    parts: tuple[KeptUse, ...]
+    parts: tuple[RetainedUse, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -79,7 +79,7 @@ class Kept:
         return f"keeps {self.share:.1%}\n" + aligned(header, rows, {"distance", "even guess"})
 
 
-def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Kept:
+def retained(table: Table, release: Release, use: Iterable[str] | None = None) -> Retained:
     """How much of what a reader wants to know a release tells him.
 
     Parameters
@@ -110,11 +110,11 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
     Examples
     --------
     >>> import cellbounds as cb
-    >>> from cellbounds.utility.retained import kept
-    >>> table = cb.example_table("delinquent")
+    >>> from cellbounds.utility.retained_utility import retained
+    >>> table = cb.datasets.read("delinquent")
     >>> for text in ("[education|county]", "[education|county]@1", "[education|]@2"):
     ...     release = cb.publish(table, text)
-    ...     print(text, round(kept(table, release, use=["[education|county]"]).share, 3))
+    ...     print(text, round(retained(table, release, use=["[education|county]"]).share, 3))
     [education|county] 1.0
     [education|county]@1 0.891
     [education|]@2 0.187
@@ -135,7 +135,7 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
     parts = tuple(_part(known, notation, request, readings) for notation, request in wanted)
     even = sum(one.even for one in parts)
     lost = sum(one.distance for one in parts)
-    return Kept(1.0 if even == 0 else max(0.0, 1.0 - lost / even), parts)
+    return Retained(1.0 if even == 0 else max(0.0, 1.0 - lost / even), parts)
 
 
 Told = Conditional | Margin
@@ -223,7 +223,7 @@ def _known_total(release: Release) -> int | None:
     return None
 
 
-def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read]) -> KeptUse:
+def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read]) -> RetainedUse:
     counts = as_floats(table.margin(*wanted.names))
     rows = int(np.prod(counts.shape[: len(wanted.given or ())], dtype=np.int64))
     flat = counts.reshape(rows, -1)
@@ -235,7 +235,7 @@ def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read
             distance = _distance(flat, guess.reshape(rows, -1))
             if distance < best:
                 best, source = distance, one.notation
-    return KeptUse(notation, best, even, source)
+    return RetainedUse(notation, best, even, source)
 
 
 def _distance(counts: FloatArray, guess: FloatArray) -> float:
