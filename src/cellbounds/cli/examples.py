@@ -59,9 +59,7 @@ def example(given: Given) -> int:
         write_text(f"{listed}\n\nPut one here with: cellbounds example NAME\n", None)
         return options.SAFE
     folder = Path(given.output or "")
-    files = {
-        folder / name: text for chosen in given.names for name, text in _files(chosen).items()
-    }
+    files = {folder / name: text for chosen in given.names for name, text in _files(chosen).items()}
     changed = [path for path, text in files.items() if _differs(path, text)]
     if changed and not given.overwrite:
         raise InvalidInput(
