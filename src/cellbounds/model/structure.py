@@ -184,7 +184,7 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
         )
     conditional = conditionals[0]
     for name in conditional.given:
-        if group_of_levels(release.domain, name) is None:
+        if name not in release.domain and group_of_levels(release.domain, name) is None:
             return (
                 f"the groups of {name!r} overlap or leave levels out, so that the rows of "
                 f"{conditional.notation} do not share out everybody"

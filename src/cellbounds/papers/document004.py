@@ -83,7 +83,7 @@ def delinquent_rounded(digits: int) -> Release:
         return release
     rates = release.statements[0]
     assert isinstance(rates, Conditional)
-    texts = [[rates.figure_text(i, j) for j in range(4)] for i in range(4)]
+    texts = [[rates.figure_at(4 * i + j) for j in range(4)] for i in range(4)]
     texts[1] = ["0.363", "0.182", "0.182", "0.273"]
     table = Conditional(["education"], given=["county"], rates=texts, eps="0.001")
     return Release(release.domain, [table, Total(135)])

@@ -25,6 +25,11 @@ class Release:
         :class:`Total`, :class:`Margin`, :class:`Conditional`, :class:`Linear` and
         :class:`Known`, in any order.
 
+    Attributes
+    ----------
+    total, stated_total
+        What is said of N: nothing, unless there is a statement of it; and that statement, or None.
+
     Examples
     --------
     >>> from cellbounds import Conditional, Domain, Release, Total
@@ -38,7 +43,7 @@ class Release:
       [col|row] exact
     """
 
-    __slots__ = ("_digest", "domain", "statements")
+    __slots__ = ("_digest", "domain", "stated_total", "statements", "total")
 
     def __init__(self, domain: Domain, statements: Iterable[Statement]) -> None:
         self.domain = domain
@@ -51,18 +56,11 @@ class Release:
                     "Linear or Known (publish() understands the notation)"
                 )
             statement.check(domain)
-        if sum(isinstance(statement, Total) for statement in self.statements) > 1:
+        totals = [statement for statement in self.statements if isinstance(statement, Total)]
+        if len(totals) > 1:
             raise InvalidInput("the release has two totals; give N once (Total(lower=, upper=))")
-
-    @property
-    def total(self) -> Total:
-        """What is said of N: nothing, unless there is a statement of it."""
-        return self.stated_total or Total()
-
-    @property
-    def stated_total(self) -> Total | None:
-        """The statement of N, if there is one."""
-        return next((s for s in self.statements if isinstance(s, Total)), None)
+        self.stated_total = totals[0] if totals else None
+        self.total = self.stated_total or Total()
 
     @property
     def named_variables(self) -> tuple[str, ...]:

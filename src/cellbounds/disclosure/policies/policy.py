@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -19,7 +20,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import (
     YAML_SHARE,
     limit,
-    parse_toml,
     read_bytes,
     read_toml,
     utf8_text,
@@ -237,8 +237,8 @@ def read(source: str | Path) -> Policy:
             f"(profiles: {', '.join(profiles())})"
         )
     if isinstance(source, str) and source in profiles():
-        shipped = (_PROFILES / f"{source}.toml").read_bytes()
-        return _made(parse_toml(shipped, source), source)
+        shipped = (_PROFILES / f"{source}.toml").read_text("utf-8")
+        return _made(tomllib.loads(shipped, parse_float=str), source)
     file = Path(source)
     kind = file.suffix.lower()
     if kind not in (".toml", ".yaml", ".yml"):

@@ -202,7 +202,8 @@ class Processes(Executor):
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Results that are still missing here are wanted by nobody.
-        self.shutdown(cancel_futures=True)
+        self._closed = True
+        self._end()
 
     def _end(self) -> None:
         with self._starting:

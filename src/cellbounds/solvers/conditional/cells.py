@@ -83,9 +83,12 @@ class CellCounts:
             # A row with fewer sums than were looked at is settled too.
             long = np.array([len(end) == _FIRST for end in ends])
             waiting = np.flatnonzero(long & ~final[downwards])
+            if not len(waiting):
+                continue
             last = [ends[place][-1] for place in waiting.tolist()]
             sure = self._settled(rows[waiting], best[waiting], last, downwards)
-            for place in self._looked(rows, sums, best, waiting[~sure], downwards):
+            waiting = waiting[~sure]
+            for place in self._looked(rows, sums, best, waiting, downwards) if len(waiting) else ():
                 best[place] = self._searched(rows[place], sums[place], downwards)
         if endless.any():
             most = most.astype(object)
@@ -119,8 +122,6 @@ class CellCounts:
         self, rows: IntArray, best: IntArray, last: list[int], downwards: bool
     ) -> BoolArray:
         """Whether no sum beyond the `last` of a row can improve on its best counts."""
-        if not last:
-            return np.zeros(0, dtype=bool)
         sums = self._solution.evaluator.sums_array(last, max(last))[:, None]
         floor, ceiling = (ends[:, :, 0].T for ends in self._shares.limits(rows, sums))
         final = best >= ceiling if downwards else best <= floor
@@ -149,8 +150,6 @@ class CellCounts:
         downwards: bool,
     ) -> list[int]:
         """Take in some more sums of all rows that wait at once; those that wait still."""
-        if not len(waiting):
-            return []
         waiting_sums = [sums[place] for place in waiting.tolist()]
         ends = [one.tail(_MORE) if downwards else one.head(_MORE) for one in waiting_sums]
         looked = self._under(rows[waiting], [_padded(end, _MORE) for end in ends])

@@ -24,8 +24,8 @@ from cellbounds.model.rates.row_problem import RealRow, real_row, row_shapes
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution
 from cellbounds.results.values import UNBOUNDED
-from cellbounds.runtime.arrays import IntArray
-from cellbounds.solvers.conditional.parts import narrowest, part_bounds
+from cellbounds.runtime.arrays import IntArray, narrowest
+from cellbounds.solvers.conditional.parts import part_bounds
 
 
 class LinearConditional:

@@ -59,12 +59,15 @@ class SumSet:
 
         The arrays are of Python integers where int64 would not do.
         """
-        if not self:
+        if not self._segments:
             return (np.zeros(0, dtype=np.int64),) * 3
         pieces: list[tuple[IntArray, ...]] = []
         for progressions, alike in itertools.groupby(self._segments, lambda one: len(one) == 3):
             if progressions:
-                pieces.append(tuple(map(_whole, zip(*alike, strict=True))))
+                ends = zip(
+                    *((a, -1 if b is None else b, step) for a, b, step in alike), strict=True
+                )
+                pieces.append(tuple(whole_array(end, (len(end),)) for end in ends))
                 continue
             for base, bits in alike:
                 places = positions(bits)
@@ -130,7 +133,3 @@ def _downwards(segment: Segment) -> Iterator[int]:
         top = bits.bit_length() - 1
         yield base + top
         bits ^= 1 << top
-
-
-def _whole(values: Sequence[int | None]) -> IntArray:
-    return whole_array([-1 if value is None else value for value in values], (len(values),))
