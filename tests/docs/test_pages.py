@@ -165,8 +165,9 @@ class Folder:
 
     def commanded(self, command: str, shown: list[str], block: Block) -> list[str]:
         """Run a command, in this process if it is one of ours; what should be shown."""
-        if command.startswith("cellbounds ") and not re.search(r"[|&;<>$]\s|\$\(", command):
-            code, out, err = self.run(*shlex.split(command, comments=True)[1:])
+        plain = command.replace("\\\n", " ")
+        if re.fullmatch(r"cellbounds [^\n|&;<>$]*", re.sub(r"\"[^\"]*\"", "", plain)):
+            code, out, err = self.run(*shlex.split(plain, comments=True)[1:])
         else:
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
             done = subprocess.run(
@@ -192,7 +193,20 @@ class Folder:
         return cut_alike(shown, lines)
 
 
+@pytest.fixture
+def one_core():
+    """No workers, which would take more time to start than these small tables take."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
+
+
 @every_page
+@pytest.mark.usefixtures("one_core")
 def test_the_blocks_run_as_shown(page, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
