@@ -306,6 +306,10 @@ def test_seconds_are_above_zero_and_finite(wrong):
         cb.bounds(RELEASE, seconds=wrong)
 
 
+def test_a_budget_may_be_longer_than_any_timer():
+    assert cb.bounds(RELEASE, seconds=1e300).settled
+
+
 def test_a_budget_is_given_once():
     with pytest.raises(cb.InvalidInput, match="seconds=3 beside a budget"):
         cb.bounds(RELEASE, budget=cb.Budget(), seconds=3)
