@@ -73,7 +73,7 @@ def test_a_spent_budget_leaves_outer_and_inner_bounds(spent):
     for labels in DOMAIN.cells():
         for at, attained in (("lower", answer.attained_lower), ("upper", answer.attained_upper)):
             witness = answer.witness(*labels, at=at)
-            assert not cb.violations(RELEASE, witness)
+            assert not cb.violations(witness, RELEASE)
             assert witness[labels] == attained[DOMAIN.index(labels)]
     text = str(answer)
     assert "attained_lower" in text
@@ -104,8 +104,8 @@ def test_without_any_table_nothing_is_attained(monkeypatch):
     monkeypatch.setattr(Search, "_add_if_near", always(False))
     answer = cb.bounds(RELEASE, seconds=1)
     truth = np.minimum(
-        np.minimum(TABLE.margin("a", "b").counts[:, :, None], TABLE.margin("b", "c").counts),
-        TABLE.margin("a", "c").counts[:, None, :],
+        np.minimum(TABLE.margin(["a", "b"]).counts[:, :, None], TABLE.margin(["b", "c"]).counts),
+        TABLE.margin(["a", "c"]).counts[:, None, :],
     )
     assert answer.evidence is cb.Evidence.OUTER
     assert all(one is None for one in answer.attained_lower.flat)
@@ -284,7 +284,7 @@ def test_tables_that_cannot_be_started_from():
         cb.bounds(RELEASE, start=cb.Table(DOMAIN, counts))
     assert not any(c.isdigit() for c in str(caught.value).partition("N=")[0])
     with pytest.raises(cb.InvalidInput, match="same variables and levels"):
-        cb.bounds(RELEASE, start=TABLE.margin("a", "b"))
+        cb.bounds(RELEASE, start=TABLE.margin(["a", "b"]))
     for wrong in (3, TABLE.counts, "table"):
         with pytest.raises(cb.InvalidInput, match="start="):
             cb.attainable(RELEASE, start=wrong)
@@ -561,7 +561,7 @@ def test_undecided_cells_come_first_when_there_are_many():
     release = cb.Release(domain, [cb.Total(200)])
     answer = cb.attainable(release)
     table = cb.Table(domain, [2] * 79 + [42])
-    verdict = cb.judge(release, table)
+    verdict = cb.judge(table, release)
     cells = tuple(
         CellRisk((f"x{k}",), open_set, 2, outcome=cb.Outcome.UNDECIDED)
         if k == 77
@@ -753,7 +753,7 @@ def test_a_ledger_records_what_was_not_decided_in_time(tmp_path):
     ledger = cb.Ledger.create(tmp_path / "a.ledger", table, who="ann")
     release = cb.publish(table, "[a,b]", "[b,c]", "[a,c]")
     ledger.commit(release, table=table, why="it is out", already_out=True, seconds=0.01)
-    assert ledger.ask(release, table=table, record=True, seconds=0.01).verdict is not None
+    assert ledger.ask(release, table=table, record=True, seconds=0.01).outcome is not None
     assert [entry.kind for entry in ledger.history()] == ["opened", "released", "asked"]
 
 

@@ -976,7 +976,7 @@ def all_of(release, total):
         if (total - first) % 7 == 0 and first < total:
             k, m = first // 3, (total - first) // 7
             counts = np.array([[k, m], [2 * k, 6 * m]])
-            if not cb.violations(release, cb.Table(release.domain, counts)):
+            if not cb.violations(cb.Table(release.domain, counts), release):
                 tables.append(counts.ravel().tolist())
     return tables
 
@@ -994,7 +994,7 @@ def test_progressions_of_sums_with_fixed_cells():
     values = cb.attainable(release, over=["g"])
     assert values["u"] == set(range(4, 355, 7))
     assert values["v"] == set(range(0, 151, 3))
-    assert values.witness("u", value=18).margin("g")["u"] == 18
+    assert values.witness("u", value=18).margin(["g"])["u"] == 18
 
 
 def test_values_that_need_more_than_the_search_looks_at_are_not_denied():

@@ -55,7 +55,7 @@ class Ledger:
     >>> ledger.commit("[education|county]@1", table=table, who="ann", why="yearbook").number
     2
     >>> answer = ledger.ask("[county]", table=table)
-    >>> answer.verdict, [entry.number for entry in answer.harmful]
+    >>> answer.outcome, [entry.number for entry in answer.harmful]
     (UNSAFE, [2])
     >>> ledger.verify().intact
     True

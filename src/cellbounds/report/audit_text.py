@@ -106,7 +106,7 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
     }
     if verdict is not None:
         content |= {
-            "verdict": verdict.verdict.value,
+            "verdict": verdict.outcome.value,
             "policy": verdict.policy.to_dict(),
             "independent": verdict.independent,
             "warning": verdict.warning,
@@ -124,7 +124,7 @@ def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None)
     if verdict is None:
         lines = [[*cell.labels, *_figures(cell, cell_value, CSV_RUNS)] for cell in cells]
         return csv_text([*keys, *figures], lines)
-    judged = [verdict.policy.name, verdict.verdict.value]
+    judged = [verdict.policy.name, verdict.outcome.value]
     reasons, others = _reasons(verdict)
     lines = []
     for cell in cells:
@@ -237,8 +237,8 @@ def _reasoned(verdict: Verdict, everything: bool) -> list[str]:
         Outcome.SAFE: "no rule is broken",
         Outcome.UNSAFE: f"{broken} {'finding breaks' if broken == 1 else 'findings break'} a rule",
         Outcome.UNDECIDED: f"{left_open} {'finding is' if left_open == 1 else 'findings are'} open",
-    }[verdict.verdict]
-    lines = [f"{verdict.verdict} under the policy {verdict.policy.name}: {why}"]
+    }[verdict.outcome]
+    lines = [f"{verdict.outcome} under the policy {verdict.policy.name}: {why}"]
     lines += [f"  {sentence}" for sentence in verdict.policy.sentences]
     if verdict.knows:
         known = ", ".join(statement.notation for statement in verdict.knows)

@@ -346,7 +346,7 @@ def _judged(
 ) -> JudgedDesign:
     begun = time.perf_counter()
     verdict, answer = _verdict(design, release, table, measures, budget)
-    margin = table.margin(*design.names)
+    margin = table.margin(design.names)
     guessed = guessing_risk(
         release,
         margin,
@@ -355,10 +355,10 @@ def _judged(
         seconds=budget.share(least=LEAST_SECONDS).left,
         answer=answer,
     )
-    settled = guessed.settled and verdict.verdict is not Outcome.UNDECIDED
+    settled = guessed.settled and verdict.outcome is not Outcome.UNDECIDED
     return JudgedDesign(
         design=design,
-        outcome=verdict.verdict,
+        outcome=verdict.outcome,
         broken=len(verdict.broken),
         open=len(verdict.open),
         exact=guessed.exact,
@@ -389,11 +389,11 @@ def _verdict(
             answer = None  # it knows more than the release says
         complete = set(design.names) == set(table.domain.names)
         implied = verdict.safe and policy.carries_over()
-        if complete or implied or verdict.verdict is Outcome.UNSAFE:
+        if complete or implied or verdict.outcome is Outcome.UNSAFE:
             return verdict, answer
     rest = budget.share(least=LEAST_SECONDS)
-    behind = judge(release, table, policy, independent=independent, budget=rest)
-    if verdict is None or verdict.safe or behind.verdict is Outcome.UNSAFE:
+    behind = judge(table, release, policy, independent=independent, budget=rest)
+    if verdict is None or verdict.safe or behind.outcome is Outcome.UNSAFE:
         return behind, answer
     return verdict, answer
 

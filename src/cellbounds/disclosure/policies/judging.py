@@ -37,8 +37,8 @@ FIRST_SHARE = 0.5
 
 @budgeted(resumes=True)
 def judge(
+    table: Table | None,
     release: Release,
-    table: Table | None = None,
     policy: Policy | str | Path = DEFAULT,
     *,
     over: Iterable[str] | None = None,
@@ -54,12 +54,12 @@ def judge(
 
     Parameters
     ----------
+    table
+        The table that the release was made from. With ``independent=True`` it may be None: it is
+        only checked against the release, and all that matters of it are the structural zeros that
+        it declares, which everybody knows, beside those that the release states itself.
     release
         What would be published.
-    table
-        The table that it was made from. With ``independent=True`` it may be left out: it is only
-        checked against the release, and all that matters of it are the structural zeros that it
-        declares, which everybody knows, beside those that the release states itself.
     policy
         A profile's name, a file, or a :class:`Policy`.
     over
@@ -84,12 +84,12 @@ def judge(
     --------
     >>> import cellbounds as cb
     >>> table = cb.datasets.read("delinquent")
-    >>> verdict = judge(cb.publish(table, "[education|county]@2"), table)
-    >>> verdict.verdict, len(verdict.broken), verdict.at("Alpha", "High")
+    >>> verdict = judge(table, cb.publish(table, "[education|county]@2"))
+    >>> verdict.outcome, len(verdict.broken), verdict.at("Alpha", "High")
     (UNSAFE, 6, UNSAFE)
-    >>> judge(cb.publish(table, "[education|county]@1"), table).verdict
+    >>> judge(table, cb.publish(table, "[education|county]@1")).outcome
     SAFE
-    >>> judge(cb.publish(table, "[county]"), table, over=["county"]).over
+    >>> judge(table, cb.publish(table, "[county]"), over=["county"]).over
     ('county',)
     """
     case = case_of(release, table, policy, over=over, knows=knows, independent=independent)

@@ -137,7 +137,7 @@ def _check(table: Table, candidates: Candidates) -> None:
     wanted = (one.statement for one in candidates.listed)
     named = [one for one in wanted if one.variables]
     for statements, what in ((candidates.given, "given"), (named, "statements")):
-        broken = violations(Release(table.domain, statements), table)
+        broken = violations(table, Release(table.domain, statements))
         if broken:
             raise InvalidInput(
                 f"{what}: the table contradicts {', '.join(broken)}; give what was made from it"

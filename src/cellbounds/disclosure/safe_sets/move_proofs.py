@@ -36,7 +36,7 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget
     The policy must not try respondents, and its rules speak of what is attainable or shown.
     """
     shown = tuple(rule for rule in policy.rules if rule.about_figures)
-    if shown and not judge(release, table, Policy(policy.name, rules=shown)).safe:
+    if shown and not judge(table, release, Policy(policy.name, rules=shown)).safe:
         return False
     if policy.respondent or not _movable(release, table):
         return False

@@ -192,8 +192,8 @@ class SetJudge:
 
     def _verdict(self, release: Release, budget: Budget) -> Outcome:
         return judge(
-            release, self.table, self.policy, independent=self.independent, budget=budget.quiet()
-        ).verdict
+            self.table, release, self.policy, independent=self.independent, budget=budget.quiet()
+        ).outcome
 
 
 def search(judged: SetJudge, effort: Budget) -> Knowledge:

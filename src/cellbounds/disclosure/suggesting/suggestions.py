@@ -70,7 +70,7 @@ class Suggestion:
         return {
             "changes": [change.to_dict() for change in self.changes],
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
-            "verdict": worst(one.verdict for one in self.verdicts).value,
+            "verdict": worst(one.outcome for one in self.verdicts).value,
             "over": [list(one.domain.names) for one in self.verdicts],
             "kept": self.kept.to_dict(),
         }
@@ -144,14 +144,14 @@ class Suggestions(Listing, Sequence[Suggestion]):
     seconds: float
 
     @property
-    def verdict(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """Whether the release that was asked about is safe."""
-        return worst(one.verdict for one in self.verdicts)
+        return worst(one.outcome for one in self.verdicts)
 
     @property
     def safe_already(self) -> bool:
         """Whether nothing has to change."""
-        return self.verdict is Outcome.SAFE
+        return self.outcome is Outcome.SAFE
 
     @property
     def warning(self) -> str:
@@ -162,8 +162,8 @@ class Suggestions(Listing, Sequence[Suggestion]):
     def summary(self) -> str:
         """What came out, in a sentence or two; never that nothing exists."""
         asked = ", ".join(notations(self.release)) or "nothing said"
-        head = f"{asked}: {self.verdict} under the policy {self.policy.name}"
-        margin = next((one for one in self.verdicts if one.verdict is self.verdict), None)
+        head = f"{asked}: {self.outcome} under the policy {self.policy.name}"
+        margin = next((one for one in self.verdicts if one.outcome is self.outcome), None)
         if margin is not None and margin is not self.verdicts[0]:
             # A judgement over all cells alone would call it safe.
             head += f" as a table of {', '.join(margin.domain.names)}"
@@ -205,7 +205,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
         return {
             "format": FORMAT,
             "version": __version__,
-            "verdict": self.verdict.value,
+            "verdict": self.outcome.value,
             "over": [list(one.domain.names) for one in self.verdicts],
             **picked(self, "independent", "warning"),
             "policy": self.policy.to_dict(),
