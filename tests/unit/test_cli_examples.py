@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 
 import pytest
@@ -48,8 +47,8 @@ def test_a_table_is_as_shipped(run, empty_folder):
 def test_the_same_records_every_time(run, empty_folder):
     run("example", "survey", "-o", "once")
     run("example", "survey", "-o", "again")
-    for name in os.listdir("once/survey"):
-        first, second = (empty_folder / part / "survey" / name for part in ("once", "again"))
+    for first in (empty_folder / "once" / "survey").iterdir():
+        second = empty_folder / "again" / "survey" / first.name
         assert first.read_bytes() == second.read_bytes()
     assert cb.read_table("once/survey", count=None, variables=["age"]).total == 1200
 

@@ -50,9 +50,7 @@ _NEXT = {
 def example(given: Given) -> int:
     """Put example files here, to try the commands on; without NAME, list what there is.
 
-    \b
-    Example:
-      cellbounds example delinquent
+    Example: cellbounds example delinquent
     """
     if not given.names:
         listed = aligned(["name", "what it is"], list(EXAMPLES.items()))
