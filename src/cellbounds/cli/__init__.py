@@ -33,7 +33,7 @@ def main() -> None:
 
 def _commanded(interruption: Interruption) -> int:
     try:
-        status: int = commands.main(standalone_mode=False)
+        status: int = commands.main(prog_name="cellbounds", standalone_mode=False)
     finally:
         interruption.ignore()
     return status

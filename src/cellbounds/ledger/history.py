@@ -69,8 +69,9 @@ HEADER = ("entry", "when", "what", "verdict", "who", "why", "about")
 
 
 def history_text(entries: Sequence[Entry]) -> str:
-    """The history for the owner's terminal: one line for each entry."""
-    return aligned(HEADER, _lines(entries), {"entry"})
+    """The history for the owner's terminal: one line for each entry, times in UTC to the minute."""
+    lines = [[number, at[:16].replace("T", " "), *rest] for number, at, *rest in _lines(entries)]
+    return aligned(HEADER, lines, {"entry", "when"})
 
 
 def history_csv(entries: Sequence[Entry]) -> str:
