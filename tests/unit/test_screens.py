@@ -83,8 +83,6 @@ missing = "zero"
 """
 
 
-import os
-SHOW = open("/tmp/scr/shown.txt", "w")
 
 
 def columns(line: str) -> int:
@@ -108,7 +106,6 @@ def test_no_screen_has_more_than_80_columns(tmp_path, monkeypatch, capsys):
         (tmp_path / name).write_text(text, encoding="utf-8")
     for name, line in COMMANDS:
         text = shown(monkeypatch, capsys, shlex.split(line))
-        if SHOW: print(f"===== {name}", text, sep=chr(10), file=SHOW)
         assert "internal error" not in text, name
         long = [one for one in text.splitlines() if columns(one) > 80]
         assert not long, f"{name}: {long}"
