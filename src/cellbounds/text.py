@@ -128,9 +128,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
-def _widths(
-    lines: Sequence[Sequence[str]], right: Sequence[bool], most: int
-) -> list[int] | None:
+def _widths(lines: Sequence[Sequence[str]], right: Sequence[bool], most: int) -> list[int] | None:
     """The widths of columns that fit a line: numbers and words whole; None if they do not fit."""
     whole = [max(map(width, column)) for column in zip(*lines, strict=True)]
     left = most - 2 * (len(whole) - 1)
@@ -142,7 +140,9 @@ def _widths(
     ]
     # Long headings are broken before anything below them is; what goes on is indented.
     body = [max(map(width, column)) for column in zip(*lines[1:], strict=True)]
-    whole = [min(full, max(most, word + 2)) for full, most, word in zip(whole, body, words, strict=True)]
+    whole = [
+        min(full, max(most, word + 2)) for full, most, word in zip(whole, body, words, strict=True)
+    ]
     widths = [
         full if number else min(full, BREAKABLE, word + 2)
         for full, word, number in zip(whole, words, right, strict=True)

@@ -405,7 +405,9 @@ class Check:
         text = f"{counted(self.entries, 'entry', 'entries')}, every link holds"
         if self.compared:
             return f"{text}; it continues the copy\nhead {self.head}"
-        return f"{text}\nhead {self.head}\nnote head and number elsewhere: a cut end shows only there"
+        return (
+            f"{text}\nhead {self.head}\nnote head and number elsewhere: a cut end shows only there"
+        )
 
 
 def check(

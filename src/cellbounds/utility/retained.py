@@ -158,9 +158,7 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
     wanted = _stated(release) if use is None else _read(use, domain)
     return Kept(
         tuple(
-            _told_total(release)
-            if request.is_total
-            else _part(known, notation, request, readings)
+            _told_total(release) if request.is_total else _part(known, notation, request, readings)
             for notation, request in wanted
         )
     )
