@@ -47,9 +47,9 @@ class Case:
 
 def document002() -> list[Case]:
     """Its examples: two margins, its 37 tables, rounded rates, and these of a 2x2x2 table."""
-    trial = cb.example_table("analgesic")
+    trial = cb.datasets.read("analgesic")
     small = trial.margin(*PAIR)
-    two, three = cb.GammaPoisson(193, "1/4"), cb.GammaPoisson(193, "1/8")
+    two, three = cb.priors.GammaPoisson(193, "1/4"), cb.priors.GammaPoisson(193, "1/8")
     rates = "[response|treatment]@1"
     return [
         Case("2x2 margins", publish(small, [[name] for name in PAIR]), two, small, 56),
@@ -80,7 +80,7 @@ def reshaped(instance: instances.Instance, prior: Belief | str = "uniform") -> C
 
 def margins(data: Path, seed: int) -> list[Case]:
     """Margins of census3, and of hair and eye colour."""
-    census = cb.example_table("census3")
+    census = cb.datasets.read("census3")
     cliques = [("gender", "race"), ("race", "income")]
     colours = hair_and_eyes(data, seed)
     real = colours.label == HAIR_EYE
@@ -131,6 +131,6 @@ def czech6_all(data: Path, ways: int) -> Case:
 
 def delinquent() -> Case:
     """The table of delinquent children given rates to two decimals."""
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, "[education|county]@2", rounding="consistent")
     return Case("delinquent rates, 2 digits", release, "uniform", table, 403)

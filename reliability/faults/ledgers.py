@@ -116,7 +116,7 @@ class CommitTrials:
         """Commit here, so that everything is loaded, and see how long it takes."""
         old = self.shop.root / "old"
         self._old = cb.publish(cb.read_table(old / "table.csv"), SAFE).digest
-        cb.write_release(cb.publish(cb.read_table(old / "table.csv"), SAFE), old / WRITTEN)
+        cb.publish(cb.read_table(old / "table.csv"), SAFE).write(old / WRITTEN)
         with self._case() as case:
             run_here(case.arguments, case.folder)
             (entry,) = case.ledger.history()[len(case.before) :]

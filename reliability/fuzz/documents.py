@@ -111,7 +111,7 @@ def release(rng: Random, scene: Scene) -> tuple[Any, list[File]]:
         tree["total"] = scene.total if exact else {"lower": 1, "upper": scene.total + 9}
     tree["domain"] = {name: list(levels) for name, levels in scene.levels.items()}
     beside: list[File] = []
-    makers = {"conditional": _rates, "margin": _margin, "linear": _linear, "prior": _prior}
+    makers = {"conditional": _rates, "margin": _margin, "linear": _linear, "known": _known}
     for kind in rng.sample(sorted(makers), rng.choice([1, 1, 2, 3])):
         tree[kind] = [makers[kind](rng, scene, beside)]
     if rng.random() < 0.2:
@@ -174,7 +174,7 @@ def _linear(rng: Random, scene: Scene, _: list[File]) -> dict[str, Any]:
     return {"variables": [name], "coefficients": coefficients, "lower": 0}
 
 
-def _prior(rng: Random, scene: Scene, _: list[File]) -> dict[str, Any]:
+def _known(rng: Random, scene: Scene, _: list[File]) -> dict[str, Any]:
     names = _subset(rng, scene, 2)
     counts = scene.margin(names)
     shape = [len(scene.levels[name]) for name in names]
@@ -186,9 +186,9 @@ def _prior(rng: Random, scene: Scene, _: list[File]) -> dict[str, Any]:
 
 
 def knowledge(rng: Random, scene: Scene) -> Any:
-    """What an intruder knows besides: a release of priors."""
+    """What an intruder knows besides: a release of side information."""
     domain = {name: list(levels) for name, levels in scene.levels.items()}
-    return {"domain": domain, "prior": [_prior(rng, scene, [])]}
+    return {"domain": domain, "known": [_known(rng, scene, [])]}
 
 
 def policy(rng: Random, scene: Scene) -> Any:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cellbounds import Conditional, Linear, Margin, Prior, Release, Total
+from cellbounds import Conditional, Known, Linear, Margin, Release, Total
 
 
 def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -52,7 +52,7 @@ def holds(statement: object, release: Release, counts: np.ndarray) -> bool:
             )
         case Linear():
             return linear_holds(statement, release, counts)
-        case Prior():
+        case Known():
             return prior_holds(statement, release, counts)
         case Conditional():
             return conditional_holds(statement, release, counts)
@@ -133,7 +133,7 @@ def linear_holds(statement: Linear, release: Release, counts: np.ndarray) -> boo
     )
 
 
-def prior_holds(statement: Prior, release: Release, counts: np.ndarray) -> bool:
+def prior_holds(statement: Known, release: Release, counts: np.ndarray) -> bool:
     margin = summed(release, counts, statement.variables)
     domain = release.domain.project(statement.variables)
     for index, labels in zip(np.ndindex(margin.shape), domain.cells(), strict=True):

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from bruteforce import cell_index_of, count_fits, looked_up, rate_fits, total_holds
-from cellbounds import Conditional, Linear, Margin, Prior, Release, Total
+from cellbounds import Conditional, Known, Linear, Margin, Release, Total
 
 
 @functools.lru_cache(maxsize=32)
@@ -63,7 +63,7 @@ def fitting(statement: object, release: Release, tables: np.ndarray) -> np.ndarr
             for place, entry in enumerate(statement.entries.flat):
                 allowed = table_of(lambda n, e=entry: count_fits(statement, e, n), tables)
                 fits &= allowed[margin[:, place]]
-        case Prior():
+        case Known():
             for place, rule in enumerate(prior_rules(statement, release)):
                 fits &= table_of(rule, tables)[margin[:, place]]
         case Linear():
@@ -78,7 +78,7 @@ def table_of(rule, tables: np.ndarray) -> np.ndarray:
     return np.array([bool(rule(n)) for n in range(most + 1)])
 
 
-def prior_rules(statement: Prior, release: Release):
+def prior_rules(statement: Known, release: Release):
     domain = release.domain.project(statement.variables)
     for index, labels in zip(np.ndindex(domain.shape), domain.cells(), strict=True):
         low = looked_up(statement.lower, index, labels)

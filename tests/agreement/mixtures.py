@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from bruteforce import summed_by_cell
-from cellbounds import Conditional, Domain, Grouping, Linear, Margin, Prior, Release, Table, Total
+from cellbounds import Conditional, Domain, Grouping, Known, Linear, Margin, Release, Table, Total
 from cellbounds.statements.rounding import COUNT_ROUNDINGS, ROUNDINGS, round_counts, round_rows
 from listing import most_records
 from strategies import decimal_text
@@ -275,7 +275,7 @@ def priors(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
         if kind in ("values", "values up to", "all"):
             known["values"][key] = sorted({about, *draw(st.lists(st.integers(0, 7), max_size=3))})
     kept = {name: given for name, given in known.items() if given}
-    return Prior(names, **(kept or {"lower": 0}))
+    return Known(names, **(kept or {"lower": 0}))
 
 
 @st.composite
@@ -287,10 +287,10 @@ def structural_zeros(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
         if (not value or spoilt) and draw(st.integers(0, 2)) == 0
     }
     if not nobody:
-        return Prior(domain.names, lower=0)
+        return Known(domain.names, lower=0)
     if len(domain.names) == 1:
         nobody = {labels[0]: 0 for labels in nobody}
-    return Prior(domain.names, upper=nobody)
+    return Known(domain.names, upper=nobody)
 
 
 KINDS = {

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from cellbounds import Conditional, Domain, Margin, Prior, Release, Total
+from cellbounds import Conditional, Domain, Known, Margin, Release, Total
 from cellbounds.statements.rounding import ROUNDINGS, round_rows
 
 LARGEST = 9
@@ -152,7 +152,7 @@ def priors(draw, domain: Domain, names: tuple[str, ...], counts: np.ndarray):
             others = draw(st.lists(st.integers(0, 7), max_size=3))
             known["values"][key] = sorted({about, *others})
     kept = {name: given for name, given in known.items() if given}
-    return Prior(names, **(kept or {"lower": 0}))
+    return Known(names, **(kept or {"lower": 0}))
 
 
 @st.composite

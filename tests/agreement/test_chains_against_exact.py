@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cellbounds import Conditional, Domain, Linear, Margin, Prior, Release, Table, Total, publish
+from cellbounds import Conditional, Domain, Known, Linear, Margin, Release, Table, Total, publish
 from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.chain_sampling import diagnose
 from cellbounds.inference.chains.conditional_moves import conditional_moves
@@ -166,7 +166,7 @@ def small_releases() -> dict[str, tuple[Release, int]]:
         "decomposable": (publish(cube, "[a,c]", "[b,c]"), 10),
         "three one-way": (publish(cube, "[a]", "[b]", "[c]"), 10),
         "one margin known": (
-            Release(two, [Total(11), Prior(["a"], values={0: [1, 4], 1: [2, 3]})]), 11
+            Release(two, [Total(11), Known(["a"], values={0: [1, 4], 1: [2, 3]})]), 11
         ),
         "exact rates": (Release(three, [Total(10), exact]), 10),
         "exact rates of three rows": (Release(two, [Total(11), rows]), 11),

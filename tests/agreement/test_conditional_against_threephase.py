@@ -60,7 +60,7 @@ def row_problems(draw):
     conditional = cb.Conditional(["col"], given=["row"], rates=rates, **options)
     statements = [cb.Total(max(total, 0)), conditional]
     if lower or upper:
-        statements.append(cb.Prior(["row", "col"], lower=lower or None, upper=upper or None))
+        statements.append(cb.Known(["row", "col"], lower=lower or None, upper=upper or None))
     return cb.Release(domain, statements), max(total, 0), lower, upper
 
 
@@ -212,7 +212,7 @@ def mixed_rows(draw):
     if draw(st.booleans()):
         caps = {f"r{i}": draw(st.integers(1, 60)) for i in range(height) if draw(st.booleans())}
     if caps:
-        statements.append(cb.Prior(["row"], upper=caps))
+        statements.append(cb.Known(["row"], upper=caps))
     return cb.Release(domain, statements), total, caps
 
 
@@ -267,7 +267,7 @@ def test_spread_of_a_cell_within_a_row_sum(problem, n):
     eps = conditional.eps[0]
     domain = release.domain
     for i in range(conditional.shape[0]):
-        statements = [conditional, cb.Prior(["row"], values={f"r{i}": [n]})]
+        statements = [conditional, cb.Known(["row"], values={f"r{i}": [n]})]
         try:
             found = cb.attainable(cb.Release(domain, statements))
         except cb.InconsistentRelease:

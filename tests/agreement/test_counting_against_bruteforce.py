@@ -309,7 +309,7 @@ EDGES = {
     "linear statements without a total": cb.Release(
         SQUARE, [cb.Linear(["a", "b"], [[1, 2], [3, 1]], upper=7)]
     ),
-    "a list of sums": cb.Release(SQUARE, [cb.Total(7), cb.Prior(["a"], values={"x": [1, 5, 6]})]),
+    "a list of sums": cb.Release(SQUARE, [cb.Total(7), cb.Known(["a"], values={"x": [1, 5, 6]})]),
 }
 
 
@@ -387,7 +387,7 @@ def given_treatment(eps: str) -> cb.Release:
 
 FIXED = {
     "exact rates, rows": (
-        cb.publish(cb.example_table("mp3"), "[mp3|gender]"),
+        cb.publish(cb.datasets.read("mp3"), "[mp3|gender]"),
         gamma_poisson(NUMBERS[4:8], NUMBERS[1:5], (2, 2)),
     ),
     "rounded rates": (
@@ -452,7 +452,7 @@ FIXED = {
             [
                 cb.Total(lower=5, upper=8),
                 rates(SQUARE, [["0.5", "0.5"], ["0.3", "0.7"]], eps="0.2"),
-                cb.Prior(["a"], values={"x": [1, 2, 5]}),
+                cb.Known(["a"], values={"x": [1, 2, 5]}),
             ],
         ),
         poisson(SPREAD[:4], (2, 2)),

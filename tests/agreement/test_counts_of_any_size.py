@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import holds
-from cellbounds import Conditional, Domain, Linear, Margin, Prior, Release, Total
+from cellbounds import Conditional, Domain, Known, Linear, Margin, Release, Total
 
 ONE = Domain({"a": ["x"]})
 PAIR = Domain({"a": ["x"], "b": ["x", "y"]})
@@ -73,7 +73,7 @@ def faces(n):
 
 
 def shifted(n):
-    values = Prior(["b"], values={"x": [1, n, n + 5]}, upper={"x": n + 2})
+    values = Known(["b"], values={"x": [1, n, n + 5]}, upper={"x": n + 2})
     return [values, Total(n + 4)], [(1, n), (4, n + 3)]
 
 
@@ -99,7 +99,7 @@ CASES = {
     ),
     "suppressed": lambda n: (
         PAIR,
-        [Margin(["a"], [n]), Prior(["a", "b"], upper=[[n - 3, None]])],
+        [Margin(["a"], [n]), Known(["a", "b"], upper=[[n - 3, None]])],
         [(0, n - 3), (3, n)],
     ),
     "rates": lambda n: (PAIR, thirds(Total(3 * n)), [(n, n), (2 * n, 2 * n)]),
@@ -114,7 +114,7 @@ CASES = {
     "rounded rates of a margin": lambda n: (PAIR, tenths(Margin(["a"], [n])), rounded_ends(n)),
     "rounded rates of a list": lambda n: (
         PAIR,
-        tenths(Prior(["a"], values=[[n]])),
+        tenths(Known(["a"], values=[[n]])),
         rounded_ends(n),
     ),
     "rounded rates and a sum": lambda n: (
@@ -135,17 +135,17 @@ CASES = {
         [Linear(["b"], {"x": 1, "y": -1}, equals=n), Total(upper=n + 4)],
         [(n, n + 2), (0, 2)],
     ),
-    "known from": lambda n: (ONE, [Prior(["a"], lower=n)], [(n, NONE)]),
-    "known up to": lambda n: (PAIR, [Prior(["b"], upper={"x": n})], [(0, n), (0, NONE)]),
+    "known from": lambda n: (ONE, [Known(["a"], lower=n)], [(n, NONE)]),
+    "known up to": lambda n: (PAIR, [Known(["b"], upper={"x": n})], [(0, n), (0, NONE)]),
     "known between": lambda n: (
         PAIR,
-        [Prior(["a", "b"], lower=n, upper=n + 3), Total(2 * n + 1)],
+        [Known(["a", "b"], lower=n, upper=n + 3), Total(2 * n + 1)],
         [(n, n + 1)] * 2,
     ),
     "list": lambda n: (PAIR, *shifted(n)),
     "list without N": lambda n: (
         PAIR,
-        [Prior(["b"], values={"x": [1, n, n + 5]}, upper={"x": n + 2})],
+        [Known(["b"], values={"x": [1, n, n + 5]}, upper={"x": n + 2})],
         [(1, n), (0, NONE)],
     ),
 }
@@ -153,7 +153,7 @@ CASES = {
 CONTRADICTIONS = {
     "N and a margin": lambda n: (ONE, [Total(n), Margin(["a"], [n + 1])]),
     "two margins": lambda n: (SQUARE, [Margin(["a"], [n, 5]), Margin(["b"], [n, 6])]),
-    "N and a bound": lambda n: (ONE, [Total(n), Prior(["a"], upper=n - 1)]),
+    "N and a bound": lambda n: (ONE, [Total(n), Known(["a"], upper=n - 1)]),
     "N and a sum": lambda n: (ONE, [Total(n), Linear(["a"], {"x": 1}, upper=n - 1)]),
     "N and rates": lambda n: (PAIR, thirds(Total(3 * n + 1))),
 }
@@ -304,7 +304,7 @@ def test_tables(one, other, said):
 def test_a_bound_beside_a_cell_without_one():
     """What has a limit is not cut off where what has none is; no double is this odd number."""
     most = 2**53 + 1
-    release = Release(PAIR, [Prior(["b"], upper={"x": most})])
+    release = Release(PAIR, [Known(["b"], upper={"x": most})])
     found = cb.bounds(release, seconds=20)
     assert found["x", "x"] == (0, most)
     assert found.witness("x", "x", at="upper")["x", "x"] == most

@@ -196,7 +196,7 @@ EXAMPLES = {"koch4": "recovery", "delinquent": "education", "census3": "income"}
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("merged", [False, True])
 def test_the_best_safe_release_passes_an_audit(name, merged, tmp_path):
-    table = cb.example_table(name)
+    table = cb.datasets.read(name)
     found = explore(
         table,
         response=EXAMPLES[name],
@@ -207,19 +207,19 @@ def test_the_best_safe_release_passes_an_audit(name, merged, tmp_path):
     best, file = found.best, tmp_path / "best.toml"
     if merged:  # the best of those that merge levels: without merges there may be a better one
         best = max((one for one in found.safe if one.design.merges), key=lambda one: one.utility)
-    cb.write_release(best.release, file)
+    best.release.write(file)
     assert cb.read_release(file).digest == best.release.digest
     over = ",".join(f'"{one}"' for one in best.design.names)
     for extra in ([], ["--over", over]):
-        arguments = ["audit", str(cb.example_path(name)), str(file), *extra]
+        arguments = ["audit", str(cb.datasets.path(name)), str(file), *extra]
         assert cli.commands.main(arguments, standalone_mode=False) == 0
     worse = max(
         (one for one in found.designs if one.outcome is cb.Outcome.UNSAFE),
         key=lambda one: one.utility,
     )
-    cb.write_release(worse.release, file)
+    worse.release.write(file)
     over = ",".join(f'"{one}"' for one in worse.design.names)
-    arguments = ["audit", str(cb.example_path(name)), str(file), "--over", over]
+    arguments = ["audit", str(cb.datasets.path(name)), str(file), "--over", over]
     assert cli.commands.main(arguments, standalone_mode=False) == 1
 
 
@@ -236,7 +236,7 @@ def test_the_best_safe_release_of_a_larger_table_passes_an_audit(name, tmp_path)
     every = name != "cps8" or os.environ.get("HYPOTHESIS_PROFILE") == "long"
     digits = range(1, 5) if every else [2]  # 512 designs of cps8 take a while
     found = explore(cb.read_table(source), response=LARGER[name], digits=digits)
-    cb.write_release(found.best_release(), file)
+    found.best_release().write(file)
     over = ",".join(found.best.design.names)
     for extra in ([], ["--over", over]):
         arguments = ["audit", str(source), str(file), *extra]
@@ -246,7 +246,7 @@ def test_the_best_safe_release_of_a_larger_table_passes_an_audit(name, tmp_path)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_outcome_is_that_of_both_judgements(name):
     """Also where the second judgement was not worked out."""
-    table = cb.example_table(name)
+    table = cb.datasets.read(name)
     found = explore(table, response=EXAMPLES[name], digits=(1, 2, 3), merges="adjacent")
     assert {one.outcome for one in found.designs} == {cb.Outcome.SAFE, cb.Outcome.UNSAFE}
     for one in found.designs[:: max(1, len(found.designs) // 40)]:

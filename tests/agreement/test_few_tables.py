@@ -14,7 +14,7 @@ from cellbounds.model.structure import gather
 
 TABLE = cb.Table(cb.Domain({"a": [0, 1], "b": [0, 1, 2]}), [[2, 1, 0], [1, 2, 3]])
 RELEASES = [["[a]", "[b]"], ["[a]", "[b]~3"], ["[b|a]@1", "[b]"], ["[a,b]"]]
-PRIORS = ["uniform", "multinomial", cb.GammaPoisson([[1, 2, 3], [4, 5, 6]], 1)]
+PRIORS = ["uniform", "multinomial", cb.priors.GammaPoisson([[1, 2, 3], [4, 5, 6]], 1)]
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
@@ -48,7 +48,7 @@ def test_more_than_a_few_are_not_listed():
 
 def test_no_table_and_no_weight():
     nothing = ListedFibre(np.zeros((0, 2), dtype=np.int64))
-    weights = cb.Multinomial([0, 1]).weights(cb.Domain({"a": [0, 1]}))
+    weights = cb.priors.Multinomial([0, 1]).weights(cb.Domain({"a": [0, 1]}))
     assert nothing.count() == 0
     with pytest.raises(cb.InconsistentRelease):
         nothing.weighted(weights)

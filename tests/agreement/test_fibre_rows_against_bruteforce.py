@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from cellbounds import Conditional, Domain, Prior, Release, Total
+from cellbounds import Conditional, Domain, Known, Release, Total
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.inference.rows.row_fibre import rows_fibre
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
@@ -170,7 +170,7 @@ FIXED = {
             [
                 Total(lower=6, upper=9),
                 Conditional(["c"], ["r"], rates=[["0.5", "0.5"], ["0.2", "0.8"]], eps="0.2"),
-                Prior(["r", "c"], values={(0, 0): [1, 2, 4]}),
+                Known(["r", "c"], values={(0, 0): [1, 2, 4]}),
             ],
         ),
         Poisson(2),

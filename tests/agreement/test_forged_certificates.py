@@ -293,7 +293,7 @@ def test_rows_prove_nothing_false_where_work_ends_early(case, work, chunk, block
 @pytest.mark.parametrize("digits", [2, 3])
 def test_every_bound_of_published_rates_that_is_one_off(digits):
     """Bounds of the delinquents' rates changed by one, alone or with what is attained."""
-    release = cb.publish(cb.example_table("delinquent"), f"[education|county]@{digits}")
+    release = cb.publish(cb.datasets.read("delinquent"), f"[education|county]@{digits}")
     made = json.loads(json.dumps(cb.bounds(release).certificate()))
     assert settled(made)
     for place in range(16):

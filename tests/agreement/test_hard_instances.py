@@ -131,7 +131,7 @@ def release_of(shape, faces, sums, zeros=()) -> cb.Release:
         at += math.prod(levels)
     cells = list(domain.cells())
     if len(zeros):
-        statements.append(cb.Prior(domain.names, upper={cells[k]: 0 for k in zeros}))
+        statements.append(cb.Known(domain.names, upper={cells[k]: 0 for k in zeros}))
     return cb.Release(domain, statements)
 
 

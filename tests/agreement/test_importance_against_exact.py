@@ -140,8 +140,8 @@ RELEASES = {
     "lists of values": cb.Release(
         DOMAIN,
         [
-            cb.Prior(["a"], values={"0": [1, 4], "1": [0, 2, 3]}),
-            cb.Prior(["a", "b"], values={("2", "0"): [0, 3]}),
+            cb.Known(["a"], values={"0": [1, 4], "1": [0, 2, 3]}),
+            cb.Known(["a", "b"], values={("2", "0"): [0, 3]}),
             cb.Margin(["b"], [3, 4, 2]),
         ],
     ),

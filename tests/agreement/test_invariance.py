@@ -77,13 +77,13 @@ def moved(statement, levels, names, labels):
         case cb.Linear():
             weights = statement.coefficients[grid].tolist()
             return cb.Linear(variables, weights, lower=statement.lower, upper=statement.upper)
-        case cb.Prior():
+        case cb.Known():
             known = {
                 rule: keyed(getattr(statement, rule))
                 for rule in ("lower", "upper", "values")
                 if getattr(statement, rule) is not None
             }
-            return cb.Prior(variables, **known)
+            return cb.Known(variables, **known)
         case cb.Conditional():
             responses = [names[name] for name in statement.responses]
             given_names = [names[name] for name in statement.given]

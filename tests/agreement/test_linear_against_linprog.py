@@ -73,7 +73,7 @@ def test_linear_bounds(release, with_total):
     if not with_total:
         kept = [s for s in release.statements if not isinstance(s, cb.Total)]
         release = cb.Release(release.domain, kept)
-    lists = [s for s in release.statements if isinstance(s, cb.Prior) and s.values is not None]
+    lists = [s for s in release.statements if isinstance(s, cb.Known) and s.values is not None]
     if lists and len(release.statements) > 2 + with_total:
         return  # lists met by other knowledge are narrowed before their hull is taken
     a, b = program(release)

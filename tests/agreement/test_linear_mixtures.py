@@ -50,7 +50,7 @@ class Rows:
                     fits = [n for n in range(FAR) if count_fits(statement, entry, n)]
                     high = None if fits[-1] == FAR - 1 else fits[-1]
                     self.between(inside[:, place], fits[0], high)
-            case cb.Prior():
+            case cb.Known():
                 self._add_prior(statement, inside)
             case cb.Linear():
                 row = inside @ np.array([float(w) for w in weights_of(statement, self._release)])
@@ -69,10 +69,10 @@ class Rows:
     def _add_lists(self) -> None:
         """The hull of the counts that all statements about the same count, and N, allow."""
         release = self._release
-        about = [s for s in release.statements if isinstance(s, cb.Prior | cb.Margin)]
+        about = [s for s in release.statements if isinstance(s, cb.Known | cb.Margin)]
         most = next((s.upper for s in release.statements if isinstance(s, cb.Total)), None)
         for statement in about:
-            if not (isinstance(statement, cb.Prior) and statement.values):
+            if not (isinstance(statement, cb.Known) and statement.values):
                 continue
             same = [s for s in about if set(s.variables) == set(statement.variables)]
             inside = belongs(release, statement.variables)
@@ -198,7 +198,7 @@ def known_of(draw, domain, counts, names):
         if draw(st.booleans()):
             known["lower"][key] = max(0, about - draw(st.integers(0, 3)))
     kept = {name: given for name, given in known.items() if given}
-    return cb.Prior(names, **(kept or {"lower": 0}))
+    return cb.Known(names, **(kept or {"lower": 0}))
 
 
 @few(2)

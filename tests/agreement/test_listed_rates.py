@@ -32,7 +32,7 @@ def test_lists_that_do_not_add_up_to_every_sum(values, total):
     wide = cb.Conditional(
         ["col"], ["row"], rates=[["0.3", "0.3", "0.4"], ["0.3", "0.4", "0.3"]], eps="0.4"
     )
-    release = cb.Release(ROWS, [wide, cb.Total(total), cb.Prior(["row", "col"], values=values)])
+    release = cb.Release(ROWS, [wide, cb.Total(total), cb.Known(["row", "col"], values=values)])
     expected = attained(release, total)
     if not expected[0]:
         with pytest.raises(cb.InconsistentRelease):
@@ -51,7 +51,7 @@ def test_lists_that_do_not_add_up_to_every_sum(values, total):
 def test_a_list_for_one_part_of_a_cell_and_limits_for_the_other(listed, upper):
     domain = cb.Domain({"sex": ["m", "f"], "col": ["x", "y"]})
     rates = cb.Conditional(["col"], rates=["0.5", "0.5"], eps="0.3")
-    known = cb.Prior(
+    known = cb.Known(
         ["sex", "col"],
         upper={("f", "x"): upper, ("m", "y"): 9, ("f", "y"): 9},
         values={("m", "x"): listed},
@@ -78,7 +78,7 @@ def test_a_list_for_one_part_of_a_cell_and_limits_for_the_other(listed, upper):
 def test_limits_of_parts_of_cells(limits, total):
     domain = cb.Domain({"sex": ["m", "f"], "col": ["x", "y"]})
     exact = cb.Conditional(["col"], rates=["0.4", "0.6"], eps="0.2")
-    release = cb.Release(domain, [exact, cb.Total(total), cb.Prior(["sex", "col"], **limits)])
+    release = cb.Release(domain, [exact, cb.Total(total), cb.Known(["sex", "col"], **limits)])
     expected = attained(release, total)
     found, ends = cb.attainable(release), cb.bounds(release)
     for labels, counts in zip(domain.cells(), expected, strict=True):
@@ -90,7 +90,7 @@ def test_limits_of_parts_of_cells(limits, total):
 def test_a_list_for_one_part_and_a_range_for_the_other(lower):
     domain = cb.Domain({"sex": ["m", "f"], "col": ["x", "y"]})
     rates = cb.Conditional(["col"], rates=["0.5", "0.5"], eps="0.3")
-    known = cb.Prior(
+    known = cb.Known(
         ["sex", "col"],
         lower={("f", "x"): lower},
         upper={("f", "x"): lower + 1, ("m", "y"): 9, ("f", "y"): 9},

@@ -146,7 +146,11 @@ def test_other_releases_are_refused(statements):
 def test_priors_with_a_shape_or_unequal_probabilities_are_refused():
     domain = cb.Domain({"a": [0, 1], "b": [0, 1]})
     release = cb.publish(cb.Table(domain, [[1, 2], [3, 4]]), "[a]", "[b]")
-    for prior in (cb.Uniform(), cb.Poisson([[1, 2], [3, 4]]), cb.GammaPoisson(1, 1)):
+    for prior in (
+        cb.priors.Uniform(),
+        cb.priors.Poisson([[1, 2], [3, 4]]),
+        cb.priors.GammaPoisson(1, 1),
+    ):
         assert isinstance(matched_tables(gather(release), prior.weights(domain)), Refusal)
 
 

@@ -145,8 +145,8 @@ GROUPED = cb.Domain(
 )
 LISTS = [
     cb.Total(3),
-    cb.Prior(["a"], values={"0": [0, 3]}),
-    cb.Prior(["a", "b"], values={TWO: [0, 4], ("0", "0"): [1, 2]}),
+    cb.Known(["a"], values={"0": [0, 3]}),
+    cb.Known(["a", "b"], values={TWO: [0, 4], ("0", "0"): [1, 2]}),
     cb.Margin(["x"], [2, 1]),
 ]
 ONCE_WRONG = {
@@ -157,7 +157,7 @@ ONCE_WRONG = {
     "sums of no cells": (cb.Release(GROUPED, [cb.Total(upper=3)]), ("g", "e")),
     "a variable beside its groups": (cb.Release(GROUPED, [cb.Total(6)]), ("e", "a", "c", "g")),
     "a prior about groups only": (
-        cb.Release(GROUPED, [cb.Margin(["a"], [3, 3]), cb.Prior(["g"], lower={"x": 2, "y": 3})]),
+        cb.Release(GROUPED, [cb.Margin(["a"], [3, 3]), cb.Known(["g"], lower={"x": 2, "y": 3})]),
         ("e",),
     ),
     "a loose margin over the border": (
@@ -189,7 +189,7 @@ ONCE_WRONG = {
     "lists as an array": (
         cb.Release(
             cb.Domain({"a": TWO, "b": TWO}),
-            [cb.Prior(["a", "b"], values=np.array([[[0, 3], [1, 2]], [[1, 2], [0, 1]]]))],
+            [cb.Known(["a", "b"], values=np.array([[[0, 3], [1, 2]], [[1, 2], [0, 1]]]))],
         ),
         ("a", "b"),
     ),

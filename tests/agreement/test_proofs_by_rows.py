@@ -58,11 +58,11 @@ RELEASES = {
         [
             WIDE,
             cb.Total(14),
-            cb.Prior(["row", "col"], lower={("a", "x"): 3}, upper={("b", "y"): 4}),
+            cb.Known(["row", "col"], lower={("a", "x"): 3}, upper={("b", "y"): 4}),
         ],
     ),
     "limits of rows": cb.Release(
-        ROWS, [WIDE, cb.Total(14), cb.Prior(["row"], lower={"a": 5}, upper={"b": 8})]
+        ROWS, [WIDE, cb.Total(14), cb.Known(["row"], lower={"a": 5}, upper={"b": 8})]
     ),
     "a margin of its own": cb.Release(
         ROWS, [WIDE, cb.Margin(["row"], ["6-7", "<9"]), cb.Total(13)]
@@ -78,7 +78,7 @@ RELEASES = {
         [
             NEAREST,
             cb.Total(17),
-            cb.Prior(["row", "col", "sex"], lower={("a", "x", "f"): 1}, upper={("b", "y", "m"): 2}),
+            cb.Known(["row", "col", "sex"], lower={("a", "x", "f"): 1}, upper={("b", "y", "m"): 2}),
         ],
     ),
 }
@@ -271,7 +271,7 @@ def test_rows_that_share_people():
     groups = cb.Grouping("x", {"u": ["p", "q"], "v": ["q", "r"]})
     domain = cb.Domain({"x": ["p", "q", "r"], "col": ["y", "z"]}, groupings={"some": groups})
     half = cb.Conditional(["col"], ["some"], rates=[["0.5", "0.5"], ["0.3", "0.7"]], eps="0.1")
-    limits = cb.Prior(["x", "col"], upper=3)
+    limits = cb.Known(["x", "col"], upper=3)
     release = cb.Release(domain, [half, limits])
     made = json.loads(json.dumps(cb.bounds(release, over=["some", "col"]).certificate()))
     assert verified(made).settled

@@ -252,7 +252,7 @@ def market_split() -> cb.Release:
     domain = cb.Domain({"a": [f"a{k}" for k in range(50)]})
     rows = rng.integers(1, 10**6, size=(6, 50)).tolist()
     halves = [cb.Linear(["a"], row, lower=sum(row) // 2, upper=sum(row) // 2) for row in rows]
-    return cb.Release(domain, [cb.Prior(["a"], upper=1), *halves])
+    return cb.Release(domain, [cb.Known(["a"], upper=1), *halves])
 
 
 def left_of(session: int) -> list[psutil.Process]:
@@ -277,7 +277,7 @@ def waited_for(wanted) -> bool:
 @pytest.mark.parametrize("how", ["interrupted", "killed", "budget"])
 def test_hard_models_end_with_nothing_left(tmp_path, how):
     path = tmp_path / "hard.toml"
-    cb.write_release(market_split(), path)
+    market_split().write(path)
     seconds = "3" if how == "budget" else "600"
     command = ["attack", str(path), "--seconds", seconds, "--jobs", "1"]
     process = subprocess.Popen(

@@ -146,7 +146,7 @@ def test_suggestions_are_judged_safe_again(case, independent):
     ],
 )
 def test_the_papers_tables(name, statements):
-    table = cb.example_table(name)
+    table = cb.datasets.read(name)
     found = suggest(cb.publish(table, *statements), table, most=6)
     assert found.verdict is cb.Outcome.UNSAFE
     assert len(found) == 6
@@ -158,7 +158,7 @@ def test_the_papers_tables(name, statements):
 
 
 def test_sets_of_changes_hold_no_smaller_safe_set():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     found = suggest(cb.publish(table, "[education|county]@3"), table, most=30, changes=2)
     plain = [set(one.changes) for one in found if all(c.kind != "suppress" for c in one.changes)]
     assert any(len(changes) == 2 for changes in plain)

@@ -19,11 +19,11 @@ DOMAIN = cb.Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
 PRIORS = [
     "uniform",
     "multinomial",
-    cb.GammaPoisson(3, "1/2"),
-    cb.GammaPoisson("1/2", 1),
-    cb.Poisson("2.5"),
-    cb.Poisson(np.arange(1, 13).reshape(2, 3, 2)),
-    cb.GammaPoisson(2, np.arange(1, 13).reshape(2, 3, 2)),
+    cb.priors.GammaPoisson(3, "1/2"),
+    cb.priors.GammaPoisson("1/2", 1),
+    cb.priors.Poisson("2.5"),
+    cb.priors.Poisson(np.arange(1, 13).reshape(2, 3, 2)),
+    cb.priors.GammaPoisson(2, np.arange(1, 13).reshape(2, 3, 2)),
 ]
 
 
@@ -76,14 +76,14 @@ def test_derived_variables_are_summed_over_too():
     release = cb.publish(cb.Table(grouped, [[1, 2], [3, 0], [2, 2]]), "[g]")
     assert cb.count_tables(release) == math.comb(6 + 3, 3) * math.comb(4 + 1, 1)
     assert np.allclose(cb.posterior(release).mean, [[1.5, 1.5], [1.5, 1.5], [2, 2]])
-    averages = cb.combine_sets(release, 3, estimator="equal").values
+    averages = cb.inference.combined_sets.combine_sets(release, 3, estimator="equal").values
     assert averages.sum(axis=1).tolist() == pytest.approx([10] * 3)
 
 
 def test_a_range_of_totals():
     release = cb.Release(cb.Domain({"a": [0, 1, 2]}), [cb.Total(lower=2, upper=4)])
     assert cb.count_tables(release) == 6 + 10 + 15
-    post = cb.posterior(release, cb.Poisson(1))
+    post = cb.posterior(release, cb.priors.Poisson(1))
     found = {}
     for total in (2, 3, 4):
         for cells in compositions(total, 3):

@@ -16,8 +16,8 @@ from cellbounds import (
     Conditional,
     Domain,
     Grouping,
+    Known,
     Margin,
-    Prior,
     Release,
     Table,
     Total,
@@ -68,7 +68,7 @@ class Judged:
     release: Release
     table: Table
     policy: Policy
-    knows: tuple[Prior, ...]
+    knows: tuple[Known, ...]
     tables: np.ndarray
     over: tuple[str, ...] | None = None
 
@@ -438,7 +438,7 @@ def declared(case):
     """The case with the zeros that its release states of every cell, which everybody knows."""
     domain, closed = case.release.domain, case.table.structural.copy()
     for statement in case.release.statements:
-        if isinstance(statement, Prior) and set(statement.variables) == set(domain.names):
+        if isinstance(statement, Known) and set(statement.variables) == set(domain.names):
             upper = statement.known(domain).upper
             for index, labels in zip(np.ndindex(domain.shape), domain.cells(), strict=True):
                 at = dict(zip(domain.names, labels, strict=True))
@@ -533,7 +533,7 @@ def test_independent_verdicts_need_no_table(case, data):
         closed[tuple(index)] |= data.draw(st.booleans())
     blocked = np.full(domain.shape, None, dtype=object)
     blocked[closed] = 0
-    zeros = Prior(domain.names, lower=0, upper=blocked.tolist())
+    zeros = Known(domain.names, lower=0, upper=blocked.tolist())
     release = Release(domain, [*case.release.statements, zeros])
     given = [None, Table(domain, counts), Table(domain, counts, structural=closed)]
     said = [

@@ -102,7 +102,7 @@ def weigh(tables: np.ndarray | Iterable[Sequence[int]], law: Law) -> Weighing:
 
 
 def uniform() -> Law:
-    return Law("uniform", cb.Uniform(), lambda _: Fraction(1))
+    return Law("uniform", cb.priors.Uniform(), lambda _: Fraction(1))
 
 
 def poisson(means: Sequence[Fraction], shape: tuple[int, ...]) -> Law:
@@ -115,7 +115,7 @@ def poisson(means: Sequence[Fraction], shape: tuple[int, ...]) -> Law:
     def weight(table: Flat) -> Fraction:
         return product(map(factor, means, table))
 
-    return Law(f"Poisson {named(means)}", cb.Poisson(shaped(means, shape)), weight)
+    return Law(f"Poisson {named(means)}", cb.priors.Poisson(shaped(means, shape)), weight)
 
 
 def multinomial(chances: Sequence[Fraction], shape: tuple[int, ...]) -> Law:
@@ -129,7 +129,9 @@ def multinomial(chances: Sequence[Fraction], shape: tuple[int, ...]) -> Law:
             left -= count
         return ways * product((p / whole) ** n for p, n in zip(chances, table, strict=True))
 
-    return Law(f"multinomial {named(chances)}", cb.Multinomial(shaped(chances, shape)), weight)
+    return Law(
+        f"multinomial {named(chances)}", cb.priors.Multinomial(shaped(chances, shape)), weight
+    )
 
 
 def gamma_poisson(
@@ -148,7 +150,7 @@ def gamma_poisson(
     def weight(table: Flat) -> Fraction:
         return product(map(factor, shapes, scales, table))
 
-    prior = cb.GammaPoisson(shaped(shapes, shape), shaped(scales, shape))
+    prior = cb.priors.GammaPoisson(shaped(shapes, shape), shaped(scales, shape))
     return Law(f"Gamma-Poisson {named(shapes)} {named(scales)}", prior, weight)
 
 

@@ -7,8 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import cellbounds
 
 SOURCE = Path(cellbounds.__file__).parent
@@ -69,7 +67,7 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_answering_a_question_loads_nothing_heavy():
     code = (
         "import sys, cellbounds as cb; "
-        "r = cb.publish(cb.example_table('delinquent'), '[education|county]@2'); "
+        "r = cb.publish(cb.datasets.read('delinquent'), '[education|county]@2'); "
         "str(cb.bounds(r)); cb.attainable(r).to_dict(); "
         f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
@@ -77,17 +75,6 @@ def test_answering_a_question_loads_nothing_heavy():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("name", cellbounds.__all__)
-def test_public_names_exist_and_are_documented(name):
-    value = getattr(cellbounds, name)
-    if name == "__version__":
-        assert isinstance(value, str)
-        return
-    text = (value.__doc__ or "").strip()
-    assert len(text) > 20, f"{name} has no docstring"
-    assert not text.startswith(f"{name}("), f"{name} has only its generated signature"
 
 
 def test_public_names_are_sorted_out():

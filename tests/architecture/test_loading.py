@@ -24,7 +24,11 @@ LATE = {
     "cellbounds.inference": "counting, posteriors and chains: 0.06 s, for those who ask for them",
     "cellbounds.ledger": "0.05 s, and its database",
     "cellbounds.data.microdata": "engines for records are asked for when a table is read",
-    "cellbounds.papers": "examples and published results",
+    "cellbounds.papers": "published results",
+    "cellbounds.datasets": "the papers' tables",
+    "cellbounds.policies": "a namespace, for those who name it",
+    "cellbounds.priors": "likewise",
+    "cellbounds.utility": "likewise, 0.02 s",
     "cellbounds.report": "writing comes after answering",
     "cellbounds.disclosure": "bounds are asked for without a policy",
     "cellbounds.synthetic": "another product",
@@ -33,8 +37,19 @@ LATE = {
     "cellbounds.certificates.verifying": "it shares nothing with the solvers, nor loads with them",
     "cellbounds.results.charts": "drawing",
     "importlib.metadata": "0.01 s for a version that we know",
+    "sqlalchemy": "0.4 s with alembic, for ledgers",
+    "alembic": "for ledgers",
+    "altair": "0.3 s, for charts",
+    "vl_convert": "for charts",
+    "openpyxl": "0.2 s, for Excel files",
+    "yaml": "0.02 s, for policies in YAML",
+    "numba": "0.4 s, for walks and counting",
+    "ortools": "0.5 s, for integer programs",
+    "scipy": "0.2 s, for utility",
 }
 """What `import cellbounds` must not load, and why."""
+
+NAMESPACES = {"datasets", "policies", "priors", "utility"}
 
 
 def loaded_after(code: str) -> set[str]:
@@ -70,7 +85,7 @@ def late_imports() -> dict[str, str]:
             return {
                 name.name: one.module
                 for one in node.body
-                if isinstance(one, ast.ImportFrom)
+                if isinstance(one, ast.ImportFrom) and one.module != "cellbounds"
                 for name in one.names
             }
     raise AssertionError("the front door has no block for type checkers")
@@ -87,7 +102,8 @@ def test_every_public_name_is_there_early_or_late():
     )
     early = set(run.stdout.strip().split("|"))
     assert not early & set(cellbounds._LATER)
-    assert set(cellbounds.__all__) == (early & set(cellbounds.__all__)) | set(cellbounds._LATER)
+    public = set(cellbounds.__all__)
+    assert public == (early & public) | set(cellbounds._LATER) | NAMESPACES
 
 
 @pytest.mark.parametrize("name", sorted(cellbounds._LATER))
@@ -98,7 +114,7 @@ def test_a_late_name_is_what_its_room_calls_so(name):
 
 def test_no_public_name_hides_a_room():
     rooms = {path.name.removesuffix(".py") for path in FRONT_DOOR.parent.iterdir()}
-    assert not rooms & set(cellbounds.__all__)
+    assert rooms & set(cellbounds.__all__) == NAMESPACES
 
 
 def test_rooms_are_found_through_the_package():
@@ -127,7 +143,7 @@ def test_everything_can_be_imported_at_once_and_listed():
 
 
 def test_late_things_are_pickled_by_name():
-    for name in ("explore", "Frontier", "LedgerError"):
+    for name in ("explore", "Ledger", "Verdict"):
         value = getattr(cellbounds, name)
         assert pickle.loads(pickle.dumps(value)) is value
 

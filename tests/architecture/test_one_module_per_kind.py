@@ -132,19 +132,19 @@ def test_it_is_printed_and_has_a_digest(release, ratio):
 
 
 def test_judging_suggesting_and_the_report(release, table):
-    policy = cb.Policy("strict", rules=[SmallCounts(at_most=3, values=8)])
+    policy = cb.policies.Policy("strict", rules=[SmallCounts(at_most=3, values=8)])
     verdict = cb.judge(release, table, policy=policy)
     assert verdict.verdict is cb.Outcome.UNSAFE
     assert "Low >= 2 x High" in str(verdict.to_dict())
     suggested = cb.suggest(release, table, policy=policy)
     sentences = [one.sentence for one in suggested]
     assert any("withhold Low >= 2 x High" in one for one in sentences), sentences
-    report = cb.build_report(cb.audit(table, release, policy=policy))
+    report = cb.audit(table, release, policy=policy).report()
     assert "there are 2 times as many Low as High, or more" in report.to_html()
 
 
 def test_files_and_ledgers_hold_it(release, tmp_path):
-    cb.write_release(release, tmp_path / "out.toml")
+    release.write(tmp_path / "out.toml")
     assert "times = 2" in (tmp_path / "out.toml").read_text()
     assert cb.read_release(tmp_path / "out.toml").digest == release.digest
     assert (
@@ -152,7 +152,7 @@ def test_files_and_ledgers_hold_it(release, tmp_path):
     )
 
 
-KIND_NAMES = {"Total", "Margin", "Conditional", "Linear", "Prior"}
+KIND_NAMES = {"Total", "Margin", "Conditional", "Linear", "Known"}
 
 ALLOWED = {
     "statements/release.py": "N is given once, and a release says what it knows of it",

@@ -45,9 +45,9 @@ def policy(monkeypatch, tmp_path):
     file = tmp_path / "crowds.toml"
     file.write_text('name = "crowds"\n[[rule]]\nrule = "no-certain-crowd"\ncrowd = 25\n')
     with pytest.raises(cb.InvalidInput, match="unknown rule 'no-certain-crowd'"):
-        cb.read_policy(file)
+        cb.policies.read(file)
     monkeypatch.setitem(RULES, NoCertainCrowd.name, NoCertainCrowd)
-    return cb.read_policy(file)
+    return cb.policies.read(file)
 
 
 def test_it_is_read_and_written(policy, tmp_path):
@@ -57,7 +57,7 @@ def test_it_is_read_and_written(policy, tmp_path):
     short = tmp_path / "short.toml"
     short.write_text('name = "short"\n[[rule]]\nrule = "no-certain-crowd"\n')
     with pytest.raises(cb.InvalidInput, match="the rule no-certain-crowd needs crowd ="):
-        cb.read_policy(short)
+        cb.policies.read(short)
 
 
 def test_it_judges(policy):
@@ -74,7 +74,7 @@ def test_it_judges(policy):
 
 
 def test_respondents_are_tried(policy):
-    inside = cb.Policy("inside", rules=policy.rules, respondent=True)
+    inside = cb.policies.Policy("inside", rules=policy.rules, respondent=True)
     found = cb.judge(cb.publish(TABLE, "[a]", "[b]"), TABLE, inside)
     assert {one.respondent for one in found.cells} == {None, ("x", "r")}
     assert found.safe
@@ -85,7 +85,7 @@ def test_it_audits_and_reports(policy):
     outcomes = {cell.labels: cell.outcome for cell in audit.cells}
     assert outcomes["x", "p"] is cb.Outcome.UNSAFE
     assert outcomes["x", "q"] is cb.Outcome.SAFE
-    report = cb.build_report(audit)
+    report = audit.report()
     said = report.to_dict()["internal"]["verdict"]
     assert said["outcome"] == "unsafe"
     assert "no-certain-crowd" in report.to_html()

@@ -23,7 +23,7 @@ def noon():
 
 def koch4(folder):
     """Two releases and a refusal."""
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     ledger = Ledger.create(folder / "koch4.ledger", table, who="ann", clock=noon)
     for statement in ("[center,status]", "[recovery|center,status]@1"):
         ledger.commit(statement, table=table, who="ann", why="a request")

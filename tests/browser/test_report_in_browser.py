@@ -16,8 +16,8 @@ PHONE = {"width": 390, "height": 844}
 
 
 def audits() -> Iterator[tuple[str, cb.Table, list[str], dict[str, object]]]:
-    yield "two-by-two", cb.example_table("mp3"), ["[mp3|gender]@1"], {}
-    yield "unsafe", cb.example_table("delinquent"), ["[education|county]@2"], {"policy": "strict"}
+    yield "two-by-two", cb.datasets.read("mp3"), ["[mp3|gender]@1"], {}
+    yield "unsafe", cb.datasets.read("delinquent"), ["[education|county]@2"], {"policy": "strict"}
     long = "a label that goes on and on until itBecomesOneWordWithoutAnyPlaceToBreakItIntoTwoLines"
     labels = {"<b>odd</b>": ["<script>document.title='!'</script>", long, "é, è"], "y": ["+", "-"]}
     odd = cb.Table(cb.Domain(labels), [[1, 9], [0, 4], [3, 3]])

@@ -11,7 +11,7 @@ import works
 import cellbounds as cb
 from cellbounds.runtime.workers import cluster as clusters
 
-CHILDREN = cb.example_path("delinquent")
+CHILDREN = cb.datasets.path("delinquent")
 EXPLORE = ("explore", CHILDREN, "--response", "education", "--format", "json")
 
 

@@ -35,7 +35,7 @@ def killing(client):
 
 
 def test_a_search_over_designs_survives_a_killed_worker(client, killing):
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     asked = {"response": "recovery", "merges": "adjacent", "digits": range(1, 4)}
     alone = cb.explore(table, **asked).to_dict()
     found = cb.explore(
@@ -45,7 +45,7 @@ def test_a_search_over_designs_survives_a_killed_worker(client, killing):
 
 
 def test_a_search_for_bounds_survives_a_killed_worker(client, killing):
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     pairs = itertools.combinations(table.domain.names, 2)
     release = cb.publish(table, *(f"[{','.join(pair)}]" for pair in pairs))
     alone = cb.bounds(release)

@@ -50,17 +50,17 @@ def all_margins(table, size):
 
 def questions():
     """Every question that is shared, as plain values."""
-    koch, children = cb.example_table("koch4"), cb.example_table("delinquent")
-    census = cb.example_table("census3")
+    koch, children = cb.datasets.read("koch4"), cb.datasets.read("delinquent")
+    census = cb.datasets.read("census3")
     cube = cb.publish(koch, *all_margins(koch, 2))
     rates = cb.publish(children, "[education|county]@2")
-    prior = cb.GammaPoisson(2, "1/3")
+    prior = cb.priors.GammaPoisson(2, "1/3")
     # Many sets are open at the same time here.
     sets = cb.Table(
         cb.Domain({name: ["x", "y"] for name in "abcd"}),
         np.reshape([3, 3, 3, 0, 2, 3, 1, 0, 1, 0, 0, 3, 2, 3, 3, 3], (2, 2, 2, 2)),
     )
-    strict = cb.Policy("strict", rules=[SmallCounts(at_most=4, values=5)])
+    strict = cb.policies.Policy("strict", rules=[SmallCounts(at_most=4, values=5)])
     return {
         "explore": lambda ex: cb.explore(
             koch, response="recovery", budget=cb.Budget(workers=ex)

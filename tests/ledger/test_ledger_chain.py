@@ -196,9 +196,9 @@ def test_every_release_is_recorded_without_loss(case):
     assert plain_release(again) == values
 
 
-@pytest.mark.parametrize("name", cb.profile_names())
+@pytest.mark.parametrize("name", cb.policies.profiles())
 def test_every_profile_is_recorded_without_loss(name):
-    policy = cb.read_policy(name)
+    policy = cb.policies.read(name)
     assert read_plain_policy(json.loads(body_of(policy.to_dict()))) == policy
 
 

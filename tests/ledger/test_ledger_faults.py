@@ -117,7 +117,7 @@ def test_a_read_only_file_can_be_read_and_says_so():
         ledger = Ledger.create(file, TABLE, who="ann")
         file.chmod(0o444)
         Path(folder).chmod(0o555)
-        policy = cb.read_policy("small-counts")  # nobody may not even read our own files
+        policy = cb.policies.read("small-counts")  # nobody may not even read our own files
         with unprivileged():
             assert len(ledger.history()) == 1
             assert ledger.ask(RATES, table=TABLE).safe

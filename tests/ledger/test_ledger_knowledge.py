@@ -14,17 +14,17 @@ from cellbounds.ledger import Ledger, NotSafe
 DOMAIN = cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]})
 TABLE = cb.Table(DOMAIN, [[1, 9], [20, 30]])
 RATES, ROWS = "[education|county]@1", "[county]"
-ALPHA = cb.Prior(["county"], lower={"Alpha": 10}, upper={"Alpha": 10})
+ALPHA = cb.Known(["county"], lower={"Alpha": 10}, upper={"Alpha": 10})
 """That ten live in Alpha: with the rates that gives the cells away."""
 
-HARMLESS = cb.Prior(["county"], lower={"Beta": 1})
+HARMLESS = cb.Known(["county"], lower={"Beta": 1})
 
 TOML = """
 [domain]
 county = ["Alpha", "Beta"]
 education = ["Low", "High"]
 
-[[prior]]
+[[known]]
 variables = ["county"]
 lower = [10, 0]
 upper = [10, 60]
@@ -42,7 +42,7 @@ def test_an_answer_depends_on_what_an_intruder_knows(ledger):
     assert answer.verdict is Outcome.UNSAFE
     alone = cb.judge(cb.publish(TABLE, RATES), TABLE, knows=[ALPHA])
     assert answer.judged[0][1].verdict is alone.verdict
-    assert answer.judged[0][1].knows[0].notation == "prior on [county]"
+    assert answer.judged[0][1].knows[0].notation == "knowledge of [county]"
     with pytest.raises(NotSafe):
         ledger.commit(RATES, knows=ALPHA, why="x")
     assert len(ledger.history()) == 1
@@ -50,7 +50,7 @@ def test_an_answer_depends_on_what_an_intruder_knows(ledger):
 
 def test_what_was_recorded_is_known_from_then_on(ledger):
     first = ledger.commit("[education]~5", knows=[ALPHA], why="x")
-    assert first.knows == ("prior on [county]",)
+    assert first.knows == ("knowledge of [county]",)
     answer = ledger.ask(RATES)
     assert answer.verdict is Outcome.UNSAFE
     # He knows it without the release with which it was recorded.
@@ -71,7 +71,7 @@ def test_questions_and_refusals_leave_no_knowledge_and_no_figures_of_it(ledger):
     ledger.refuse(RATES, knows=[ALPHA], why="a fear")
     asked, refused = ledger.history()[1:]
     for entry in (asked, refused):
-        assert entry.knows == ("prior on [county]",)
+        assert entry.knows == ("knowledge of [county]",)
         assert set(entry.content) == {"statements", "digest", "version", "judged", "knows"}
     assert ledger.ask(RATES).verdict is Outcome.SAFE
 
@@ -81,34 +81,34 @@ def test_the_history_tells_its_owner_and_nobody_else(ledger, run):
     place = ledger.book.place
     if place.file is not None:
         _, out, _ = run("ledger", "history", place.file)
-        assert "(he knows: prior on [county])" in out
+        assert "(he knows: knowledge of [county])" in out
         _, out, _ = run("ledger", "history", place.file, "--format", "html")
         assert "The intruder also knows" in out
         _, out, _ = run("ledger", "history", place.file, "--format", "html", "--public")
-        assert "prior" not in out
+        assert "knowledge of" not in out
     text = json.dumps(ledger.export())
-    assert "prior" not in text
+    assert "knowledge of" not in text
     assert "knows" not in text
     assert "knowledge" not in text
     assert "knowledge" in json.dumps(ledger.export(public=False))
     together = ledger.together()
-    assert not any(isinstance(one, cb.Prior) for one in together.statements)
+    assert not any(isinstance(one, cb.Known) for one in together.statements)
 
 
 def test_knowledge_of_other_variables_than_the_release_speaks_of(ledger):
     release = cb.Release(
         cb.Domain({"county": ["Alpha", "Beta"]}), [cb.Margin(["county"], [10, 50])]
     )
-    known = cb.Prior(["education"], lower={"Low": 20})
+    known = cb.Known(["education"], lower={"Low": 20})
     entry = ledger.commit(release, knows=[known], why="x")
-    assert entry.knows == ("prior on [education]",)
+    assert entry.knows == ("knowledge of [education]",)
     assert ledger.ask("[education]~5").verdict is Outcome.SAFE
 
 
 def test_knowledge_of_derived_variables(place):
     table = TABLE.grouped("side", of="county", levels={"w": ["Alpha"], "e": ["Beta"]})
     ledger = Ledger.create(place, TABLE, who="ann")
-    known = cb.Prior(["side"], lower={"w": 10}, upper={"w": 10})
+    known = cb.Known(["side"], lower={"w": 10}, upper={"w": 10})
     ledger.commit("[education]~5", table=table, knows=[known], why="x")
     assert ledger.ask(RATES, table=TABLE).verdict is Outcome.UNSAFE
     assert ledger.ask("[education]~5", table=TABLE).verdict is Outcome.SAFE
@@ -139,9 +139,9 @@ def test_knowledge_stays_when_the_table_becomes_finer(place):
 @pytest.mark.parametrize(
     ("knows", "says"),
     [
-        (["Alpha has 10"], "give what the intruder knows as Prior"),
-        ([cb.Prior(["colour"], lower=1)], "colour"),
-        ([cb.Prior(["county"], lower={"Alpha": 11})], "contradicts the table"),
+        (["Alpha has 10"], "give what the intruder knows as Known"),
+        ([cb.Known(["colour"], lower=1)], "colour"),
+        ([cb.Known(["county"], lower={"Alpha": 11})], "contradicts the table"),
     ],
 )
 def test_knowledge_is_true_and_about_the_table(ledger, knows, says):
@@ -159,7 +159,7 @@ def test_knowledge_on_the_command_line(run, place, tmp_path):
     assert run(*ask)[0] == 0
     code, out, _ = run(*ask, "--knows", known)
     assert code == 1
-    assert "the intruder also knows: prior on [county]" in out
+    assert "the intruder also knows: knowledge of [county]" in out
     commit = ("ledger", "commit", place, "[education]~5", "--table", table, "--why", "x")
     code, _, err = run(*commit, "--knows", known)
     assert code == 0, err

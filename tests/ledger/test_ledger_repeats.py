@@ -162,7 +162,7 @@ def test_what_is_out_is_not_recorded_again_whoever_asks_for_whatever_reason(ledg
 
 def test_what_is_out_stays_out_whatever_the_policy_says_now(ledger):
     ledger.commit(RATES, table=TABLE, who="ann", why="yearbook")
-    wide = cb.Policy("wide", rules=[SmallCounts(at_most=3, values=90)])
+    wide = cb.policies.Policy("wide", rules=[SmallCounts(at_most=3, values=90)])
     assert ledger.set_policy(wide, table=TABLE, why="new law").verdict is Outcome.UNSAFE
     assert ledger.commit(RATES, table=TABLE, why="a retry").repeated
 
@@ -171,7 +171,7 @@ def test_other_figures_versions_or_knowledge_are_another_request(place):
     ledger = Ledger.create(place, TABLE, keep_table=True, who="ann")
     ledger.commit("[county]~5", why="x")
     assert ledger.commit("[county]~5", total=False, why="x").number == 3
-    known = cb.Prior(["county"], lower={"Beta": 1})
+    known = cb.Known(["county"], lower={"Beta": 1})
     assert ledger.commit("[county]~5", knows=[known], why="x").number == 4
     assert ledger.commit("[county]~5", knows=[known], why="x").repeated
     assert ledger.commit("[county]~5", why="x").number == 2

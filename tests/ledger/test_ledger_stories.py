@@ -43,7 +43,7 @@ def told(ledger, table, story):
 
 @pytest.mark.parametrize("name", STORIES)
 def test_the_third_is_refused_because_of_the_first_two(tmp_path, name):
-    table, story = cb.example_table(name), STORIES[name]
+    table, story = cb.datasets.read(name), STORIES[name]
     ledger = Ledger.create(tmp_path / f"{name}.ledger", table, who="ann")
     for statement in story:
         assert ledger.ask(statement, table=table).verdict is Outcome.SAFE
@@ -89,7 +89,7 @@ def released(table, statements):
         )
         head = ChainHead(entry.number, entry.hash)
         entries.append(entry)
-    policy = cb.read_policy("small-counts")
+    policy = cb.policies.read("small-counts")
     return LedgerState(
         table.domain,
         table.structural,
@@ -131,7 +131,7 @@ def test_no_fewer_past_releases_do_the_harm(counts, past, new):
 
 
 def test_one_release_is_blamed_rather_than_two():
-    table = cb.example_table("census3")
+    table = cb.datasets.read("census3")
     # The first two do harm with the new one too, and are what is left by leaving out the last.
     state = released(table, ["[gender]", "[race]", "[gender,income]"])
     new = cb.publish(table, "[race|gender,income]@2")
@@ -169,7 +169,7 @@ def test_the_frontier_says_of_every_candidate_what_asking_says(tmp_path):
 
 
 def test_sets_that_may_follow_together(tmp_path):
-    table = cb.example_table("census3")
+    table = cb.datasets.read("census3")
     ledger = Ledger.create(tmp_path / "l", table, keep_table=True, who="ann")
     ledger.commit("[gender]", why="x")
     listed = ["[race]", "[income]", "[race|gender,income]@2"]

@@ -28,7 +28,7 @@ def state_for(*tables, policy="small-counts", protected=(), revisions=()):
         tables[0].structural,
         tuple(one.digest for one in tables),
         False,
-        cb.read_policy(policy) if isinstance(policy, str) else policy,
+        cb.policies.read(policy) if isinstance(policy, str) else policy,
         False,
         (domain.names, *protected),
         revisions=revisions,
@@ -244,7 +244,7 @@ def test_a_revision_on_the_command_line(run, tmp_path):
         assert "records removed or corrected" in out
 
 
-KOCH = cb.example_table("koch4")
+KOCH = cb.datasets.read("koch4")
 COARSE = ("center", "status", "treatment")
 
 
@@ -392,7 +392,7 @@ def test_two_versions_are_what_pairs_of_tables_are(case):
     for table, statements in zip((before, after), said, strict=True):
         made = list(cb.publish(table, *(statements or ["N"])).statements)
         if prior:
-            made.append(cb.Prior(["a"], upper={"x": 6}))
+            made.append(cb.Known(["a"], upper={"x": 6}))
             made.append(cb.Linear(["a", "b"], {("x", "u"): 1, ("y", "v"): -1}, lower=-6))
         releases.append(cb.Release(DOMAIN, made))
     both = joined(state, [PublishedRelease.of(releases[0], 1), PublishedRelease.of(releases[1], 2)])

@@ -117,7 +117,7 @@ def test_the_next_start_removes_what_was_left(tmp_path, run):
     killed_while("Path.replace = killed\nfiles.write_whole(Path(sys.argv[1]), 'secret')", target)
     assert len(unfinished_beside(target)) == 1
     # Bad input: nothing is written this time.
-    code, _, _ = run("audit", cb.example_path("delinquent"), "[nobody]", "--report", target)
+    code, _, _ = run("audit", cb.datasets.path("delinquent"), "[nobody]", "--report", target)
     assert code == 2
     assert list(tmp_path.iterdir()) == []
 
@@ -185,7 +185,7 @@ def test_interrupted_writing_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_replaced_tables_of_a_killed_process_come_back(tmp_path):
-    release = cb.publish(cb.example_table("delinquent"), "[county]")
+    release = cb.publish(cb.datasets.read("delinquent"), "[county]")
     tables = cb.synthesize(release, rng=1)
     folder = tmp_path / "tables"
     tables.write(folder)
@@ -194,7 +194,7 @@ def test_replaced_tables_of_a_killed_process_come_back(tmp_path):
         "plain = Path.replace\n"
         "last = Path(sys.argv[1], 'README.md')\n"
         "Path.replace = lambda path, to: killed() if to == last else plain(path, to)\n"
-        "release = cb.publish(cb.example_table('delinquent'), '[county]')\n"
+        "release = cb.publish(cb.datasets.read('delinquent'), '[county]')\n"
         "cb.synthesize(release, rng=2).write(sys.argv[1], overwrite=True)"
     )
     killed_while(setting, folder)
@@ -211,7 +211,7 @@ def test_replaced_tables_of_a_killed_process_come_back(tmp_path):
 
 
 def test_confidential_files_are_for_their_owner(tmp_path, mask, run):
-    path = cb.example_path("delinquent")
+    path = cb.datasets.path("delinquent")
     reports = [tmp_path / f"report.{kind}" for kind in ("html", "json", "csv", "xlsx")]
     given = [part for report in reports for part in ("--report", report)]
     kept, told, state = tmp_path / "proofs.json", tmp_path / "told.txt", tmp_path / "x.state"

@@ -215,7 +215,7 @@ def test_compiled_code_that_does_not_listen_is_ended():
 
 
 def test_enough_memory_changes_nothing():
-    release = cb.publish(cb.example_table("delinquent"), "[education|county]@2")
+    release = cb.publish(cb.datasets.read("delinquent"), "[education|county]@2")
     truth = cb.bounds(release)
     with limited("16GiB"):
         answer = cb.bounds(release)

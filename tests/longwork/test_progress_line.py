@@ -197,7 +197,7 @@ def test_the_line_of_a_terminal_is_removed(clock):
 
 
 def test_anybody_may_use_it(clock):
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, "[county]", "[education]")
     shown = Progress("bounds", io.StringIO(), clock=clock)
     cb.bounds(release, kind="linear", budget=cb.Budget(progress=shown.step))

@@ -503,7 +503,7 @@ def test_audits_go_on(run, table, path, busy):
 
 def test_attacks_go_on(run, tmp_path, path, busy):
     release, certificate = tmp_path / "release.toml", tmp_path / "certificate.json"
-    cb.write_release(RELEASE, release)
+    RELEASE.write(release)
     asked = ("attack", release, "--format", "csv", "--jobs", "1")
     plain = run(*asked)
     assert run(*asked, "--state", path, "--certificate", certificate) == plain

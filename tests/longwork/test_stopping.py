@@ -20,7 +20,7 @@ from cellbounds.runtime.progress import Progress
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
 
-TABLE = cb.example_table("delinquent")
+TABLE = cb.datasets.read("delinquent")
 
 
 CAUGHT = """
@@ -65,7 +65,7 @@ def test_states_are_ordinary_files(tmp_path, path):
 def test_states_are_not_mixed_with_the_output(run, tmp_path):
     folder = tmp_path / "records"
     folder.mkdir()
-    path = cb.example_path("delinquent")
+    path = cb.datasets.path("delinquent")
     for command in (("audit", path, "[county]"), ("explore", path, "--response", "education")):
         code, out, err = run(*command, "--state", "/dev/stdout")
         assert (code, out) == (2, "")
@@ -146,7 +146,7 @@ def test_interrupted_audits_say_what_is_kept(run, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(auditing, "audit", interrupted)
-    path = cb.example_path("delinquent")
+    path = cb.datasets.path("delinquent")
     code, out, err = run("audit", path, "[county]", "--state", tmp_path / "x.state")
     assert (code, out) == (130, "")
     assert "x.state keeps what was found; give the same command again to go on" in err

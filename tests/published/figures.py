@@ -23,9 +23,9 @@ def two_way(rates, total=None, *, eps="0", strict=False, lower=0, row_values=Non
     if total is not None:
         statements.append(cb.Total(total))
     if lower:
-        statements.append(cb.Prior(["row", "col"], lower=lower))
+        statements.append(cb.Known(["row", "col"], lower=lower))
     if row_values is not None:
-        statements.append(cb.Prior(["row"], values=row_values))
+        statements.append(cb.Known(["row"], values=row_values))
     return cb.Release(domain, statements)
 
 

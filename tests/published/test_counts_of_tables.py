@@ -58,18 +58,18 @@ def each_lower(cases):
     ("statement", "count"), [("[mp3|gender]", 9), ("[gender|mp3]", 4), ("[mp3,gender]", 1)]
 )
 def test_mp3(statement, count):
-    check(cb.publish(cb.example_table("mp3"), statement), count)
+    check(cb.publish(cb.datasets.read("mp3"), statement), count)
 
 
 def test_mp3_as_expected():
     rows, columns = (DOCUMENT_003["mp3"][key] for key in ("rows", "columns"))
     assert (rows["count"], columns["count"]) == (9, 4)
-    release = cb.publish(cb.example_table("mp3"), "[gender|mp3]")
+    release = cb.publish(cb.datasets.read("mp3"), "[gender|mp3]")
     assert sorted(table.counts.tolist() for table in cb.tables(release)) == columns["tables"]
 
 
 def test_delinquent_and_ten_times_delinquent():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     check(cb.publish(table, "[education|county]"), DOCUMENT_003["delinquent"]["count"])
     assert [one.counts.tolist() for one in cb.tables(cb.publish(table, "[education|county]"))] == [
         table.counts.tolist()
@@ -80,7 +80,7 @@ def test_delinquent_and_ten_times_delinquent():
 
 
 def test_koch_given_full_conditionals():
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     check(cb.publish(table, f"[recovery|{','.join(FULL)}]"), KOCH["full"]["count"])
     assert KOCH["full"]["count"] == 15
 
@@ -88,7 +88,7 @@ def test_koch_given_full_conditionals():
 @pytest.mark.parametrize("name", [name for name in PARTIAL if "count" in KOCH["partial"][name]])
 def test_koch_given_partial_conditionals(name):
     """One margin fits, and each of its counts is split over the variables left out."""
-    release = cb.publish(cb.example_table("koch4"), f"[recovery|{','.join(PARTIAL[name])}]")
+    release = cb.publish(cb.datasets.read("koch4"), f"[recovery|{','.join(PARTIAL[name])}]")
     check(release, KOCH["partial"][name]["count"])
 
 
@@ -127,7 +127,7 @@ def test_delinquent_rounded_covers_what_is_large():
 
 @pytest.mark.parametrize("case", counts(DOCUMENT_001["census3"]["given"], "margins"))
 def test_census(case):
-    check(cb.publish(cb.example_table("census3"), *case["margins"]), case["count"])
+    check(cb.publish(cb.datasets.read("census3"), *case["margins"]), case["count"])
 
 
 @pytest.mark.parametrize("case", counts(DOCUMENT_001["collapsed"]["given"], "margins"))
@@ -173,7 +173,7 @@ def test_analgesic_two_way(case):
 )
 def test_analgesic_with_status_left_out(options, key):
     digits = "@1" if options else ""
-    table = cb.example_table("analgesic")
+    table = cb.datasets.read("analgesic")
     release = cb.publish(table, f"[response|treatment]{digits}", **options)
     check(release, DOCUMENT_002["three_way"][key]["count"])
 
@@ -183,6 +183,6 @@ def test_analgesic_counts_agree_between_documents():
     exact, rounded = (three_way[key]["count"] for key in ("exact rates", "within 0.05"))
     assert exact == ANALGESIC["tables_2x2x2_given_exact_rates"] == 3_735_270
     assert rounded == ANALGESIC["tables_2x2x2_given_rates_within_0.05"] == 31_529_550_048
-    table = cb.example_table("analgesic")
+    table = cb.datasets.read("analgesic")
     published = cb.publish(table, "[response|treatment]@1", eps="0.05").statements[0]
     assert published.rates.tolist() == fractions(ANALGESIC["rows"][0]["rates"])

@@ -27,7 +27,7 @@ GIVEN = ("center", "status", "treatment")
 EXACT = Rule()
 
 RATES = [[f"{count}/{sum(row)}" for count in row] for row in KOCH["counts"]]
-FULL = cb.publish(cb.example_table("koch4"), "[recovery|center,status,treatment]")
+FULL = cb.publish(cb.datasets.read("koch4"), "[recovery|center,status,treatment]")
 
 # As printed beside the counts.
 PRINTED_RATES = [
@@ -54,11 +54,11 @@ PARTIAL = {
 
 def koch_release(rates, *, lower=0, **rule) -> cb.Release:
     """What an intruder holds: rates given center, status and treatment, and N."""
-    domain = cb.example_table("koch4").domain
+    domain = cb.datasets.read("koch4").domain
     shaped = np.array(rates, dtype=object).reshape(2, 2, 2, 3)
     statements = [cb.Conditional(["recovery"], given=GIVEN, rates=shaped, **rule), cb.Total(193)]
     if lower:
-        statements.append(cb.Prior(domain.names, lower=lower))
+        statements.append(cb.Known(domain.names, lower=lower))
     return cb.Release(domain, statements)
 
 
@@ -73,7 +73,7 @@ def spread_over_table(margin, names) -> list:
 
 
 def test_two_way_results():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     assert cell_bounds(release, 2) == MP3["rows"]["integer_bounds"]
     assert cell_bounds(release, 2, kind="linear") == fractions(MP3["rows"]["linear_bounds"])
 
@@ -82,7 +82,7 @@ def test_two_way_results():
 
 
 def test_the_table_as_printed():
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     assert table.total == KOCH["total"] == 193
     assert in_rows(table.counts.ravel().tolist(), 3) == KOCH["counts"]
     two_digits = next(case["rates"] for case in KOCH["rounded"] if "2-digit" in case["rounding"])
@@ -155,7 +155,7 @@ def test_row_denominators():
 
 def test_rows_that_hold_nobody_do_not_count_in_r():
     """A third center without patients: R stays 8, and its cells are 0."""
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     levels = {**table.domain.to_dict(), "center": ["1", "2", "3"]}
     counts = np.concatenate([table.counts, np.zeros((1, 2, 2, 3), dtype=int)])
     release = cb.publish(cb.Table(cb.Domain(levels), counts), "[recovery|center,status,treatment]")
@@ -171,7 +171,7 @@ def test_rows_that_hold_nobody_do_not_count_in_r():
 @pytest.mark.parametrize("name", PARTIAL)
 def test_partial_conditionals_margin(name):
     expected, given = KOCH["partial"][name], PARTIAL[name]
-    release = cb.publish(cb.example_table("koch4"), f"[recovery|{','.join(given)}]")
+    release = cb.publish(cb.datasets.read("koch4"), f"[recovery|{','.join(given)}]")
     over = (*given, "recovery")
     assert cell_values(release, 3, over=over) == expected["margin_values"]
     linear = cell_bounds(release, 3, kind="linear", over=over)
@@ -186,7 +186,7 @@ def test_partial_conditionals_margin(name):
 def test_partial_conditionals_determine_their_margin_and_bound_cells_by_it(name):
     expected, given = KOCH["partial"][name], PARTIAL[name]
     assert expected["margin_values"] == [[[n] for n in row] for row in expected["margin"]]
-    release = cb.publish(cb.example_table("koch4"), f"[recovery|{','.join(given)}]")
+    release = cb.publish(cb.datasets.read("koch4"), f"[recovery|{','.join(given)}]")
     largest = spread_over_table(expected["margin"], given)
     found = [values for _, values in cb.attainable(release).items()]
     assert [list(values) for values in found] == [list(range(m + 1)) for m in largest]
@@ -223,9 +223,9 @@ def test_improved_bounds_verbal_algorithm():
 
 def test_equation_2_before_rounding_is_the_relaxation_with_one_in_each_positive_cell():
     """The document: "similar results to Slavkovic, 2004", who asked for one in each cell."""
-    positive = (cb.example_table("koch4").counts > 0).astype(int)
+    positive = (cb.datasets.read("koch4").counts > 0).astype(int)
     release = koch_release(RATES)
-    ones = cb.Prior(release.domain.names, lower=positive)
+    ones = cb.Known(release.domain.names, lower=positive)
     asked = cb.Release(release.domain, [*release.statements, ones])
     expected = fractions(KOCH["equation_2_unrounded"])
     assert cell_bounds(asked, 3, kind="linear") == expected

@@ -18,7 +18,7 @@ CENSUS = EXPECTED["document_001"]["census3"]
 COLLAPSED = EXPECTED["document_001"]["collapsed"]
 TWO_WAY = EXPECTED["document_001"]["two_way"]
 
-TABLE_1 = cb.example_table("census3")
+TABLE_1 = cb.datasets.read("census3")
 TABLE_2 = document001.collapsed()
 ORDER = ("race", "gender", "income")  # of the expected figures
 PAIRS = ("[race,gender]", "[race,income]", "[gender,income]")
@@ -63,7 +63,7 @@ def given(margins: list[str]) -> dict:
 
 def without_closed_forms(release: cb.Release) -> cb.Release:
     """The same with a prior that says nothing, so that only the general search takes it."""
-    nothing = cb.Prior(release.domain.names, lower=0)
+    nothing = cb.Known(release.domain.names, lower=0)
     return cb.Release(release.domain, [*release.statements, nothing])
 
 

@@ -24,12 +24,12 @@ OTHER_PRIORS = EXPECTED_002["two_way_other_priors"]
 THREE_WAY = EXPECTED_002["three_way"]
 ODDS = EXPECTED_002["odds_ratios_with_90_percent_intervals"]
 
-TRIAL = cb.example_table("analgesic")
+TRIAL = cb.datasets.read("analgesic")
 SMALL = TRIAL.margin("treatment", "response")
 LINE = "true + t(1,4,-2,-3)"
 ROUNDED = [["0.2", "0.8"], ["0.4", "0.6"]]
-GAMMA_4 = cb.GammaPoisson(193, "1/4")
-GAMMA_8 = cb.GammaPoisson(193, "1/8")
+GAMMA_4 = cb.priors.GammaPoisson(193, "1/4")
+GAMMA_8 = cb.priors.GammaPoisson(193, "1/8")
 OPTIONS = {
     "within 0.05": {"eps": "0.05"},
     "within 0.05, strict": {"eps": "0.05", "strict": True},
@@ -156,7 +156,7 @@ def test_two_way_posterior_in_fractions(name):
 def test_the_scale_of_the_prior_does_not_matter_if_n_is_known():
     """Its part in the weight of a table is the same for all tables with N records."""
     release = two_way_release("within 0.05")
-    one, other = (cb.posterior(release, cb.GammaPoisson(193, s)) for s in ("1/4", "7"))
+    one, other = (cb.posterior(release, cb.priors.GammaPoisson(193, s)) for s in ("1/4", "7"))
     assert np.allclose(one.mean, other.mean, rtol=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_hypergeometric():
 
     release = two_way_release("both margins")
     expected = OTHER_PRIORS["both margins, hypergeometric, cell 11"]
-    for prior in ("hypergeometric", "multinomial", cb.Multinomial(), cb.Poisson(3)):
+    for prior in ("hypergeometric", "multinomial", cb.priors.Multinomial(), cb.priors.Poisson(3)):
         found = cb.posterior(release, prior=prior)["1", "poor"]
         check_cell(found, expected)
         law = hypergeom(193, 55, 97)
@@ -339,7 +339,7 @@ def test_the_summed_table_has_the_two_way_posterior_of_twice_the_shape():
     """Two cells with shape 193 add up to one with shape 386."""
     release = three_way_release("within 0.05")
     whole = cb.posterior(release, prior=GAMMA_8).mean.sum(axis=0)
-    summed = cb.posterior(two_way_release("within 0.05"), cb.GammaPoisson(386, "1/8")).mean
+    summed = cb.posterior(two_way_release("within 0.05"), cb.priors.GammaPoisson(386, "1/8")).mean
     assert np.allclose(whole, summed, rtol=1e-12)
 
 

@@ -54,7 +54,7 @@ def printed_table_5(digits: int) -> list:
 
 
 def mp3_columns(rates, **rule) -> cb.Release:
-    domain = cb.example_table("mp3").domain
+    domain = cb.datasets.read("mp3").domain
     conditional = cb.Conditional(["gender"], given=["mp3"], rates=rates, **rule)
     return cb.Release(domain, [conditional, cb.Total(50)])
 
@@ -67,7 +67,7 @@ def transposed(table):
 
 
 def test_table_1_and_its_conditionals():
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     assert table.counts.tolist() == MP3["counts"] == [[15, 10], [5, 20]]
     assert table.total == MP3["total"] == 50
     assert table.conditional(["mp3"], given=["gender"]).tolist() == fractions(MP3_ROWS)
@@ -77,7 +77,7 @@ def test_table_1_and_its_conditionals():
 @pytest.mark.parametrize(
     "release",
     [
-        cb.publish(cb.example_table("mp3"), "[mp3|gender]"),
+        cb.publish(cb.datasets.read("mp3"), "[mp3|gender]"),
         two_way(MP3_ROWS, 50),
         two_way([["0.6", "0.4"], ["0.2", "0.8"]], 50, eps="0"),
     ],
@@ -103,7 +103,7 @@ def test_table_2_is_the_same_if_every_cell_holds_at_least_one():
 
 @pytest.mark.parametrize(
     "release",
-    [cb.publish(cb.example_table("mp3"), "[gender|mp3]"), mp3_columns(MP3_COLUMNS)],
+    [cb.publish(cb.datasets.read("mp3"), "[gender|mp3]"), mp3_columns(MP3_COLUMNS)],
     ids=["published", "fractions"],
 )
 def test_table_3_column_conditionals(release):
@@ -183,7 +183,7 @@ def test_theorem_1_needs_two_rows_for_its_lower_bound():
 
 
 def test_table_4_is_the_only_table_with_its_conditionals():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     assert table.counts.tolist() == DELINQUENT["counts"]
     release = cb.publish(table, "[education|county]")
     assert cell_values(release, 4) == DELINQUENT["cell_values"]
@@ -193,14 +193,14 @@ def test_table_4_is_the_only_table_with_its_conditionals():
 
 
 def test_rows_of_table_4_have_multiples_of_their_denominators():
-    release = cb.publish(cb.example_table("delinquent"), "[education|county]", total=False)
+    release = cb.publish(cb.datasets.read("delinquent"), "[education|county]", total=False)
     found = cb.attainable(release, over=["county"])
     for (_, values), unit in zip(found.items(), DELINQUENT["row_denominators"], strict=True):
         assert [n for n in range(136) if n in values] == list(range(unit, 136, unit))
 
 
 def test_largest_row_sum_of_the_relaxation():
-    release = cb.publish(cb.example_table("delinquent"), "[education|county]")
+    release = cb.publish(cb.datasets.read("delinquent"), "[education|county]")
     answer = cb.bounds(release, kind="linear", over=["county"])
     assert set(answer.lower) == {1}
     assert set(answer.upper) == {DELINQUENT["largest_row_sum_of_the_relaxation"]} == {132}
@@ -247,7 +247,7 @@ def test_at_least_one_in_every_cell_narrows_table_5_everywhere():
 
 
 def test_ten_times_table_4():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(cb.Table(table.domain, 10 * table.counts), "[education|county]")
     assert row_sums(release, ["county"]) == TIMES_10["feasible_row_sums"]
     assert cell_values(release, 4) == TIMES_10["cell_values"]

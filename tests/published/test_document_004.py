@@ -262,7 +262,7 @@ def table_8_release(**more) -> cb.Release:
 
 
 def test_table_7_is_the_consistent_rounding_of_table_5():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     assert table.counts.tolist() == TRUE_DELINQUENT
     for digits, row_2 in ((2, "0.37 0.18 0.18 0.27"), (3, "0.363 0.182 0.182 0.273")):
         release = cb.publish(table, f"[education|county]@{digits}", rounding="consistent")
@@ -275,7 +275,7 @@ def test_table_7_is_the_consistent_rounding_of_table_5():
 
 def test_table_7a_three_digits_recover_the_table():
     release = cb.publish(
-        cb.example_table("delinquent"), "[education|county]@3", rounding="consistent"
+        cb.datasets.read("delinquent"), "[education|county]@3", rounding="consistent"
     )
     assert cell_values(release, 4) == [[[n] for n in row] for row in TRUE_DELINQUENT]
 
@@ -290,7 +290,7 @@ def test_table_8_from_given_rates(lower):
 
 def test_table_8_from_the_owners_table():
     release = cb.publish(
-        cb.example_table("delinquent"), "[education|county]@2", rounding="consistent"
+        cb.datasets.read("delinquent"), "[education|county]@2", rounding="consistent"
     )
     sums = cb.bounds(release, over=["county"])
     assert list(zip(sums.lower.tolist(), sums.upper.tolist(), strict=True)) == [
@@ -358,7 +358,7 @@ def test_row_sums_stay_below_the_sum_of_the_cells_upper_bounds():
     assert tops == TABLE_8["sum_of_cell_upper_bounds"] == [86, 77, 91, 80]
     for values, top in zip(row_sums(release), tops, strict=True):
         assert values[-1] < top
-    exact = cb.publish(cb.example_table("koch4"), "[recovery|center,status,treatment]")
+    exact = cb.publish(cb.datasets.read("koch4"), "[recovery|center,status,treatment]")
     tops = [sum(high for _, high in row) for row in cell_bounds(exact, 3)]
     assert [values[-1] for values in row_sums(exact, ["center", "status", "treatment"])] == tops
 
@@ -454,7 +454,7 @@ def test_the_largest_counts():
 @pytest.mark.parametrize("case", named(ANALGESIC["rows"], "eps", "strict"))
 def test_analgesic_rounded(case):
     rates, rule = case["rates"], {"eps": case["eps"], "strict": case["strict"]}
-    table = cb.example_table("analgesic")
+    table = cb.datasets.read("analgesic")
     three_way = cb.publish(table, "[response|treatment]@1", **rule)
     assert three_way.statements[0].rates.tolist() == fractions(rates)
     own = ["treatment", "response"]
@@ -540,12 +540,12 @@ def test_subset_sum_is_a_special_case(target):
     chosen = [some for some in subsets if sum(some) == target]
     rates = [[Fraction(1, a), 1 - Fraction(1, a)] for a in weights]
     release = two_way(rates, target + sum(weights), eps=Fraction(1, 4 * max(weights) ** 2))
-    cells = cb.Prior(
+    cells = cb.Known(
         ["row", "col"],
         lower=[[1, a - 1] for a in weights],
         upper=[[2, 2 * (a - 1)] for a in weights],
     )
-    rows = cb.Prior(["row"], lower=weights, upper=[2 * a for a in weights])
+    rows = cb.Known(["row"], lower=weights, upper=[2 * a for a in weights])
     asked = cb.Release(release.domain, [*release.statements, cells, rows])
     if not chosen:
         with pytest.raises(cb.InconsistentRelease):
@@ -557,7 +557,7 @@ def test_subset_sum_is_a_special_case(target):
 
 def test_prior_of_one_in_every_cell_rules_out_tables_with_zeros():
     """The "trivial" bounds of Section 4: koch4 has zero cells, so none of its tables is left."""
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     for digits, eps in ((2, "0.01"), (3, "0.001")):
         release = cb.publish(
             table,
@@ -566,7 +566,7 @@ def test_prior_of_one_in_every_cell_rules_out_tables_with_zeros():
             eps=eps,
         )
         assert cb.bounds(release).evidence is cb.Evidence.EXACT
-        ones = cb.Prior(table.domain.names, lower=1)
+        ones = cb.Known(table.domain.names, lower=1)
         assert cb.violations(cb.Release(table.domain, [ones]), table)
         with pytest.raises(cb.InconsistentRelease):
             cb.bounds(cb.Release(table.domain, [*release.statements, ones]))

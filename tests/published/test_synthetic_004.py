@@ -20,7 +20,7 @@ import cellbounds as cb
 from cellbounds.errors import InconsistentRelease
 from cellbounds.synthetic import synthesize
 
-CHILDREN = cb.example_table("delinquent")
+CHILDREN = cb.datasets.read("delinquent")
 RATES = "[education|county]"
 
 ONE_DIGIT = ["0.8 0.1 0.1 0.0", "0.3 0.2 0.2 0.3", "0.1 0.4 0.4 0.1", "0.3 0.4 0.2 0.1"]

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import cellbounds as cb
-from cellbounds.utility import compare_utility, odds_ratios
+from cellbounds.utility import compare, odds_ratios
 
 # Counts; the ratio and its interval, the log ratio and its interval, as printed.
 PRINTED = {
@@ -33,7 +33,7 @@ CORRECTED = {"0.5079": "0.5039", "0.8614": "0.8615"}
 
 
 def trial() -> cb.Table:
-    return cb.example_table("analgesic").margin("treatment", "response")
+    return cb.datasets.read("analgesic").margin("treatment", "response")
 
 
 def table(counts) -> cb.Table:
@@ -78,7 +78,7 @@ def test_intervals_of_ninety_five_percent_are_wider_than_printed(name):
 def test_conditionals_keep_the_inference_and_margins_do_not():
     # The document's conclusion: only the mode given conditionals is significant as the original.
     copies = {name: table(counts) for name, (counts, *_) in PRINTED.items() if "mode" in name}
-    found = compare_utility(trial(), copies, level="0.90")
+    found = compare(trial(), copies, level="0.90")
     (pair,) = found.pairs
     assert pair.true_odds.interval[1] < 1
     assert pair.odds[0].interval[1] < 1

@@ -75,25 +75,25 @@ def small(tmp_path):
 
 
 def release(statement: str, **options) -> cb.Release:
-    return cb.publish(cb.example_table("delinquent"), statement, **options)
+    return cb.publish(cb.datasets.read("delinquent"), statement, **options)
 
 
 @pytest.mark.parametrize(("digits", "code"), [(1, 0), (2, 1), (3, 1)])
 def test_audit(printed, digits, code):
-    table = str(cb.example_path("delinquent"))
+    table = str(cb.datasets.path("delinquent"))
     text = printed("audit", table, f"[education|county]@{digits}", code=code)
     compare(f"audit-delinquent-{digits}.txt", text)
 
 
 def test_audit_without_a_total(printed):
-    table = str(cb.example_path("delinquent"))
+    table = str(cb.datasets.path("delinquent"))
     text = printed("audit", table, "[education|county]@2", "--no-total", code=0)
     compare("audit-delinquent-no-total.txt", text)
 
 
 def test_audit_as_json(printed):
     text = printed(
-        "audit", str(cb.example_path("mp3")), "[mp3|gender]@1", "--format", "json", code=0
+        "audit", str(cb.datasets.path("mp3")), "[mp3|gender]@1", "--format", "json", code=0
     )
     compare("audit-mp3.json", text)
 
@@ -120,7 +120,7 @@ ANSWERS = {
     "bounds-improved": lambda: cb.bounds(release("[education|county]"), kind="improved"),
     "bounds-unbounded": lambda: cb.bounds(release("[education|county]@1", total=False)),
     "attainable": lambda: cb.attainable(release("[education|county]@1")),
-    "attainable-exact": lambda: cb.attainable(cb.publish(cb.example_table("mp3"), "[mp3|gender]")),
+    "attainable-exact": lambda: cb.attainable(cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")),
     "explanation": lambda: cb.bounds(release("[education|county]@2")).explain("Alpha", "High"),
     "release": lambda: release("[education|county]@2", rounding="consistent"),
 }

@@ -111,7 +111,7 @@ def test_variables_that_no_statement_names(case, length, where, data):
 
 @pytest.fixture
 def children():
-    return cb.example_table("delinquent")
+    return cb.datasets.read("delinquent")
 
 
 @pytest.mark.parametrize(

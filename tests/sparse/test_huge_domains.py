@@ -221,7 +221,7 @@ def test_structural_zeros_of_a_huge_table(table):
 
 def test_notation_and_files_together(table, tmp_path):
     path = tmp_path / "said.toml"
-    cb.write_release(cb.publish(table, "[v3]"), path)
+    cb.publish(table, "[v3]").write(path)
     release = combined_release(table, ["[v0|v1]@2", str(path)])
     assert [one.notation for one in release.statements] == ["[v3]", "[v0|v1]@2", "N=3000"]
 
@@ -258,7 +258,7 @@ def test_explanations_of_chosen_cells_ask_about_nothing_else(table, chain):
         lambda release: cb.bounds(
             cb.Release(
                 release.domain,
-                [*release.statements, cb.Prior(release.domain.names, upper=50)],
+                [*release.statements, cb.Known(release.domain.names, upper=50)],
             ),
             cells=[tuple(release.domain.labels([0] * len(release.domain.names)))],
         ),

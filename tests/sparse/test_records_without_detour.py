@@ -153,7 +153,7 @@ def test_merging_reshaping_and_reports(table):
     assert merged.margin("adl1", "adl2").counts.shape == (2, 1)
     assert table.reshape(response=["adl1"], given=["adl2", "adl16"]).counts.sum() == table.total
     audited = cb.audit(table, cb.publish(table, "[adl1|adl2,adl3]@2"), over=over)
-    page = cb.build_report(audited).to_html()
+    page = audited.report().to_html()
     assert "adl16" in page
 
 
@@ -191,7 +191,7 @@ def test_attacking_some_cells(survey, watched, tmp_path, monkeypatch, capsys):
     table = cb.read_table(survey, count=None)
     path = tmp_path / "published.toml"
     pairs = itertools.pairwise(NAMES)
-    cb.write_release(cb.publish(table, *(f"[{a},{b}]" for a, b in pairs)), path)
+    cb.publish(table, *(f"[{a},{b}]" for a, b in pairs)).write(path)
     cell = ",".join(f"{name}=no" for name in NAMES)
     code, shown = run(monkeypatch, capsys, "attack", path, "--cell", cell, "--format", "csv")
     assert code == 0
@@ -225,7 +225,7 @@ def test_cells_on_the_command_line_that_are_refused(
     survey, tmp_path, monkeypatch, capsys, arguments, said
 ):
     path = tmp_path / "published.toml"
-    cb.write_release(cb.publish(cb.read_table(survey, count=None), "[adl1,adl2]"), path)
+    cb.publish(cb.read_table(survey, count=None), "[adl1,adl2]").write(path)
     code, shown = run(monkeypatch, capsys, "attack", path, *arguments)
     assert code == 2
     assert said in " ".join(shown.err.split())

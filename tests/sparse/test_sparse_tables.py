@@ -203,7 +203,7 @@ def twenty(levels=4, variables=20):
 
 
 def test_digests_of_small_tables_are_what_they_were():
-    assert cb.example_table("mp3").digest.startswith("51196a525f0a024c")
+    assert cb.datasets.read("mp3").digest.startswith("51196a525f0a024c")
     domain = cb.Domain({"a": ["x", "y"], "b": [1, 2, 3]})
     table = cb.Table.from_cells(domain, [[1, 1]], [HUGE], structural=[("x", 2)])
     told = f'[[["a", ["x", "y"]], ["b", ["1", "2", "3"]]], [1], [0, 0, 0, 0, {HUGE}, 0]]'

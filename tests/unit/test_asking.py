@@ -10,7 +10,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.results.evidence import Evidence
 
-MP3 = cb.example_table("mp3")
+MP3 = cb.datasets.read("mp3")
 RATES = cb.publish(MP3, "[mp3|gender]")
 MARGINS = cb.publish(MP3, "[gender]", "[mp3]")
 
@@ -82,7 +82,7 @@ def test_a_seed_settles_everything(method):
 
 
 def test_weighted_draws_can_be_made_to_count_the_same():
-    drawn = cb.sample(MARGINS, 500, method="importance", prior=cb.GammaPoisson(20, 1))
+    drawn = cb.sample(MARGINS, 500, method="importance", prior=cb.priors.GammaPoisson(20, 1))
     assert math.isclose(drawn.weights.sum(), 1.0)
     again = drawn.resampled(100, np.random.default_rng(1))
     assert again.shape == (100, 2, 2)
@@ -92,9 +92,9 @@ def test_weighted_draws_can_be_made_to_count_the_same():
 
 def test_means_are_drawn_along_if_asked_for():
     drawn = cb.sample(
-        MARGINS, 4000, prior=cb.GammaPoisson(50, "1/4"), method="chain", latent=True, thin=20
+        MARGINS, 4000, prior=cb.priors.GammaPoisson(50, "1/4"), method="chain", latent=True, thin=20
     )
-    exact = cb.posterior(MARGINS, cb.GammaPoisson(50, "1/4")).rates.mean
+    exact = cb.posterior(MARGINS, cb.priors.GammaPoisson(50, "1/4")).rates.mean
     assert drawn.rates.shape == drawn.counts.shape
     assert np.allclose(drawn.rates.mean(axis=0), exact, rtol=0.05)
     with pytest.raises(cb.InvalidInput, match="latent"):
@@ -102,7 +102,7 @@ def test_means_are_drawn_along_if_asked_for():
 
 
 def test_means_belong_to_one_prior_only():
-    with pytest.raises(cb.InvalidInput, match=r"give prior=cb\.GammaPoisson"):
+    with pytest.raises(cb.InvalidInput, match=r"give prior=cb\.priors\.GammaPoisson"):
         _ = cb.posterior(MARGINS).rates
 
 
@@ -140,7 +140,7 @@ def test_an_option_that_does_not_exist_is_refused():
 def test_a_prior_without_weight_on_the_set_is_refused():
     for release in (RATES, MARGINS, cb.publish(MP3, "[gender]")):
         with pytest.raises(cb.InvalidInput, match="no weight"):
-            cb.posterior(release, cb.Multinomial([[0, 0], [1, 1]]))
+            cb.posterior(release, cb.priors.Multinomial([[0, 0], [1, 1]]))
 
 
 def test_a_multinomial_needs_n_unless_a_margin_gives_it():
@@ -168,7 +168,7 @@ def test_moves_need_to_connect_only_tables_that_have_weight():
     moves = Moves.of_array("through the first", np.array([[1, -1, 0], [1, 0, -1]]), guess)
     told = {"method": "chain", "moves": moves}
     assert cb.sample(release, 20, **told).connected.startswith("proven: checked on all 3")
-    barred = cb.sample(release, 20, prior=cb.Multinomial([0, 1, 1]), **told)
+    barred = cb.sample(release, 20, prior=cb.priors.Multinomial([0, 1, 1]), **told)
     assert barred.connected.startswith("broken: the moves split the 2 tables")
 
 
@@ -178,7 +178,7 @@ def test_exact_work_is_refused_above_the_effort():
 
 
 def test_a_posterior_of_one_cell_is_drawn_beside_another():
-    other = cb.posterior(RATES, cb.GammaPoisson(3, 1))
+    other = cb.posterior(RATES, cb.priors.GammaPoisson(3, 1))
     chart = cb.posterior(MARGINS).plot("Male", "yes", rates=other).to_dict()
     names = {point["given"] for point in chart["data"]["values"]}
     assert names == {"[gender], [mp3], N=50", "rates"}

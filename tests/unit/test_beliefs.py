@@ -43,7 +43,7 @@ def test_weights_far_beyond_doubles_keep_their_precision():
 
 
 def test_a_probability_of_zero_allows_only_zero():
-    made = cb.Multinomial([0, 1]).weights(TWO).sequence(0, 3)
+    made = cb.priors.Multinomial([0, 1]).weights(TWO).sequence(0, 3)
     assert [value(made, count) for count in range(4)] == [1, 0, 0, 0]
 
 
@@ -66,9 +66,9 @@ def test_merged_cells_weigh_as_much_as_all_their_splits(shapes, factor, most):
 
 
 def test_merged_poisson_cells_add_their_means_and_mixed_ones_have_no_kind():
-    poisson = cb.Poisson(["1/2", "3/2"]).weights(TWO)
+    poisson = cb.priors.Poisson(["1/2", "3/2"]).weights(TWO)
     assert poisson.merged([0, 1]) == (None, 2)
-    assert cb.GammaPoisson(2, [1, 2]).weights(TWO).merged([0, 1]) is None
+    assert cb.priors.GammaPoisson(2, [1, 2]).weights(TWO).merged([0, 1]) is None
 
 
 @given(shape=st.none() | numbers, factor=numbers, count=st.integers(0, 40))
@@ -90,7 +90,7 @@ def test_the_logarithm_of_the_weight_of_a_huge_count():
 
 
 def test_logarithms_of_weights_of_whole_tables():
-    weights = cb.GammaPoisson([2, "1/2"], [1, "1/4"]).weights(TWO)
+    weights = cb.priors.GammaPoisson([2, "1/2"], [1, "1/4"]).weights(TWO)
     tables = np.array([[0, 0], [3, 4], [10, 1]])
     exact = [float(weights.exact(0, int(a)) * weights.exact(1, int(b))) for a, b in tables]
     assert np.allclose(np.exp(weights.logs(tables)), exact, rtol=1e-12)
@@ -101,7 +101,7 @@ def test_priors_by_name(name):
     assert belief_of(name).weights(TWO).kinds[0][1] == 1
 
 
-@pytest.mark.parametrize("prior", ["jeffreys", "", None, 3, cb.Poisson])
+@pytest.mark.parametrize("prior", ["jeffreys", "", None, 3, cb.priors.Poisson])
 def test_an_unknown_prior_is_refused_by_name(prior):
     with pytest.raises(cb.InvalidInput, match="not known; give one of 'uniform'"):
         belief_of(prior)
@@ -110,12 +110,12 @@ def test_an_unknown_prior_is_refused_by_name(prior):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: cb.GammaPoisson(0, 1), "shape contain 0; give numbers above 0"),
-        (lambda: cb.GammaPoisson(1, "-1/2"), "scale contain -1/2; give numbers above 0"),
-        (lambda: cb.GammaPoisson(1.5, 1), "float is not the figure"),
-        (lambda: cb.Poisson([1, 2, 3]), r"shape \(3,\); give one number, or an array"),
-        (lambda: cb.Poisson(-1), "means contain -1; give numbers at least 0"),
-        (lambda: cb.Multinomial([0, 0]), "are all 0"),
+        (lambda: cb.priors.GammaPoisson(0, 1), "shape contain 0; give numbers above 0"),
+        (lambda: cb.priors.GammaPoisson(1, "-1/2"), "scale contain -1/2; give numbers above 0"),
+        (lambda: cb.priors.GammaPoisson(1.5, 1), "float is not the figure"),
+        (lambda: cb.priors.Poisson([1, 2, 3]), r"shape \(3,\); give one number, or an array"),
+        (lambda: cb.priors.Poisson(-1), "means contain -1; give numbers at least 0"),
+        (lambda: cb.priors.Multinomial([0, 0]), "are all 0"),
     ],
 )
 def test_impossible_parameters_are_refused(make, said):

@@ -138,7 +138,7 @@ def test_rows_with_equal_rates_share_an_upper_prior():
     # Three rows of two, four, ... ten: 24 = 8 + 8 + 8 among others; a row needs 4 at least.
     domain = cb.Domain({"row": ["a", "b", "c"], "col": ["x", "y"]})
     rates = cb.Conditional(["col"], ["row"], rates=[["1/2", "1/2"]] * 3)
-    release = cb.Release(domain, [rates, cb.Total(24), cb.Prior(["row"], upper=10)])
+    release = cb.Release(domain, [rates, cb.Total(24), cb.Known(["row"], upper=10)])
     assert cb.violations(release, cb.Table(domain, [[4, 4]] * 3)) == []
     assert values_of(release, over=["row"])[("a",)] == {4, 6, 8, 10}
 
@@ -146,7 +146,7 @@ def test_rows_with_equal_rates_share_an_upper_prior():
 def test_rounded_rows_with_equal_rates_share_an_upper_prior():
     domain = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
     rates = cb.Conditional(["col"], ["row"], rates=[["0.5", "0.5"]] * 2)
-    release = cb.Release(domain, [rates, cb.Total(8), cb.Prior(["row", "col"], upper=3)])
+    release = cb.Release(domain, [rates, cb.Total(8), cb.Known(["row", "col"], upper=3)])
     # A row of n splits evenly, or 5 to 4 from n = 9 on: 2 + 6, 4 + 4, 6 + 2.
     assert values_of(release, over=["row"])[("a",)] == {2, 4, 6}
 
@@ -161,7 +161,7 @@ def test_rounded_rows_with_equal_rates_share_an_upper_prior():
     ],
 )
 def test_priors_on_rows(prior, expected):
-    release = cb.Release(TWO, [EXACT, cb.Total(14), cb.Prior(["row"], **prior)])
+    release = cb.Release(TWO, [EXACT, cb.Total(14), cb.Known(["row"], **prior)])
     assert values_of(release, over=["row"])[("a",)] == expected
 
 
@@ -301,7 +301,7 @@ def test_exact_rates_with_denominators_beyond_64_bits():
 
 
 def test_the_same_rates_with_a_million_times_the_people():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     rates = cb.publish(table, "[education|county]@2").statements[0]
     release = cb.Release(table.domain, [rates, cb.Total(135 * 10**6)])
     answer = cb.bounds(release)
@@ -319,7 +319,7 @@ def test_the_same_rates_with_a_million_times_the_people():
 @pytest.mark.parametrize("digits", [9, 10, 12, 18, 25])
 def test_many_decimals(digits):
     # Far more decimals than N needs: the table is the only one.
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     answer = cb.bounds(cb.publish(table, f"[education|county]@{digits}"))
     assert answer.lower.tolist() == answer.upper.tolist() == table.counts.tolist()
 
@@ -334,7 +334,7 @@ def test_many_decimals(digits):
     ids=["lower", "upper", "values"],
 )
 def test_priors_beyond_64_bits(prior):
-    release = cb.Release(TWO, [EXACT, cb.Prior(["row"], **prior)])
+    release = cb.Release(TWO, [EXACT, cb.Known(["row"], **prior)])
     if "values" in prior:
         # Lists are held as bits: one that spreads this far is refused, not answered wrongly.
         with pytest.raises(cb.TooMuchWork, match="spread"):
@@ -371,14 +371,14 @@ except cb.TooMuchWork as refusal:
         ("cb.attainable(cb.Release(domain, [exact, cb.Total(10**12)]))", "1-499999999993"),
         ("cb.attainable(cb.Release(domain, [exact, wide]))", "1-"),
         ("cb.attainable(cb.Release(domain, [rounded, wide]))", "1-"),
-        ("bound([rounded, wide, cb.Prior(['row'], upper={'a': 10})], 'a')", "(1, 5)"),
-        ("bound([rounded, wide, cb.Prior(['row'], upper={'a': 10, 'b': 9})], 'a')", "(1, 5)"),
-        ("bound([exact, wide, cb.Prior(['row'], upper={'a': 10})], 'a')", "(1, 5)"),
-        ("bound([exact, wide, cb.Prior(['row'], upper={'a': 10, 'b': 9})], 'b')", "(1, 3)"),
+        ("bound([rounded, wide, cb.Known(['row'], upper={'a': 10})], 'a')", "(1, 5)"),
+        ("bound([rounded, wide, cb.Known(['row'], upper={'a': 10, 'b': 9})], 'a')", "(1, 5)"),
+        ("bound([exact, wide, cb.Known(['row'], upper={'a': 10})], 'a')", "(1, 5)"),
+        ("bound([exact, wide, cb.Known(['row'], upper={'a': 10, 'b': 9})], 'b')", "(1, 3)"),
         # less than .55 of at most 10**10
-        ("bound([rounded, wide, cb.Prior(['row'], upper=10**10)], 'a')", "(1, 5499999999)"),
+        ("bound([rounded, wide, cb.Known(['row'], upper=10**10)], 'a')", "(1, 5499999999)"),
         (
-            "bound([exact, cb.Total(10**12), cb.Prior(['row'], upper={'b': 10**11})], 'b')",
+            "bound([exact, cb.Total(10**12), cb.Known(['row'], upper={'b': 10**11})], 'b')",
             "(1, 33333333333)",
         ),
     ],
@@ -403,7 +403,7 @@ def test_questions_about_many_people_end(question, said):
 
 
 def test_over_in_any_order():
-    release = cb.publish(cb.example_table("delinquent"), "[education|county]@1")
+    release = cb.publish(cb.datasets.read("delinquent"), "[education|county]@1")
     plain, turned = cb.bounds(release), cb.bounds(release, over=["education", "county"])
     assert turned.over == ("education", "county")
     assert turned.lower.tolist() == plain.lower.T.tolist()
@@ -413,7 +413,7 @@ def test_over_in_any_order():
 
 
 def test_axes_of_the_statement_do_not_turn_the_answer():
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     columns = cb.publish(table, "[gender|mp3]")
     answer = cb.bounds(columns)
     # yes: 3/4, 1/4 of a multiple of 4; no: 1/3, 2/3 of a multiple of 3; N = 50.
@@ -473,7 +473,7 @@ def test_improved_refuses_what_it_is_not_for(kind):
         ([rounded, cb.Total(10)], "exact rates"),
         ([EXACT], "need N"),
         ([EXACT, cb.Total(lower=3, upper=9)], "need N"),
-        ([EXACT, cb.Total(10), cb.Prior(["row"], lower=1)], "priors"),
+        ([EXACT, cb.Total(10), cb.Known(["row"], lower=1)], "side information"),
     ):
         with pytest.raises(cb.UnsupportedRelease, match=said):
             cb.bounds(cb.Release(TWO, statements), kind=kind)
@@ -482,7 +482,7 @@ def test_improved_refuses_what_it_is_not_for(kind):
 
 
 def test_improved_bounds_by_hand():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     # Smallest rates 2/5 and 1/5: the rows need 5/2 and 5; (50-5) 3/5 = 27, (50-2.5) 4/5 = 38.
     answer = cb.bounds(release, kind="improved")
     assert answer.lower.tolist() == [[2, 1], [1, 4]]
@@ -494,7 +494,7 @@ def test_improved_bounds_by_hand():
 
 
 def test_linear_bounds_by_hand():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     answer = cb.bounds(release, kind="linear")
     assert answer.lower.tolist() == [
         [Fraction(3, 5), Fraction(2, 5)],
@@ -558,7 +558,7 @@ def test_what_is_said_twice_changes_nothing():
     ],
 )
 def test_every_extreme_has_a_checked_witness(statement):
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, statement)
     answer = cb.bounds(release)
     for labels in table.domain.cells():
@@ -581,18 +581,18 @@ def test_witnesses_refused():
 
 
 def test_violations_name_the_statements():
-    release = cb.Release(TWO, [EXACT, cb.Total(10), cb.Prior(["row"], upper={"a": 3})])
-    assert cb.violations(release, cb.Table(TWO, [[2, 2], [2, 4]])) == ["prior on [row]"]
+    release = cb.Release(TWO, [EXACT, cb.Total(10), cb.Known(["row"], upper={"a": 3})])
+    assert cb.violations(release, cb.Table(TWO, [[2, 2], [2, 4]])) == ["knowledge of [row]"]
     assert cb.violations(release, cb.Table(TWO, [[1, 1], [1, 2]])) == ["N=10"]
     assert cb.violations(release, cb.Table(TWO, [[1, 2], [3, 4]])) == ["[col|row]"]
     # A row without anybody has no rates.
     assert "[col|row]" in cb.violations(release, cb.Table(TWO, [[0, 0], [4, 6]]))
     with pytest.raises(cb.InvalidInput, match="same variables"):
-        cb.violations(release, cb.example_table("mp3"))
+        cb.violations(release, cb.datasets.read("mp3"))
 
 
 def test_explanations_name_the_statements_to_blame():
-    prior = cb.Prior(["row"], upper={"a": 4})
+    prior = cb.Known(["row"], upper={"a": 4})
     release = cb.Release(TWO, [prior, EXACT, cb.Total(14)])
     answer = cb.bounds(release)
     # 14 = 2 + 12 = 8 + 6, and 8 is forbidden.
@@ -604,7 +604,7 @@ def test_explanations_name_the_statements_to_blame():
     assert why.lower_blame.statements == ("[col|row]",)
     # At most one: the rates and N leave 2 or 8, only the prior excludes 8. With rates and prior
     # alone 2 would be possible.
-    assert set(why.upper_blame.statements) == {"prior on [row]", "[col|row]", "N=14"}
+    assert set(why.upper_blame.statements) == {"knowledge of [row]", "[col|row]", "N=14"}
     assert why.lower_blame.smallest
     assert why.upper_blame.smallest
     assert any("1/2" in figure for figure in why.lower_blame.figures)
@@ -613,7 +613,7 @@ def test_explanations_name_the_statements_to_blame():
     assert why.lower_witness["a", "x"] == why.upper_witness["a", "x"] == 1
     text = str(why)
     assert "at least 1: because of [col|row] (smallest set)" in text
-    assert "at most 1: because of prior on [row], [col|row], N=14" in text
+    assert "at most 1: because of knowledge of [row], [col|row], N=14" in text
     assert json.loads(json.dumps(why.to_dict()))["lower_blame"]["statements"] == ["[col|row]"]
 
 

@@ -306,6 +306,10 @@ def test_seconds_are_above_zero_and_finite(wrong):
         cb.bounds(RELEASE, seconds=wrong)
 
 
+def test_a_budget_may_be_longer_than_any_timer():
+    assert cb.bounds(RELEASE, seconds=1e300).settled
+
+
 def test_a_budget_is_given_once():
     with pytest.raises(cb.InvalidInput, match="seconds=3 beside a budget"):
         cb.bounds(RELEASE, budget=cb.Budget(), seconds=3)
@@ -542,7 +546,7 @@ def test_an_attack_that_settled_nothing(run, tmp_path, monkeypatch):
     monkeypatch.setattr(Search, "first_table", always(False))
     monkeypatch.setattr(Search, "_add_if_near", always(False))
     path = tmp_path / "release.toml"
-    cb.write_release(RELEASE, path)
+    RELEASE.write(path)
     code, out, _ = run("attack", path, "--format", "json", "--seconds", "1")
     content = validated(out)
     assert code == 0
@@ -581,7 +585,7 @@ def test_seconds_reach_the_search(run, table, tmp_path, monkeypatch, command):
 
     monkeypatch.setattr(solutions, "settle_all", settled)
     path = tmp_path / "release.toml"
-    cb.write_release(RELEASE, path)
+    RELEASE.write(path)
     arguments = ("audit", table, *MARGINS) if command == "audit" else ("attack", path)
     run(*arguments, "--seconds", "77")
     assert 77 / 2 < given[0] < 77
@@ -754,7 +758,7 @@ def test_a_ledger_records_what_was_not_decided_in_time(tmp_path):
 
 
 def test_listing_keeps_its_budget():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     listed = cb.tables(release, seconds=60)
     assert len(list(listed)) == cb.count_tables(release)
     late = cb.tables(release, budget=Budget.until(time.monotonic() - 1))

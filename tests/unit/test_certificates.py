@@ -146,7 +146,7 @@ def test_multipliers_are_repaired_with_a_row_that_covers_the_cell():
 
 def test_sums_without_end_have_a_ray():
     domain = cb.Domain({"a": TWO, "b": TWO})
-    release = cb.Release(domain, [cb.Margin(["a"], [5, ">2"]), cb.Prior(["a", "b"], lower=1)])
+    release = cb.Release(domain, [cb.Margin(["a"], [5, ">2"]), cb.Known(["a", "b"], lower=1)])
     _, made = certified(release)
     upper = made["cells"][2]["upper"]
     assert upper["proven"] is None
@@ -198,7 +198,7 @@ def test_labels_of_all_kinds():
         [
             cb.Margin(["small, or not", "n"], [[1, 5], [9, 13]]),
             cb.Margin(["n", "year"], table.margin("n", "year").counts),
-            cb.Prior(["größe, cm"], upper={'"quoted"': 40}),
+            cb.Known(["größe, cm"], upper={'"quoted"': 40}),
         ],
     )
     for over in (domain.names, ("small, or not", "year"), ("n", "größe, cm")):
@@ -355,7 +355,7 @@ def solves():
 
 def test_the_certificate_comes_from_the_answer_that_there_is(run, table, tmp_path):
     release, path = tmp_path / "r.toml", tmp_path / "certificate.json"
-    cb.write_release(cb.publish(cb.read_table(table), *SAID), release)
+    cb.publish(cb.read_table(table), *SAID).write(release)
     for command in (["audit", table, *SAID], ["attack", release, "--over", "c,a"]):
         with solves() as without:
             run(*command)
@@ -382,7 +382,7 @@ def test_public_certificates_do_not_depend_on_the_table(run, table, tmp_path):
     assert out == ""
     assert "asked about c, a" in report.read_text("utf-8")
     release = tmp_path / "release.toml"
-    cb.write_release(RELEASE, release)
+    RELEASE.write(release)
     assert run("attack", release, "--certificate", attacked, "--over", "c,a")[0] == 0
     made = json.loads(public.read_text("utf-8"))
     assert made["public"] is True

@@ -13,9 +13,9 @@ from cellbounds import (
     Domain,
     InconsistentRelease,
     InvalidInput,
+    Known,
     Linear,
     Margin,
-    Prior,
     Release,
     Table,
     TooMuchWork,
@@ -87,7 +87,7 @@ def test_basic_moves_of_a_path_cut_it_at_each_separator():
     [
         ([Margin(["s", "row"], [[1, 1], [1, 1]])], "covers col"),
         ([Margin(["s"], [1, 1]), Margin(["row", "col"], [[1, 0], ["<2", 0]])], "not an exact"),
-        ([Total(4), Prior(["s", "row", "col"], upper=2)], "not an exact margin"),
+        ([Total(4), Known(["s", "row", "col"], upper=2)], "not an exact margin"),
         (
             [Margin(p, [[2, 2], [2, 2]]) for p in (("s", "row"), ("s", "col"), ("row", "col"))],
             "not decomposable",
@@ -190,8 +190,8 @@ def test_equal_steps_are_proven_only_with_intervals_beside():
     domain = Domain({"row": range(3), "col": [1, 2]})
     rates = rates_of(["1/2", "1/2"], ["1/2", "1/2"], ["1/2", "1/2"])
     beside = {
-        Connection.PROVEN: Prior(["row"], upper={0: 8}),
-        Connection.UNPROVEN: Prior(["row"], values={0: [2, 8]}),
+        Connection.PROVEN: Known(["row"], upper={0: 8}),
+        Connection.UNPROVEN: Known(["row"], values={0: [2, 8]}),
     }
     for kind, prior in beside.items():
         moves = conditional_moves(Release(domain, [Total(20), rates, prior]))
@@ -222,7 +222,7 @@ def test_lattice_moves_without_equations_are_single_counts_and_transfers():
 
 def test_lattice_moves_keep_equations_and_fixed_cells():
     release = Release(
-        CUBE, [Total(9), Prior(["s", "row", "col"], upper={(1, 1, 1): 0}), Margin(["s"], [4, 5])]
+        CUBE, [Total(9), Known(["s", "row", "col"], upper={(1, 1, 1): 0}), Margin(["s"], [4, 5])]
     )
     array = lattice_moves(release).array
     assert not array[:, 0].any()
@@ -230,7 +230,7 @@ def test_lattice_moves_keep_equations_and_fixed_cells():
 
 
 def test_lists_of_values_make_multiples_of_moves():
-    release = Release(SQUARE, [Total(9), Prior(["row"], values={1: [1, 4, 6]})])
+    release = Release(SQUARE, [Total(9), Known(["row"], values={1: [1, 4, 6]})])
     largest = np.abs(lattice_moves(release).array).max(axis=1)
     assert set(largest.tolist()) == {1, 2, 3, 4, 6}
 

@@ -433,16 +433,16 @@ def test_without_the_true_counts(run, tmp_path):
 def test_what_an_intruder_knows(run, tmp_path):
     table = written(tmp_path / "t.csv", "row,col,count\na,x,1\na,y,1\nb,x,4\nb,y,8\n")
     domain = 'row = ["a", "b"]\ncol = ["x", "y"]\n'
-    prior = '[[prior]]\nvariables = ["row"]\nupper = [5, 20]\n'
+    prior = '[[known]]\nvariables = ["row"]\nupper = [5, 20]\n'
     knows = written(tmp_path / "knows.toml", f"[domain]\n{domain}{prior}")
     assert run("audit", table, "[col|row]")[0] == 0
     code, out, _ = run("audit", table, "[col|row]", "--knows", knows)
     assert code == 1
-    assert "the intruder also knows: prior on [row]" in out
+    assert "the intruder also knows: knowledge of [row]" in out
     other = written(tmp_path / "other.toml", f'[domain]\nrow = ["a"]\n{prior.replace(", 20", "")}')
     assert "speaks of" in run("audit", table, "[col|row]", "--knows", other)[2]
     more = written(tmp_path / "more.toml", f"total = 14\n[domain]\n{domain}{prior}")
-    assert "[[prior]] sections only" in run("audit", table, "[col|row]", "--knows", more)[2]
+    assert "[[known]] sections only" in run("audit", table, "[col|row]", "--knows", more)[2]
     false = written(tmp_path / "false.toml", f"[domain]\n{domain}{prior.replace('5', '1')}")
     code, _, err = run("audit", table, "[col|row]", "--knows", false)
     assert (code, "contradicts the table" in err) == (2, True)

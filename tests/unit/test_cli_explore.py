@@ -16,7 +16,7 @@ import pytest
 
 import cellbounds as cb
 
-CHILDREN = cb.example_path("delinquent")
+CHILDREN = cb.datasets.path("delinquent")
 UNSAFE_TABLE = "row,col,count\na,x,1\na,y,1\nb,x,2\nb,y,4\n"
 
 
@@ -119,7 +119,7 @@ def test_the_best_release_and_the_chart_are_written(run, tmp_path):
     assert "best safe design" in out.read_text("utf-8")
     assert plot.read_text("utf-8").startswith("<svg")
     assert cb.read_release(best).digest == (
-        cb.publish(cb.example_table("delinquent"), "[education|county]@1").digest
+        cb.publish(cb.datasets.read("delinquent"), "[education|county]@1").digest
     )
     assert run("audit", CHILDREN, best)[0] == 0
 

@@ -19,7 +19,7 @@ from cellbounds.text import WIDEST, aligned
 TABLE = "row,col,count\na,x,10\na,y,12\nb,x,23\nb,y,45\n"
 POLICY = 'name = "house"\n[[rule]]\nrule = "small-counts"\nat_most = 3\nvalues = 2\n'
 PRIOR = (
-    '[domain]\nrow = ["a", "b"]\ncol = ["x", "y"]\n[[prior]]\nvariables = ["row"]\nupper = [{}]\n'
+    '[domain]\nrow = ["a", "b"]\ncol = ["x", "y"]\n[[known]]\nvariables = ["row"]\nupper = [{}]\n'
 )
 QUIET = ["explore", "t.csv", "--response", "col", "--digits", "1"]
 
@@ -32,7 +32,7 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "p.toml").write_text(POLICY)
     (tmp_path / "k.toml").write_text(PRIOR.format("90, 90"))
     (tmp_path / "key.json").write_text("secret")
-    cb.write_release(cb.publish(cb.read_table(tmp_path / "t.csv"), "[row]"), tmp_path / "r.toml")
+    cb.publish(cb.read_table(tmp_path / "t.csv"), "[row]").write(tmp_path / "r.toml")
     (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
     os.link(tmp_path / "t.csv", tmp_path / "hard.csv")
     (tmp_path / "folder").mkdir()
@@ -243,7 +243,7 @@ def test_a_full_device_is_said():
 
 # --- suggestions are saved whole or not at all -----------------------------------------------
 
-ASKED = ["suggest", cb.example_path("delinquent"), "[education|county]@2", "--most", 3]
+ASKED = ["suggest", cb.datasets.path("delinquent"), "[education|county]@2", "--most", 3]
 
 
 @pytest.mark.parametrize("there", [False, True])

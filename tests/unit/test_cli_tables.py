@@ -44,7 +44,7 @@ def test_counting_a_table_and_what_is_published_of_it(run, table):
 
 def test_counting_a_release_file(run, tmp_path, table):
     release = cb.publish(cb.read_table(table), "[sex]", "[mp3]")
-    cb.write_release(release, tmp_path / "said.toml")
+    release.write(tmp_path / "said.toml")
     code, out, _ = run("count", tmp_path / "said.toml")
     assert code == 0
     assert out.startswith("21 tables fit ")

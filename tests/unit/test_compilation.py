@@ -79,7 +79,7 @@ def test_small_work_is_done_without_compiling(tmp_path, sizes, kept):
 def test_the_first_posterior_of_a_small_table_compiles_nothing(tmp_path):
     code = (
         "import cellbounds as cb; "
-        "release = cb.publish(cb.example_table('census3'), '[race,gender]', '[race,income]', "
+        "release = cb.publish(cb.datasets.read('census3'), '[race,gender]', '[race,income]', "
         "'[gender,income]'); print(cb.posterior(release).joint_mode.total)"
     )
     found = subprocess.run(
@@ -89,7 +89,7 @@ def test_the_first_posterior_of_a_small_table_compiles_nothing(tmp_path):
         text=True,
         check=True,
     )
-    assert found.stdout.strip() == str(cb.example_table("census3").total)
+    assert found.stdout.strip() == str(cb.datasets.read("census3").total)
     assert not any(tmp_path.rglob("*.nbi"))
 
 
@@ -124,9 +124,9 @@ def answers():
         "analgesic": ["[treatment,response]", "[status,response]"],
         "census3": ["[gender,race]", "[gender,income]", "[race,income]"],
     }.items():
-        release = cb.publish(cb.example_table(name), *said)
+        release = cb.publish(cb.datasets.read(name), *said)
         yield cb.count_tables(release)
-        for prior in ("uniform", cb.GammaPoisson(193, "1/4")):
+        for prior in ("uniform", cb.priors.GammaPoisson(193, "1/4")):
             found = cb.posterior(release, prior)
             yield [round(mean, 9) for mean in found.mean.ravel().tolist()]
             yield cb.sample(release, 3, prior=prior, rng=5).counts.ravel().tolist()

@@ -111,7 +111,7 @@ def test_limits_of_sums_that_count_people_twice_are_rounded_inwards():
 
 def test_a_list_of_values_limits_its_sum_too():
     domain = cb.Domain({"x": ["a", "b"]})
-    known = cb.Prior(["x"], values={"a": [2, 5, 7]})
+    known = cb.Known(["x"], values={"a": [2, 5, 7]})
     system = compile_release(cb.Release(domain, [known]))
     assert (system.lower.tolist(), system.upper.tolist()) == ([2], [7])
     assert [(one.values, one.figure) for one in system.lists] == [({2, 5, 7}, 0)]

@@ -64,7 +64,7 @@ def test_three_margins_that_agree_in_pairs():
     expected = "no table of counts fits [a,b], [b,c], [a,c] together, though any fewer of them do"
     assert said(*TRIANGLE) == expected
     assert (
-        said(*TRIANGLE, margin("d", 1, 3), cb.Total(4), cb.Prior(["a", "d"], upper=4)) == expected
+        said(*TRIANGLE, margin("d", 1, 3), cb.Total(4), cb.Known(["a", "d"], upper=4)) == expected
     )
     assert said(*TRIANGLE, over=["d"]) == expected
     for two in itertools.combinations(TRIANGLE, 2):
@@ -81,7 +81,7 @@ def test_the_closed_form_of_the_cube_names_them_too():
 
 def test_a_smaller_set_is_found_though_a_larger_one_comes_first():
     """Leaving out one at a time, from the front, would end with the three margins."""
-    pair = [cb.Prior(["d"], upper=1), cb.Margin(["d"], [">2", None])]
+    pair = [cb.Known(["d"], upper=1), cb.Margin(["d"], [">2", None])]
     message = said(*pair, *TRIANGLE)
     assert message.startswith(f"no table of counts fits {pair[0].notation}, {pair[1].notation} ")
     message = said(*TRIANGLE[:2], *pair, TRIANGLE[2])
@@ -90,7 +90,7 @@ def test_a_smaller_set_is_found_though_a_larger_one_comes_first():
 
 def test_contradictions_beside_cells_without_limit():
     """Nothing limits d=1; the two statements about d=0 contradict each other all the same."""
-    pair = [cb.Prior(["d"], upper={"0": 1}), cb.Margin(["d"], [">2", None])]
+    pair = [cb.Known(["d"], upper={"0": 1}), cb.Margin(["d"], [">2", None])]
     expected = f"no table of counts fits {pair[0].notation}, {pair[1].notation} together"
     assert said(*pair).startswith(expected)
     assert said(*pair, over=["a"]).startswith(expected)
@@ -108,7 +108,7 @@ def test_a_statement_that_no_table_fits_even_alone():
 
 def test_loose_statements():
     domain = cb.Domain({"a": TWO, "b": TWO})
-    high, low = cb.Margin(["a"], [f">{BIG}", None]), cb.Prior(["a", "b"], upper=7)
+    high, low = cb.Margin(["a"], [f">{BIG}", None]), cb.Known(["a", "b"], upper=7)
     message = said(high, cb.Margin(["b"], ["<99999", None]), low, domain=domain)
     assert message.startswith(f"no table of counts fits {high.notation}, {low.notation} together")
 
@@ -139,7 +139,7 @@ def test_when_trials_run_out_the_set_is_only_irreducible(monkeypatch):
 
     monkeypatch.setattr(blame, "MOST_TRIALS", 4)
     monkeypatch.setattr(blame._Trials, "impossible", impossible)
-    extra = [cb.Prior(["d"], upper=9), cb.Prior(["a", "d"], upper=9)]
+    extra = [cb.Known(["d"], upper=9), cb.Known(["a", "d"], upper=9)]
     message = said(*extra, *TRIANGLE)
     assert len(tried) == 2 * 5  # each statement once, for bounds and for values
     assert message.endswith("though without one of them the others can")
@@ -192,7 +192,7 @@ def possible(release, statements):
 
 def test_the_command_line_says_which_and_leaves_with_2(tmp_path, monkeypatch, capsys):
     path = tmp_path / "release.toml"
-    cb.write_release(cb.Release(DOMAIN, [*TRIANGLE, cb.Total(4)]), path)
+    cb.Release(DOMAIN, [*TRIANGLE, cb.Total(4)]).write(path)
     monkeypatch.setattr(sys, "argv", ["cellbounds", "attack", str(path)])
     with pytest.raises(SystemExit) as left:
         cli.main()

@@ -7,8 +7,8 @@ import pytest
 
 import cellbounds as cb
 
-DICE = cb.Distribution(np.arange(1, 7), np.full(6, 1 / 6))
-GAPS = cb.Distribution(np.array([0, 5, 9]), np.array([0.2, 0.3, 0.5]))
+DICE = cb.results.Distribution(np.arange(1, 7), np.full(6, 1 / 6))
+GAPS = cb.results.Distribution(np.array([0, 5, 9]), np.array([0.2, 0.3, 0.5]))
 
 
 def test_summaries_of_a_die():
@@ -48,8 +48,8 @@ def test_a_distribution_cannot_be_changed():
 def test_the_mean_of_a_fixed_count_is_a_gamma():
     from scipy.stats import gamma
 
-    fixed = cb.Distribution(np.array([7]), np.array([1.0]))
-    rate = cb.Rate(fixed, 2.0, 3.0)
+    fixed = cb.results.Distribution(np.array([7]), np.array([1.0]))
+    rate = cb.results.Rate(fixed, 2.0, 3.0)
     exact = gamma(9, scale=0.75)
     assert rate.mean == pytest.approx(exact.mean())
     assert rate.sd == pytest.approx(exact.std())
@@ -62,7 +62,7 @@ def test_the_mean_of_a_fixed_count_is_a_gamma():
 def test_the_mean_of_an_uncertain_count_is_a_mixture():
     from scipy.integrate import quad
 
-    rate = cb.Rate(GAPS, 1.5, 0.5)
+    rate = cb.results.Rate(GAPS, 1.5, 0.5)
     assert quad(rate.density, 0, 60)[0] == pytest.approx(1.0)
     assert quad(lambda x: x * rate.density(x), 0, 60)[0] == pytest.approx(rate.mean)
     variance = quad(lambda x: (x - rate.mean) ** 2 * rate.density(x), 0, 60)[0]

@@ -35,7 +35,7 @@ def test_the_intruder_sees_table_8():
 
 
 def test_the_owner_finds_it_safe():
-    found = audit(cb.example_table("delinquent"), cb.read_release(PUBLISHED))
+    found = audit(cb.datasets.read("delinquent"), cb.read_release(PUBLISHED))
     assert found.verdict.safe
     assert not any(cell.disclosed for cell in found.cells)
 
@@ -43,7 +43,7 @@ def test_the_owner_finds_it_safe():
 @pytest.mark.parametrize("name", ["analgesic", "census3", "delinquent", "koch4", "mp3"])
 def test_shipped_tables_have_the_totals_of_the_papers(name):
     totals = {"analgesic": 193, "census3": 742, "delinquent": 135, "koch4": 193, "mp3": 50}
-    assert cb.example_table(name).total == totals[name]
+    assert cb.datasets.read(name).total == totals[name]
 
 
 # The sparse table: margins that reveal it together, though none does alone.

@@ -215,7 +215,7 @@ def test_many_statements_are_left_out_one_at_a_time(monkeypatch):
         [
             cb.Margin(["c"], [6, 6]),
             cb.Margin(["a", "b"], [[3, 3], [3, 3]]),
-            cb.Prior(["a", "b", "c"], upper=3),
+            cb.Known(["a", "b", "c"], upper=3),
         ],
     )
     blame = cb.bounds(release).explain("0", "0", "0").upper_blame

@@ -30,8 +30,8 @@ from cellbounds.disclosure.policies import (
 )
 from cellbounds.runtime.workers import Until
 
-CHILDREN = cb.example_table("delinquent")
-KOCH = cb.example_table("koch4")
+CHILDREN = cb.datasets.read("delinquent")
+KOCH = cb.datasets.read("koch4")
 
 
 def small_table(counts=((3, 1, 2), (5, 6, 7)), **levels):
@@ -154,7 +154,7 @@ def test_a_merged_design_speaks_of_the_cells_of_the_table(tmp_path):
     assert merged.figures == 8
     assert not cb.violations(release, CHILDREN)
     assert plain.utility > merged.utility
-    cb.write_release(release, tmp_path / "merged.toml")
+    release.write(tmp_path / "merged.toml")
     assert cb.read_release(tmp_path / "merged.toml").digest == release.digest
 
 
@@ -230,7 +230,7 @@ def judged(risk, utility, outcome=Outcome.SAFE, figures=4, digits=1):
 
 
 def frontier_of(*designs):
-    policy = cb.read_policy("small-counts")
+    policy = cb.policies.read("small-counts")
     return Frontier(tuple(designs), (), len(designs), policy, False, "[b|a]")
 
 
@@ -309,7 +309,7 @@ def test_the_chart_explains_every_point(tmp_path):
     hover = {one["field"] for one in spec["layer"][2]["encoding"]["tooltip"]}
     assert {"statement", "rates", "merged", "outcome", "risk", "utility", "reason"} <= hover
     assert "confidential" in json.dumps(spec["title"])
-    cb.save_chart(chart, tmp_path / "chart.html")
+    cb.results.charts.save_chart(chart, tmp_path / "chart.html")
     page = (tmp_path / "chart.html").read_text("utf-8")
     assert "every small count keeps at least" in page
     assert 'src="http' not in page
@@ -320,7 +320,7 @@ def test_labels_cannot_end_the_script_of_a_chart(tmp_path):
     odd = small_table(a=["</script><script>alert(1)</script>", "y"], b=["p", "q", "r"])
     found = explore(odd, response="b", givens=[("a",)], digits=[2])
     assert "alert(1)" in found.designs[0].reason
-    cb.save_chart(found.plot(), tmp_path / "chart.html")
+    cb.results.charts.save_chart(found.plot(), tmp_path / "chart.html")
     page = (tmp_path / "chart.html").read_text("utf-8")
     assert "alert(1)" in page
     assert "<script>alert" not in page
@@ -582,7 +582,7 @@ def test_a_hard_design_gets_its_share_of_the_time_only(monkeypatch):
 
     judged_well = design_search.judged
     monkeypatch.setattr(design_search, "judged", listening)
-    measures = Measures(cb.read_policy("small-counts"), False, "[education|county]")
+    measures = Measures(cb.policies.read("small-counts"), False, "[education|county]")
     designs = [(k, Design(("education",), ("county",), Way(k + 1, "nearest"))) for k in range(3)]
     found = list(measured(CHILDREN, designs, measures, 10, Until.of(100.0)))
     assert [number for number, _ in found] == [0, 1, 2]
@@ -660,7 +660,7 @@ def torn(file, line):
     return write(file, line)
 os.write = torn
 budget = cb.Budget(checkpoint=sys.argv[1])
-explore(cb.example_table("koch4"), response="recovery", digits=[1, 2], budget=budget)
+explore(cb.datasets.read("koch4"), response="recovery", digits=[1, 2], budget=budget)
 """
 
 

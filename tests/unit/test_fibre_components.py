@@ -16,7 +16,7 @@ from cellbounds.inference.decision_diagram.linear_constraints import (
 )
 from cellbounds.inference.protocol import Refusal
 
-CENSUS = cb.example_table("census3")
+CENSUS = cb.datasets.read("census3")
 TWO = ("0", "1")
 
 
@@ -49,7 +49,7 @@ def test_fixed_cells_are_left_out():
 
 def test_a_cell_alone_between_bounds_is_a_part():
     domain = cb.Domain({"x": ("0", "1", "2")})
-    release = cb.Release(domain, [cb.Prior(["x"], lower={"0": 2}, upper={"0": 5, "1": 3, "2": 0})])
+    release = cb.Release(domain, [cb.Known(["x"], lower={"0": 2}, upper={"0": 5, "1": 3, "2": 0})])
     parts = components_of(release)
     assert [part.cells.tolist() for part in parts.components] == [[0], [1]]
     assert [len(part.sums) for part in parts.components] == [0, 0]
@@ -58,7 +58,7 @@ def test_a_cell_alone_between_bounds_is_a_part():
 def test_value_lists_connect_their_cells():
     domain = cb.Domain({"a": TWO, "b": TWO})
     release = cb.Release(
-        domain, [cb.Prior(["a", "b"], upper=3), cb.Prior(["a"], values={"0": [0, 2, 5]})]
+        domain, [cb.Known(["a", "b"], upper=3), cb.Known(["a"], values={"0": [0, 2, 5]})]
     )
     parts = components_of(release)
     assert [part.cells.tolist() for part in parts.components] == [[0, 1], [2], [3]]
@@ -68,7 +68,7 @@ def test_value_lists_connect_their_cells():
 def test_lists_without_gaps_are_limits():
     domain = cb.Domain({"a": TWO, "b": TWO})
     release = cb.Release(
-        domain, [cb.Prior(["a", "b"], upper=3), cb.Prior(["a"], values={"0": [1, 2, 3, 4, 5]})]
+        domain, [cb.Known(["a", "b"], upper=3), cb.Known(["a"], values={"0": [1, 2, 3, 4, 5]})]
     )
     (only,) = components_of(release).components[0].sums
     assert (only.values, only.lower, only.upper) == (None, 1, 5)

@@ -22,7 +22,7 @@ from cellbounds.model.structure import gather
 from cellbounds.papers import document001
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram
 
-CENSUS = cb.example_table("census3")
+CENSUS = cb.datasets.read("census3")
 PAIRS = ("[race,gender]", "[race,income]", "[gender,income]")
 TWO = ("0", "1")
 
@@ -244,7 +244,7 @@ def test_a_contradiction_that_only_the_diagram_finds():
     said = [
         cb.Linear(["x"], [2, 3, 0], equals=7),
         cb.Linear(["x"], [0, 3, 2], equals=4),
-        cb.Prior(["x"], upper={"1": 1}, lower={"1": 1}),
+        cb.Known(["x"], upper={"1": 1}, lower={"1": 1}),
     ]
     assert fibre_of(cb.Release(domain, said)).count() == 0
 
@@ -287,7 +287,7 @@ def expected_shares(fibre, weights):
             cb.Domain({"a": TWO, "b": TWO, "c": TWO}),
             [
                 cb.Margin(["a"], ["<4", "2-3"]),
-                cb.Prior(["b"], values={"0": [1, 4]}),
+                cb.Known(["b"], values={"0": [1, 4]}),
                 cb.Total(lower=4, upper=5),
             ],
         ),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds import Conditional, Domain, Margin, Prior, Release, Table, Total
+from cellbounds import Conditional, Domain, Known, Margin, Release, Table, Total
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.protocol import Refusal
 from cellbounds.inference.rows.row_fibre import rows_fibre
@@ -42,7 +42,7 @@ RATES = [["0.2", "0.8"], ["0.4", "0.6"]]
 
 
 def test_exact_conditionals_of_the_papers():
-    mp3, delinquent, koch = map(cb.example_table, ("mp3", "delinquent", "koch4"))
+    mp3, delinquent, koch = map(cb.datasets.read, ("mp3", "delinquent", "koch4"))
 
     def count(table, notation):
         return fibre_of(cb.publish(table, notation)).count()
@@ -71,7 +71,7 @@ def test_rounded_conditionals_of_the_papers(first, eps, strict, without, at_leas
         ["0.3", "0.4", "0.2", "0.1"],
     ]
     assert fibre_of(table_of(rates, Total(135), eps=eps, strict=strict)).count() == without
-    known = Prior(["r", "c"], lower=1)
+    known = Known(["r", "c"], lower=1)
     release = table_of(rates, Total(135), known, eps=eps, strict=strict)
     assert fibre_of(release).count() == at_least_one
 
@@ -132,7 +132,7 @@ def test_without_an_upper_limit_of_n_there_may_be_infinitely_many():
 def test_published_row_sums_limit_n():
     release = table_of(RATES, Margin(["r"], [10, 20]))
     assert [table.tolist() for table in fibre_of(release).listed()] == [[2, 8, 8, 12]]
-    bounded = table_of([["1/5", "4/5"], ["2/5", "3/5"]], Prior(["r", "c"], upper=8))
+    bounded = table_of([["1/5", "4/5"], ["2/5", "3/5"]], Known(["r", "c"], upper=8))
     tables = [table.tolist() for table in fibre_of(bounded).listed()]
     assert tables == [[1, 4, 2, 3], [1, 4, 4, 6], [2, 8, 2, 3], [2, 8, 4, 6]]
 

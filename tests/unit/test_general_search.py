@@ -107,7 +107,7 @@ def test_propagation_goes_on_until_nothing_moves():
     release = cb.Release(
         cb.Domain({"a": ["p", "q", "r", "s"]}),
         [
-            cb.Prior(["a"], upper={"p": 3}),
+            cb.Known(["a"], upper={"p": 3}),
             cb.Linear(["a"], {"p": 1, "q": 1}, equals=5),
             cb.Linear(["a"], {"q": 1, "r": 1}, equals=3),
             cb.Linear(["a"], {"r": 1, "s": 1}, equals=5),
@@ -189,9 +189,9 @@ def test_cells_without_limit():
 def test_propagation_finds_contradictions():
     domain = cb.Domain({"a": TWO, "b": TWO})
     for said in (
-        [cb.Margin(["a"], [3, 4]), cb.Prior(["a", "b"], lower=2)],
-        [cb.Margin(["a"], [3, 4]), cb.Prior(["a", "b"], upper=1)],
-        [cb.Total(upper=3), cb.Prior(["a", "b"], lower=1)],
+        [cb.Margin(["a"], [3, 4]), cb.Known(["a", "b"], lower=2)],
+        [cb.Margin(["a"], [3, 4]), cb.Known(["a", "b"], upper=1)],
+        [cb.Total(upper=3), cb.Known(["a", "b"], lower=1)],
     ):
         with pytest.raises(cb.InconsistentRelease):
             made(cb.Release(domain, said))
@@ -388,7 +388,7 @@ def test_moves_keep_every_statement(case):
     single = {
         k
         for k, one in enumerate(case.release.statements)
-        if isinstance(one, cb.Prior) and set(one.variables) == set(case.release.domain.names)
+        if isinstance(one, cb.Known) and set(one.variables) == set(case.release.domain.names)
     }
     for change in moved(case.release):
         sums = system.sums(change.ravel())
@@ -410,13 +410,13 @@ def test_smallest_moves():
     assert moves("a") == ((1,), (2,))
     assert moves("abc") == ()
     assert moves() == ((0,), (1,), (2,))
-    limits = cb.Release(domain, [cb.Prior(["c", "a", "b"], upper=3), cb.Total(4)])
+    limits = cb.Release(domain, [cb.Known(["c", "a", "b"], upper=3), cb.Total(4)])
     assert moves_of(limits) == ((0,), (1,), (2,))
-    values = cb.Release(domain, [cb.Prior(["c", "a", "b"], values={("0", "0", "0"): [1, 3]})])
+    values = cb.Release(domain, [cb.Known(["c", "a", "b"], values={("0", "0", "0"): [1, 3]})])
     assert moves_of(values) == ()
     merged = cb.Domain({"a": THREE}, groupings={"g": cb.Grouping("a", {"x": ["0", "1"]})})
-    assert moves_of(cb.Release(merged, [cb.Prior(["g"], upper=4)])) == ()
-    assert moves_of(cb.Release(merged, [cb.Prior(["a"], upper=4)])) == ((0,),)
+    assert moves_of(cb.Release(merged, [cb.Known(["g"], upper=4)])) == ()
+    assert moves_of(cb.Release(merged, [cb.Known(["a"], upper=4)])) == ((0,),)
     narrow = cb.Domain({"a": ["0"], "b": TWO, "c": TWO})
     assert moves_of(cb.Release(narrow, [cb.Total(4)])) == ((1,), (2,))
 
@@ -441,7 +441,7 @@ RELEASE = cb.Release(
     [
         cb.Margin(["a", "b"], [[5, 3], [2, 2], [0, 4]]),
         cb.Margin(["b", "c"], [[1, 3, 3], [4, 0, 5]]),
-        cb.Prior(["a", "b", "c"], upper=4),
+        cb.Known(["a", "b", "c"], upper=4),
     ],
 )
 
@@ -471,7 +471,7 @@ LIMITED = cb.Release(
     [
         cb.Margin(["a"], [40, 50, 30]),
         cb.Margin(["b"], [40, 40, 40]),
-        cb.Prior(["a", "b"], lower=6, upper=22),
+        cb.Known(["a", "b"], lower=6, upper=22),
     ],
 )
 
@@ -832,7 +832,7 @@ def test_large_problems_are_not_closed():
 
 def test_sums_that_cells_without_limit_have_nothing_to_do_with():
     domain = cb.Domain({"a": TWO, "b": TWO})
-    release = cb.Release(domain, [cb.Margin(["a"], [5, None]), cb.Prior(["a"], lower={"1": 2})])
+    release = cb.Release(domain, [cb.Margin(["a"], [5, None]), cb.Known(["a"], lower={"1": 2})])
     search = Search(release, ("a", "b"))
     search.first_table(None)
     assert search.capped
@@ -988,7 +988,7 @@ def test_progressions_of_sums_with_fixed_cells():
         domain,
         [
             cb.Linear(["g", "h"], [[3, 0], [7, 0]], equals=1050),
-            cb.Prior(["g", "h"], lower={("u", "1"): 4}, upper={("u", "1"): 4, ("v", "1"): 0}),
+            cb.Known(["g", "h"], lower={("u", "1"): 4}, upper={("u", "1"): 4, ("v", "1"): 0}),
         ],
     )
     values = cb.attainable(release, over=["g"])
@@ -1001,7 +1001,7 @@ def test_values_that_need_more_than_the_search_looks_at_are_not_denied():
     """x is at most 2, and y at least two million for each: y has no limit."""
     release = cb.Release(
         cb.Domain({"a": ["x", "y"]}),
-        [cb.Linear(["a"], [-2_000_000, 1], lower=0), cb.Prior(["a"], upper={"x": 2})],
+        [cb.Linear(["a"], [-2_000_000, 1], lower=0), cb.Known(["a"], upper={"x": 2})],
     )
     assert cb.bounds(release)["x"] == (0, 2)
     values = cb.attainable(release)["x"]
@@ -1025,7 +1025,7 @@ def test_runs_of_tables():
 def test_runs_and_holes():
     domain = cb.Domain({"a": THREE})
     release = cb.Release(
-        domain, [cb.Linear(["a"], [3, 5, 0], equals=30), cb.Total(12), cb.Prior(["a"], upper=11)]
+        domain, [cb.Linear(["a"], [3, 5, 0], equals=30), cb.Total(12), cb.Known(["a"], upper=11)]
     )
     found = cb.attainable(release)
     assert found["0"] == {0, 5, 10}
@@ -1056,7 +1056,7 @@ def test_every_value_has_a_table():
 
 def test_sums_without_end():
     domain = cb.Domain({"a": TWO, "b": TWO})
-    alone = cb.Release(domain, [cb.Margin(["a"], [5, None]), cb.Prior(["a", "b"], lower=1)])
+    alone = cb.Release(domain, [cb.Margin(["a"], [5, None]), cb.Known(["a", "b"], lower=1)])
     values = cb.attainable(alone)["1", "0"]
     assert values.to_list() == [[1, None, 1]]
     assert cb.attainable(alone).witness("1", "0", value=10**6)["1", "0"] == 10**6
@@ -1077,7 +1077,7 @@ def test_a_listed_value_out_of_reach_does_not_make_a_release_impossible():
         [
             cb.Margin(["a"], ["<5", None]),
             cb.Total(upper=6),
-            cb.Prior(["c"], upper={"c0": 4}, values={"c1": [0, 1, 7], "c2": [0, 3]}),
+            cb.Known(["c"], upper={"c0": 4}, values={"c1": [0, 1, 7], "c2": [0, 3]}),
         ],
     )
     answer = cb.bounds(release, over=["c"])

@@ -196,7 +196,7 @@ def test_one_side_loose():
         [
             cb.Margin(["a", "b"], [[3, 1], [2, 4]]),
             cb.Margin(["b", "c"], [["2-4", None], ["<3", None]]),
-            cb.Prior(["b", "c"], upper={("b1", "c1"): 3}),
+            cb.Known(["b", "c"], upper={("b1", "c1"): 3}),
         ],
     )
     same_as_search(release)
@@ -311,7 +311,7 @@ def test_a_part_without_a_table_leaves_everything_unattained(over, monkeypatch):
 
 HOLES = [
     cb.Margin(["a", "b"], [[6, 0], [2, 4]]),
-    cb.Prior(["b", "c"], values={("b0", "c0"): [0, 4, 8]}),
+    cb.Known(["b", "c"], values={("b0", "c0"): [0, 4, 8]}),
 ]
 
 
@@ -416,7 +416,7 @@ def test_several_free_variables_of_which_one_is_asked_for():
 
 def test_a_known_part_is_checked_against_what_else_is_said_of_it():
     for said in (
-        cb.Prior(["a"], upper=3),
+        cb.Known(["a"], upper=3),
         cb.Margin(["a"], ["<4", None]),
         cb.Linear(["a"], [1, -1], lower=0),
     ):

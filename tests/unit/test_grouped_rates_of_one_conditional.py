@@ -40,7 +40,7 @@ def table(domain):
 @pytest.fixture
 def recovery():
     better = {"ok": ["modest", "excellent"], "poor": ["poor"]}
-    return cb.example_table("koch4").grouped("rec2", of="recovery", levels=better)
+    return cb.datasets.read("koch4").grouped("rec2", of="recovery", levels=better)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_rows_that_do_not_share_out_everybody_are_refused(table, given):
 def test_priors_over_other_groups_are_refused(table):
     release = cb.publish(table, "[sex|region]@2")
     for names in (["county"], ["same", "sex"], ["whole"]):
-        more = cb.Release(release.domain, [*release.statements, cb.Prior(names, upper=9)])
+        more = cb.Release(release.domain, [*release.statements, cb.Known(names, upper=9)])
         assert "crosses the rows" in gather(more).not_conditional
 
 
@@ -143,7 +143,7 @@ def test_parts_that_are_alone_and_parts_that_are_not(table):
 
 def test_knowledge_about_parts_reaches_the_others(table):
     release = cb.publish(table, "[region|sex]")
-    known = cb.Prior(["county", "sex"], lower={("A", "m"): 3}, upper={("B", "m"): 2})
+    known = cb.Known(["county", "sex"], lower={("A", "m"): 3}, upper={("B", "m"): 2})
     answer = cb.bounds(cb.Release(release.domain, [*release.statements, known]))
     assert answer.method == ROWS
     north = cb.bounds(release, over=["sex", "region"])["m", "North"]
@@ -158,7 +158,7 @@ def test_knowledge_about_parts_leaves_finer_margins_to_the_search():
         groupings={"g": cb.Grouping("a", {"low": [0, 1], "high": [2]})},
     )
     rates = cb.Conditional(["b"], ["g"], rates=[["1/2", "1/2"], ["1/2", "1/2"]])
-    known = cb.Prior(["a", "b", "c"], upper={(0, 0, 0): 1, (0, 0, 1): 0})
+    known = cb.Known(["a", "b", "c"], upper={(0, 0, 0): 1, (0, 0, 1): 0})
     release = cb.Release(domain, [cb.Total(6), rates, known])
     answer = cb.bounds(release, over=["a", "b"])
     assert answer.method == "integer search"
@@ -173,7 +173,7 @@ def test_nobody_in_a_merged_row(domain):
     answer = cb.bounds(cb.publish(table, "[sex|region]"))
     assert answer.method == ROWS
     assert answer.upper.tolist() == [[0, 0], [0, 0], [6, 1]]
-    known = cb.Prior(["county", "sex"], lower={("B", "f"): 1})
+    known = cb.Known(["county", "sex"], lower={("B", "f"): 1})
     release = cb.publish(table, "[sex|region]")
     with pytest.raises(cb.InconsistentRelease, match="region=North is said to hold nobody"):
         cb.bounds(cb.Release(domain, [*release.statements, known]))
@@ -221,7 +221,7 @@ def test_limits_of_parts_end_the_tables_without_n(domain):
     rates = cb.Conditional(
         ["sex"], ["region"], rates=[["1/2", "1/2"], [None, None]], missing="zero"
     )
-    known = cb.Prior(["county", "sex"], upper=[[0, 1], [1, 1], [3, 3]])
+    known = cb.Known(["county", "sex"], upper=[[0, 1], [1, 1], [3, 3]])
     release = cb.Release(domain, [rates, known])
     assert cb.count_tables(release) == len(listed(release, 6)) == 3
 

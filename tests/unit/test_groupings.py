@@ -226,7 +226,7 @@ def test_rates_over_groups_refused(domain, responses, given, said):
 
 
 def test_statements_over_groups_are_checked_like_others(domain):
-    known = cb.Prior(["region"], upper={"South": 9}).known(domain)
+    known = cb.Known(["region"], upper={"South": 9}).known(domain)
     assert known.upper.tolist() == [-1, 9]
     with pytest.raises(cb.InvalidInput, match=r"shape \(3,\)"):
         cb.Release(domain, [cb.Margin(["region"], [1, 2, 3])])

@@ -50,7 +50,7 @@ def test_two_way_margins_of_a_known_table():
 
 
 def test_all_two_way_margins_of_a_known_table():
-    table = cb.example_table("census3")
+    table = cb.datasets.read("census3")
     pairs = itertools.combinations(table.domain.names, 2)
     estimate = estimate_count(cb.publish(table, *(f"[{a},{b}]" for a, b in pairs)), rng=seeded())
     assert within(estimate, 441)
@@ -75,7 +75,7 @@ def test_rounded_rates_of_a_known_table():
 
 
 def test_exact_rates_are_multiples():
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     assert within(estimate_count(cb.publish(table, "[mp3|gender]"), rng=seeded()), 9)
 
 

@@ -99,10 +99,10 @@ def test_everybody_is_said_to_be_nowhere():
 def test_a_row_of_nobody_with_somebody():
     rates = [GOOD, [None, None]]
     for prior in (
-        cb.Prior(["row"], lower={"b": 1}),
-        cb.Prior(["row", "col"], lower={("b", "y"): 1}),
+        cb.Known(["row"], lower={"b": 1}),
+        cb.Known(["row", "col"], lower={("b", "y"): 1}),
         cb.Margin(["row"], [8, 2]),
-        cb.Prior(["row"], values={"b": [1, 2]}),
+        cb.Known(["row"], values={"b": [1, 2]}),
     ):
         with pytest.raises(cb.InconsistentRelease, match="row=b is said to hold nobody"):
             cb.bounds(release(rates, prior, missing="zero", total=None))
@@ -111,51 +111,51 @@ def test_a_row_of_nobody_with_somebody():
 PRIORS = {
     "cell above what its rate allows": (
         [["1", "0"], GOOD],
-        [cb.Prior(["row", "col"], lower={("a", "y"): 1})],
+        [cb.Known(["row", "col"], lower={("a", "y"): 1})],
         "row=a",
     ),
     "cell below what its rate needs": (
         [GOOD, GOOD],
-        [cb.Prior(["row", "col"], upper={("a", "x"): 0})],
+        [cb.Known(["row", "col"], upper={("a", "x"): 0})],
         "row=a",
     ),
     "cells that do not fit together": (
         [GOOD, GOOD],
-        [cb.Prior(["row", "col"], lower={("a", "x"): 3}, upper={("a", "y"): 2})],
+        [cb.Known(["row", "col"], lower={("a", "x"): 3}, upper={("a", "y"): 2})],
         "row=a",
     ),
     "row sum that its rates forbid": (
         [GOOD, GOOD],
-        [cb.Prior(["row"], values={"a": [1, 3, 5]})],
+        [cb.Known(["row"], values={"a": [1, 3, 5]})],
         "row=a",
     ),
-    "row must be larger than N": ([GOOD, GOOD], [cb.Prior(["row"], lower={"a": 12})], "row=a|N"),
-    "rows cannot reach N": ([GOOD, GOOD], [cb.Prior(["row"], upper=4)], "N=10 cannot be reached"),
+    "row must be larger than N": ([GOOD, GOOD], [cb.Known(["row"], lower={"a": 12})], "row=a|N"),
+    "rows cannot reach N": ([GOOD, GOOD], [cb.Known(["row"], upper=4)], "N=10 cannot be reached"),
     "margin does not add to N": ([GOOD, GOOD], [cb.Margin(["row"], [4, 4])], "N=10"),
     "margin that the rates forbid": ([GOOD, GOOD], [cb.Margin(["row"], [5, 5])], "row=a"),
     "priors that contradict each other": (
         [GOOD, GOOD],
-        [cb.Prior(["row"], lower={"a": 6}), cb.Prior(["row"], upper={"a": 4})],
-        r"prior on \[row\]",
+        [cb.Known(["row"], lower={"a": 6}), cb.Known(["row"], upper={"a": 4})],
+        r"knowledge of \[row\]",
     ),
     "list outside its bounds": (
         [GOOD, GOOD],
-        [cb.Prior(["row"], lower={"a": 6}), cb.Prior(["row"], values={"a": [2, 4]})],
-        r"prior on \[row\]",
+        [cb.Known(["row"], lower={"a": 6}), cb.Known(["row"], values={"a": [2, 4]})],
+        r"knowledge of \[row\]",
     ),
     "lists without a common value": (
         [GOOD, GOOD],
-        [cb.Prior(["row"], values={"a": [6]}), cb.Prior(["row"], values={"a": [2, 4]})],
-        r"prior on \[row\]",
+        [cb.Known(["row"], values={"a": [6]}), cb.Known(["row"], values={"a": [2, 4]})],
+        r"knowledge of \[row\]",
     ),
     "margin against prior": (
         [GOOD, GOOD],
-        [cb.Margin(["row"], [4, 6]), cb.Prior(["row"], upper={"b": 4})],
-        r"\[row\], prior on \[row\]",
+        [cb.Margin(["row"], [4, 6]), cb.Known(["row"], upper={"b": 4})],
+        r"\[row\], knowledge of \[row\]",
     ),
     "cell lists that no row sum joins": (
         [GOOD, GOOD],
-        [cb.Prior(["row", "col"], values={("a", "x"): [1, 3], ("a", "y"): [2, 4]})],
+        [cb.Known(["row", "col"], values={("a", "x"): [1, 3], ("a", "y"): [2, 4]})],
         "row=a",
     ),
 }
@@ -186,7 +186,7 @@ def test_a_whole_release_that_contradicts_two_statements_names_both():
     [
         release([GOOD, ["1/2", "1/3"]]),
         release([GOOD, GOOD], total=3),
-        release([GOOD, GOOD], cb.Prior(["row"], upper=2)),
+        release([GOOD, GOOD], cb.Known(["row"], upper=2)),
     ],
     ids=["row", "small", "unreachable"],
 )
@@ -200,7 +200,7 @@ def test_the_relaxation_refuses_too_where_no_real_table_fits(bad):
 
 
 def test_messages_say_no_more_than_the_release():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     bad = cb.Release(
         table.domain,
         [*cb.publish(table, "[education|county]@2", total=False).statements, cb.Total(134)],

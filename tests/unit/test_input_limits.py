@@ -315,7 +315,7 @@ def test_a_certificate_with_a_number_of_many_digits_is_refused(run, here):
         '[[conditional]]\nresponses = ["v0"]\ngiven = [{others}]\nrates = "x.csv"\n',
         '[[margin]]\nvariables = ["v0", {others}]\ncounts = "x.csv"\n',
         '[[linear]]\nvariables = ["v0", {others}]\ncoefficients = "x.csv"\nlower = 0\n',
-        '[[prior]]\nvariables = ["v0", {others}]\nbounds = "x.csv"\n',
+        '[[known]]\nvariables = ["v0", {others}]\nbounds = "x.csv"\n',
     ],
 )
 def test_figures_for_more_cells_than_can_be_laid_out_are_refused(run, here, section):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
+from cellbounds import policies
 from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
@@ -19,7 +20,6 @@ from cellbounds.disclosure.policies import (
     PosteriorChance,
     SmallCounts,
     judge,
-    profile_names,
 )
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.runtime.budget import Budget
@@ -139,7 +139,7 @@ def test_rows_of_some_variables_and_of_none():
 def test_a_row_that_may_be_empty_discloses_nothing():
     table = table_of([[0, 1], [3, 4]])
     release = cb.Release(DOMAIN, [cb.Margin(["row"], ["<5", 7]), cb.Margin(["col"], [3, 5])])
-    known = cb.Prior(["row", "col"], upper={("a", "x"): 0})
+    known = cb.Known(["row", "col"], upper={("a", "x"): 0})
     policy = policy_of(GroupDisclosure(responses=["col"]))
     assert judge(release, table, policy, knows=[known]).verdict is UNSAFE  # 8 - 7 = 1 in row a
     loose = cb.Release(DOMAIN, [cb.Margin(["col"], [3, 5])])
@@ -151,7 +151,7 @@ def test_a_row_that_may_be_empty_discloses_nothing():
 )
 def test_posterior_probabilities_at_the_limit_are_decided_in_fractions(probability, outcome):
     # Nine tables, of which two have at most 6 men with yes.
-    table = cb.Table(cb.example_table("mp3").domain, [[6, 4], [8, 32]])
+    table = cb.Table(cb.datasets.read("mp3").domain, [[6, 4], [8, 32]])
     release = cb.publish(table, "[mp3|gender]")
     rule = PosteriorChance(at_most=6, probability=probability)
     found = judge(release, table, policy_of(rule))
@@ -192,10 +192,10 @@ class Drawn:
 
         self.error, self.method = None, "chains"
         self.notes = (f"connected: {connected}",)
-        self.monte_carlo = cb.MonteCarlo(
+        self.monte_carlo = cb.results.MonteCarlo(
             np.zeros(1), np.array([float(size)]), np.array([float(rhat)])
         )
-        self._one = cb.Distribution(np.array([0, 9]), np.array([share, 1 - share]))
+        self._one = cb.results.Distribution(np.array([0, 9]), np.array([share, 1 - share]))
 
     def at(self, _):
         return self._one
@@ -261,7 +261,7 @@ def test_a_respondent_learns_more():
 
 
 def test_a_respondent_who_learns_nothing_is_not_tried():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, "[education|county]@1")
     found = judge(release, table, "strict")
     assert found.verdict is SAFE
@@ -272,11 +272,11 @@ def test_what_an_intruder_knows_besides():
     table = table_of([[1, 1], [4, 8]])
     release = cb.publish(table, "[col|row]")
     assert judge(release, table).verdict is SAFE
-    known = cb.Prior(["row"], upper={"a": 5})
+    known = cb.Known(["row"], upper={"a": 5})
     found = judge(release, table, knows=[known])
     assert found.verdict is UNSAFE
-    assert "the intruder also knows: prior on [row]" in str(found)
-    assert found.to_dict()["knows"] == ["prior on [row]"]
+    assert "the intruder also knows: knowledge of [row]" in str(found)
+    assert found.to_dict()["knows"] == ["knowledge of [row]"]
 
 
 def test_independent_verdicts_need_no_table():
@@ -342,7 +342,7 @@ NAMES = ("respondent", "evidence", "change")
 
 
 def test_a_margin_in_another_order_and_of_derived_variables():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     grouped = table.grouped("region", of="county", levels=REGIONS)
     release = cb.publish(grouped, "[region,education]")
     found = judge(release, table, over=["education", "region"])
@@ -355,7 +355,7 @@ def test_a_margin_in_another_order_and_of_derived_variables():
 
 
 def test_a_note_about_the_margin_that_was_not_judged():
-    table = cb.example_table("koch4").grouped(
+    table = cb.datasets.read("koch4").grouped(
         "well", of="recovery", levels={"yes": ["excellent"], "no": ["modest", "poor"]}
     )
     (note,) = judge(cb.publish(table, "[recovery|center,status]@1"), table).notes
@@ -372,7 +372,7 @@ def test_a_note_about_the_margin_that_was_not_judged():
 
 
 def test_findings_about_rows_and_figures_touch_the_cells_that_share_people():
-    table = cb.example_table("delinquent").grouped("region", of="county", levels=REGIONS)
+    table = cb.datasets.read("delinquent").grouped("region", of="county", levels=REGIONS)
     release = cb.publish(table, "[county,education]")
     shown = policy_of(MinimumCount(at_least=2))
     found = judge(release, table, shown, over=["region"])
@@ -395,7 +395,7 @@ def test_a_respondent_in_a_cell_of_a_margin():
 
 
 def test_bad_margins():
-    table = cb.example_table("delinquent").grouped("some", of="county", levels={"a": ["Alpha"]})
+    table = cb.datasets.read("delinquent").grouped("some", of="county", levels={"a": ["Alpha"]})
     release = cb.publish(table, "[county]")
     for over, said in [
         (["age"], "unknown variable 'age'"),
@@ -419,7 +419,7 @@ def schema():
 @pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("public", [False, True])
 def test_verdicts_fit_their_schema(independent, public):
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, "[county]", "[education|county]@1")
     found = judge(release, table, "strict", independent=independent, over=["education", "county"])
     said = found.to_dict(public=public)
@@ -455,7 +455,7 @@ def test_the_owner_sees_counts_the_public_does_not():
     assert said["cells"]
     assert said["verdict"] == free.verdict.value
     assert not any("count" in one for one in said["cells"])
-    known = judge(release, table, knows=[cb.Prior(["row"], lower={"a": 3})], independent=True)
+    known = judge(release, table, knows=[cb.Known(["row"], lower={"a": 3})], independent=True)
     assert "cells" not in known.to_dict(public=True)
     assert known.to_dict(public=True)["verdict"] is None
     schema().validate(known.to_dict(public=True))
@@ -493,10 +493,10 @@ def test_variables_named_like_columns_keep_their_own():
     assert columns["rule_"] == ["a", "a"]
 
 
-@pytest.mark.parametrize("name", profile_names())
+@pytest.mark.parametrize("name", policies.profiles())
 @pytest.mark.parametrize("independent", [False, True])
 def test_every_profile_judges_a_mixture(name, independent):
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, "[county]", "[education|county]@1")
     found = judge(release, table, name, independent=independent)
     assert found.verdict is not UNDECIDED
@@ -510,8 +510,10 @@ def test_bad_input():
     with pytest.raises(cb.InvalidInput, match=r"contradicts \[col\|row\], N=14") as caught:
         judge(release, other)
     assert "91827" not in str(caught.value)
-    with pytest.raises(cb.InvalidInput, match=r"prior on \[row\] contradicts the table") as caught:
-        judge(release, table, knows=[cb.Prior(["row"], lower={"a": 5})])
+    with pytest.raises(
+        cb.InvalidInput, match=r"knowledge of \[row\] contradicts the table"
+    ) as caught:
+        judge(release, table, knows=[cb.Known(["row"], lower={"a": 5})])
     with pytest.raises(cb.InvalidInput, match="neither a profile"):
         judge(release, table, "unknown")
     with pytest.raises(cb.InvalidInput, match="knows has"):
@@ -540,7 +542,7 @@ def test_rows_of_merged_givens_that_are_published_as_empty():
 
 
 def test_respondents_that_no_time_is_left_for_are_undecided():
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     release = cb.publish(table, "[recovery|center,status,treatment]@1")
     assert not [one for one in cb.judge(release, table, "strict").cells if "budget" in one.evidence]
     hurried = cb.judge(release, table, "strict", seconds=1e-9)
@@ -554,8 +556,8 @@ def test_respondents_that_no_time_is_left_for_are_undecided():
     ("given", "over"), [(["county", "education"], None), (["county"], ["county"])]
 )
 def test_a_group_rule_without_a_response_is_refused(given, over):
-    table = cb.example_table("delinquent")
-    policy = cb.Policy("p", rules=[GroupDisclosure(given=given)])
+    table = cb.datasets.read("delinquent")
+    policy = cb.policies.Policy("p", rules=[GroupDisclosure(given=given)])
     with pytest.raises(cb.InvalidInput, match="could never fail"):
         cb.judge(cb.publish(table, "[county,education]"), table, policy, over=over)
 
@@ -566,13 +568,13 @@ def test_values_that_are_found_twice_count_once():
     impossible[1, 2] = True
     table = cb.Table(domain, [[2, 2, 2], [8, 0, 0]], structural=impossible)
     release = cb.publish(table, "[a]~5")
-    knows = [cb.Prior(["b"], lower={"b2": 0})]
-    policy = cb.Policy("p", rules=[SmallCounts(at_most=0, values=13)])
+    knows = [cb.Known(["b"], lower={"b2": 0})]
+    policy = cb.policies.Policy("p", rules=[SmallCounts(at_most=0, values=13)])
     verdict = cb.judge(release, table, policy, knows=knows)
     assert verdict.at("a1", "b1") is cb.Outcome.UNSAFE  # 0 to 11: twelve values
 
 
 def test_places_name_the_variables_of_mere_numbers():
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     verdict = cb.judge(cb.publish(table, "[center,status,recovery]"), table)
     assert verdict.broken[0].where == "center=2, status=1, treatment=1, excellent"

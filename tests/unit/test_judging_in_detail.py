@@ -75,7 +75,7 @@ def test_a_cell_without_an_upper_bound():
 
 
 def test_cells_that_a_prior_says_to_be_empty_are_no_secret():
-    nobody = cb.Prior(["row", "col"], upper={("a", "x"): 0})
+    nobody = cb.Known(["row", "col"], upper={("a", "x"): 0})
     release = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12]), nobody])
     found = judge(release, None, policy_of(ExactDisclosure()), independent=True)
     assert [(one.labels, one.outcome) for one in found.cells] == [
@@ -238,7 +238,7 @@ def test_overlapping_cells_are_alike_to_themselves_only():
 
 
 def test_estimates_by_wilsons_interval():
-    drawn = cb.Distribution(np.array([0, 1, 2]), np.array([0.3, 0.3, 0.4]))
+    drawn = cb.results.Distribution(np.array([0, 1, 2]), np.array([0.3, 0.3, 0.4]))
 
     class Estimated:
         error, method, notes = None, "chains", ["connected: proven"]

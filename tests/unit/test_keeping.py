@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.utility.retained import kept
+from cellbounds.utility.retained_utility import kept
 
 
 def people(counts, **levels):

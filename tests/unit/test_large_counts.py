@@ -20,11 +20,11 @@ from cellbounds.report.filing import build_report
 SIZES = [10**8, 10**12, 10**15]
 
 PRIORS = [
-    cb.Uniform(),
-    cb.Multinomial(),
-    cb.Multinomial([["1/2", "1/4"], ["1/8", "1/8"]]),
-    cb.Poisson([[1, 2], [3, 4]]),
-    cb.GammaPoisson(2, "1/4"),
+    cb.priors.Uniform(),
+    cb.priors.Multinomial(),
+    cb.priors.Multinomial([["1/2", "1/4"], ["1/8", "1/8"]]),
+    cb.priors.Poisson([[1, 2], [3, 4]]),
+    cb.priors.GammaPoisson(2, "1/4"),
 ]
 
 KINDS = [(Fraction(1), Fraction(1)), (None, Fraction(3, 2)), (Fraction(5, 2), Fraction(1, 3))]
@@ -104,7 +104,7 @@ def test_one_conditional_is_refused(size, prior, make):
 def test_other_releases_answer_or_refuse(size, said):
     release = cb.publish(wide(size), *said)
     try:
-        found = exact_sums(release, cb.Uniform().weights(release.domain), DEFAULT_EFFORT)
+        found = exact_sums(release, cb.priors.Uniform().weights(release.domain), DEFAULT_EFFORT)
         if isinstance(found, ExactSums):
             assert found.weighted.distribution(0).probabilities.sum() == pytest.approx(1)
         else:
@@ -214,7 +214,7 @@ def test_sharing_out_one_by_one_has_a_limit():
 
 def test_matching_that_takes_too_long_is_refused():
     release = cb.publish(wide(10**4), "[a]", "[b]")
-    weights = cb.Multinomial().weights(release.domain)
+    weights = cb.priors.Multinomial().weights(release.domain)
     names = [
         found.name if isinstance(found, ExactSums) else ""
         for found in (exact_sums(release, weights, effort) for effort in (10**7, 10**3))
@@ -225,8 +225,8 @@ def test_matching_that_takes_too_long_is_refused():
 
 def test_ties_are_compared_in_fractions():
     release = cb.publish(table_of([[30, 20], [20, 30]]), "[a]", "[b]")
-    found = cb.posterior(release, cb.Poisson([[2, 3], [3, 2]])).joint_mode
-    weights = cb.Poisson([[2, 3], [3, 2]]).weights(release.domain)
+    found = cb.posterior(release, cb.priors.Poisson([[2, 3], [3, 2]])).joint_mode
+    weights = cb.priors.Poisson([[2, 3], [3, 2]]).weights(release.domain)
     every = [np.ravel(one.counts).tolist() for one in cb.tables(release)]
     best = max(
         math.prod(itertools.starmap(weights.exact, enumerate(one)), start=Fraction(1))

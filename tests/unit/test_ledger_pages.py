@@ -68,7 +68,7 @@ def opened(folder, table, **options):
 
 def told(folder, name):
     """A story with two releases and a refusal."""
-    table = cb.example_table(name)
+    table = cb.datasets.read(name)
     ledger = opened(folder, table)
     for statement in STORIES[name][:2]:
         ledger.commit(statement, table=table, who="ann", why="a request")
@@ -198,7 +198,7 @@ def test_the_public_page_is_the_same_for_another_table_with_the_same_releases(tm
 
 
 def test_levels_that_no_release_is_about_stay_inside(tmp_path):
-    finer = cb.example_table("census3")
+    finer = cb.datasets.read("census3")
     table = finer.margin("gender", "race")
     ledger = opened(tmp_path, table)
     ledger.commit("[gender]", table=table, who="ann", why="a request")
@@ -282,7 +282,7 @@ def test_labels_names_and_reasons_are_escaped(tmp_path):
 
 
 def test_a_new_ledger_says_that_nothing_is_out(tmp_path):
-    ledger = opened(tmp_path, cb.example_table("mp3"))
+    ledger = opened(tmp_path, cb.datasets.read("mp3"))
     for public in (False, True):
         page = ledger_page(ledger, public=public)
         assert "Nothing is out yet." in page
@@ -351,7 +351,7 @@ def meddle(path, table, change):
 
 
 def test_a_changed_table_is_told(tmp_path):
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     ledger = opened(tmp_path, table, keep_table=True)
     assert "THE LEDGER WAS CHANGED" not in ledger_page(ledger)
     meddle(tmp_path / "a.ledger", "table", 'delete from "{}"')

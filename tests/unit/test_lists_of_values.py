@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import cellbounds as cb
-from cellbounds import Conditional, Domain, Linear, Prior, Release, Total
+from cellbounds import Conditional, Domain, Known, Linear, Release, Total
 
 PAIR = Domain({"a": ["x"], "b": ["x", "y"]})
 SQUARE = Domain({"a": ["x", "y"], "b": ["x", "y"]})
@@ -16,20 +16,20 @@ NONE = cb.UNBOUNDED
 ROW = {("x", "x"): [1, 5, 9], ("x", "y"): [0, 3]}
 
 SHARP = {
-    "one bound": (PAIR, [Prior(["b"], values={"x": [1, 5, 9]}, upper={"x": 7})], [1, 5, 0, NONE]),
+    "one bound": (PAIR, [Known(["b"], values={"x": [1, 5, 9]}, upper={"x": 7})], [1, 5, 0, NONE]),
     "a bound of the row": (
         SQUARE,
-        [Prior(["a", "b"], values=ROW), Prior(["a"], upper={"x": 6})],
+        [Known(["a", "b"], values=ROW), Known(["a"], upper={"x": 6})],
         [1, 5, 0, 3, 0, NONE, 0, NONE],
     ),
     "a bound of the column": (
         SQUARE,
-        [Prior(["a", "b"], values={("x", "x"): [1, 5, 9]}), Prior(["b"], upper={"x": 7})],
+        [Known(["a", "b"], values={("x", "x"): [1, 5, 9]}), Known(["b"], upper={"x": 7})],
         [1, 5, 0, NONE, 0, 6, 0, NONE],
     ),
     "far beyond the bound": (
         PAIR,
-        [Prior(["b"], values={"x": [1, 5, 10**30]}, upper={"x": 7})],
+        [Known(["b"], values={"x": [1, 5, 10**30]}, upper={"x": 7})],
         [1, 5, 0, NONE],
     ),
 }
@@ -48,7 +48,7 @@ def test_a_list_relaxes_to_what_its_bounds_leave_of_it():
     """Of 1, 6, 9 and 12 only 6 and 9 are possible: all between is, in real numbers."""
     said = [
         Conditional(["b"], given=["a"], rates=[["1/3", "2/3"], ["1/2", "1/2"]]),
-        Prior(["a"], values={"x": [1, 6, 9, 12]}, lower={"x": 2}, upper={"x": 10}),
+        Known(["a"], values={"x": [1, 6, 9, 12]}, lower={"x": 2}, upper={"x": 10}),
     ]
     idle = Linear(["a"], {"x": 1, "y": 1}, lower=0)
     for statements in (said, [*said, idle]):
@@ -58,7 +58,7 @@ def test_a_list_relaxes_to_what_its_bounds_leave_of_it():
 
 
 def test_a_list_relaxes_to_what_the_total_leaves_of_it():
-    said = [Prior(["b"], values={"x": [0, 5, 20]}), Total(10)]
+    said = [Known(["b"], values={"x": [0, 5, 20]}), Total(10)]
     found = cb.bounds(Release(PAIR, said), kind="linear")
     assert found["x", "x"] == (0, 5)
 

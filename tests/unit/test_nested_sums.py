@@ -34,7 +34,7 @@ def releases(draw):
     base = draw(st.sampled_from([2, 3]))
     release = cb.publish(table, *(f"[{one}]~{base}" for one in chosen))
     if draw(st.integers(0, 3)) == 0:
-        prior = cb.Prior([names[0]], values={0: [0, int(table.margin(names[0]).counts[0])]})
+        prior = cb.Known([names[0]], values={0: [0, int(table.margin(names[0]).counts[0])]})
         release = cb.Release(domain, [*release.statements, prior])
     return release
 
@@ -78,7 +78,7 @@ def test_a_list_of_values_or_a_coefficient_breaks_the_argument():
     table = cb.Table(cb.Domain({"a": [0, 1, 2]}), [3, 4, 5])
     release = cb.publish(table, "[a]~5")
     assert nested_of(release).unbroken(np.array([0]))
-    gaps = cb.Release(release.domain, [*release.statements, cb.Prior(["a"], values={1: [3, 7]})])
+    gaps = cb.Release(release.domain, [*release.statements, cb.Known(["a"], values={1: [3, 7]})])
     assert not nested_of(gaps).unbroken(np.array([0]))
     twice = cb.Linear(["a"], {0: 2, 1: 1}, lower=9, upper=11)
     weighed = cb.Release(release.domain, [*release.statements, twice])

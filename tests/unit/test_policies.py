@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from cellbounds import InvalidInput
+from cellbounds import InvalidInput, policies
 from cellbounds.disclosure.policies import (
     DEFAULT,
     RULES,
@@ -17,8 +17,6 @@ from cellbounds.disclosure.policies import (
     Policy,
     PosteriorChance,
     SmallCounts,
-    profile_names,
-    read_policy,
 )
 
 SMALL_RULE = SmallCounts(at_most=3, values=2)
@@ -121,7 +119,7 @@ def test_the_size_of_a_respondents_cell():
 
 
 def test_the_shipped_profiles():
-    assert profile_names() == (
+    assert policies.profiles() == (
         "acro",
         "ons-ls",
         "opensafely",
@@ -129,26 +127,26 @@ def test_the_shipped_profiles():
         "small-counts",
         "strict",
     )
-    for name in profile_names():
-        policy = read_policy(name)
+    for name in policies.profiles():
+        policy = policies.read(name)
         assert policy.name == name
         assert policy.title
         assert policy.description
         assert policy.modelled_on
         assert all("<" in one or ">" in one for one in policy.sentences)
-    assert read_policy("acro").rules[1].small == 9
-    assert read_policy("ons-ls").rules[1].small == 9
-    assert read_policy("sdctable").rules[1].small == 3
-    assert not read_policy("sdctable").rules[1].zeros
-    assert read_policy("opensafely").rules[1].small == 7
-    strict = read_policy("strict")
+    assert policies.read("acro").rules[1].small == 9
+    assert policies.read("ons-ls").rules[1].small == 9
+    assert policies.read("sdctable").rules[1].small == 3
+    assert not policies.read("sdctable").rules[1].zeros
+    assert policies.read("opensafely").rules[1].small == 7
+    strict = policies.read("strict")
     assert strict.respondent
     assert strict.rules == (SmallCounts(at_most=5, values=5), GroupDisclosure(not_in=True))
 
 
 def test_the_default_is_the_rule_of_the_audit():
     assert DEFAULT == "small-counts"
-    assert read_policy(DEFAULT).rules == (SmallCounts(at_most=3, values=2, zeros=True),)
+    assert policies.read(DEFAULT).rules == (SmallCounts(at_most=3, values=2, zeros=True),)
 
 
 FILE = """
@@ -171,7 +169,7 @@ def test_a_policy_file(tmp_path):
     file = tmp_path / "house.toml"
     file.write_text(FILE)
     for source in (file, str(file)):
-        policy = read_policy(source)
+        policy = policies.read(source)
         assert policy == Policy(
             "house",
             "Our rules",
@@ -186,12 +184,12 @@ def test_a_policy_file(tmp_path):
 def test_what_a_policy_says_can_be_read_again(tmp_path):
     import tomli_w
 
-    for name in profile_names():
-        said = read_policy(name).to_dict()
+    for name in policies.profiles():
+        said = policies.read(name).to_dict()
         assert len(said.pop("sentences")) >= len(said["rule"])
         file = tmp_path / f"{name}-again.toml"
         file.write_text(tomli_w.dumps(said))
-        assert read_policy(file) == read_policy(name)
+        assert policies.read(file) == policies.read(name)
 
 
 @pytest.mark.parametrize(
@@ -215,43 +213,31 @@ def test_what_a_file_gets_wrong_is_refused(tmp_path, old, new, said):
     file = tmp_path / "house.toml"
     file.write_text(FILE.replace(old, new))
     with pytest.raises(InvalidInput, match=said) as caught:
-        read_policy(file)
+        policies.read(file)
     assert "house.toml" in str(caught.value)
 
 
 def test_what_is_neither_a_profile_nor_a_file():
     with pytest.raises(InvalidInput, match=r"'smal-counts' is neither a profile.*acro, ons-ls"):
-        read_policy("smal-counts")
+        policies.read("smal-counts")
     with pytest.raises(InvalidInput, match="cannot be read"):
-        read_policy("nowhere.toml")
+        policies.read("nowhere.toml")
     with pytest.raises(InvalidInput, match="policy 3"):
-        read_policy(3)
+        policies.read(3)
 
 
 def test_files_that_are_no_text(tmp_path):
     file = tmp_path / "house.toml"
     file.write_bytes(b'name = "\xff"')
     with pytest.raises(InvalidInput, match="UTF-8"):
-        read_policy(file)
+        policies.read(file)
 
 
 def test_rules_must_be_sections(tmp_path):
     file = tmp_path / "house.toml"
     file.write_text('name = "house"\nrule = "small-counts"\n')
     with pytest.raises(InvalidInput, match=r"\[\[rule\]\] sections"):
-        read_policy(file)
-
-
-def test_yaml_needs_a_library(tmp_path, monkeypatch):
-    file = tmp_path / "house.yaml"
-    file.write_text("name: house\n")
-
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(InvalidInput, match="pip install pyyaml"):
-        read_policy(file)
+        policies.read(file)
 
 
 YAML = """
@@ -267,7 +253,7 @@ if importlib.util.find_spec("yaml") is not None:
     def test_a_yaml_file(tmp_path):
         file = tmp_path / "house.yaml"
         file.write_text(YAML)
-        assert read_policy(file).rules == (SmallCounts(at_most=3, relative=Fraction(1, 10)),)
+        assert policies.read(file).rules == (SmallCounts(at_most=3, relative=Fraction(1, 10)),)
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -282,7 +268,7 @@ if importlib.util.find_spec("yaml") is not None:
         file = tmp_path / "house.yml"
         file.write_text(text)
         with pytest.raises(InvalidInput, match=said):
-            read_policy(file)
+            policies.read(file)
 
 
 def test_rules_within_a_margin():

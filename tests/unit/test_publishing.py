@@ -78,7 +78,7 @@ def test_structural_zeros_are_public():
     domain = cb.Domain({"sex": ["m", "f"], "state": ["pregnant", "not"]})
     structural = [[True, False], [False, False]]
     release = cb.publish(cb.Table(domain, [[0, 9], [2, 7]], structural=structural), "[state|sex]@2")
-    prior = next(s for s in release.statements if isinstance(s, cb.Prior))
+    prior = next(s for s in release.statements if isinstance(s, cb.Known))
     assert prior.known(domain).upper.tolist() == [[0, -1], [-1, -1]]
     assert cb.bounds(release)["m", "pregnant"] == (0, 0)
 
@@ -192,22 +192,22 @@ DOMAIN = cb.Domain({"row": ["r", "s"], "col": ["x", "y"]})
 @pytest.mark.parametrize(
     ("prior", "said"),
     [
-        (lambda: cb.Prior(["row"]), "says nothing"),
-        (lambda: cb.Prior("row", lower=1), "list"),
-        (lambda: cb.Prior([], lower=1), "names no variable"),
-        (lambda: cb.Prior(["age"], lower=1), "'age'"),
-        (lambda: cb.Prior(["row"], lower=-1), "0 or more"),
-        (lambda: cb.Prior(["row"], lower=1.5), "whole"),
-        (lambda: cb.Prior(["row"], lower=[1, 2, 3]), r"shape \(3,\)"),
-        (lambda: cb.Prior(["row"], lower={"q": 1}), "unknown level 'q'"),
-        (lambda: cb.Prior(["row"], lower={"r": 5}, upper={"r": 4}), "lower is above upper"),
-        (lambda: cb.Prior(["row"], values={"r": []}), "is empty"),
-        (lambda: cb.Prior(["row"], values={"r": [1.5]}), "whole"),
-        (lambda: cb.Prior(["row"], values=[[1], [2], [3]]), "3 lists"),
-        (lambda: cb.Prior(["row", "col"], lower={"r": 1}), "1 labels"),
-        (lambda: cb.Prior(["row"], values={"r": 5}), "list"),
-        (lambda: cb.Prior(["row"], values={"r": "12"}), "list"),
-        (lambda: cb.Prior(["row"], values=5), "list"),
+        (lambda: cb.Known(["row"]), "says nothing"),
+        (lambda: cb.Known("row", lower=1), "list"),
+        (lambda: cb.Known([], lower=1), "names no variable"),
+        (lambda: cb.Known(["age"], lower=1), "'age'"),
+        (lambda: cb.Known(["row"], lower=-1), "0 or more"),
+        (lambda: cb.Known(["row"], lower=1.5), "whole"),
+        (lambda: cb.Known(["row"], lower=[1, 2, 3]), r"shape \(3,\)"),
+        (lambda: cb.Known(["row"], lower={"q": 1}), "unknown level 'q'"),
+        (lambda: cb.Known(["row"], lower={"r": 5}, upper={"r": 4}), "lower is above upper"),
+        (lambda: cb.Known(["row"], values={"r": []}), "is empty"),
+        (lambda: cb.Known(["row"], values={"r": [1.5]}), "whole"),
+        (lambda: cb.Known(["row"], values=[[1], [2], [3]]), "3 lists"),
+        (lambda: cb.Known(["row", "col"], lower={"r": 1}), "1 labels"),
+        (lambda: cb.Known(["row"], values={"r": 5}), "list"),
+        (lambda: cb.Known(["row"], values={"r": "12"}), "list"),
+        (lambda: cb.Known(["row"], values=5), "list"),
     ],
 )
 def test_priors_refused(prior, said):
@@ -218,9 +218,9 @@ def test_priors_refused(prior, said):
 @pytest.mark.parametrize(
     "prior",
     [
-        cb.Prior(["row", "col"], lower=[[1, 0], [0, 0]], upper=[[4, None], [None, None]]),
-        cb.Prior(["row", "col"], lower={("r", "x"): 1}, upper={("r", "x"): 4}),
-        cb.Prior(["col", "row"], lower=np.array([[1, 0], [0, 0]]), upper={("x", "r"): 4}),
+        cb.Known(["row", "col"], lower=[[1, 0], [0, 0]], upper=[[4, None], [None, None]]),
+        cb.Known(["row", "col"], lower={("r", "x"): 1}, upper={("r", "x"): 4}),
+        cb.Known(["col", "row"], lower=np.array([[1, 0], [0, 0]]), upper={("x", "r"): 4}),
     ],
 )
 def test_priors_by_array_and_by_labels_mean_the_same(prior):

@@ -126,23 +126,29 @@ def test_missing_rates_in_csv(tmp_path):
 def test_margins_and_priors(tmp_path):
     text = GOOD + (
         '[[margin]]\nvariables = ["gender"]\ncounts = [25, 25]\n'
-        '[[prior]]\nvariables = ["mp3", "gender"]\nlower = [[1, 0], [0, 0]]\n'
-        '[[prior]]\nvariables = ["gender"]\n[prior.upper]\nMale = 30\n'
-        "[prior.values]\nFemale = [20, 25]\n"
+        '[[known]]\nvariables = ["mp3", "gender"]\nlower = [[1, 0], [0, 0]]\n'
+        '[[known]]\nvariables = ["gender"]\n[known.upper]\nMale = 30\n'
+        "[known.values]\nFemale = [20, 25]\n"
     )
     release = cb.read_release(written(tmp_path, text))
     margin = next(s for s in release.statements if isinstance(s, cb.Margin))
     assert margin.counts.tolist() == [25, 25]
-    first, second = (s for s in release.statements if isinstance(s, cb.Prior))
+    first, second = (s for s in release.statements if isinstance(s, cb.Known))
     assert first.known(release.domain).lower.tolist() == [[1, 0], [0, 0]]
     assert second.known(release.domain).upper.tolist() == [30, -1]
     assert second.known(release.domain).values == {1: (20, 25)}
 
 
+def test_the_section_of_0_1_is_told_by_its_new_name(tmp_path):
+    text = GOOD + '[[prior]]\nvariables = ["gender"]\nupper = 30\n'
+    with pytest.raises(cb.InvalidInput, match=r"\[\[prior\]\] is now called \[\[known\]\]"):
+        cb.read_release(written(tmp_path, text))
+
+
 def test_margin_and_prior_in_csv_files(tmp_path):
     text = GOOD + (
         '[[margin]]\nvariables = ["gender"]\ncounts = "counts.csv"\n'
-        '[[prior]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
+        '[[known]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
     )
     path = written(
         tmp_path,
@@ -240,14 +246,14 @@ ROUND_TRIPS = {
         t.domain,
         [
             *cb.publish(t, '["quo""te"|"ort, name"]@2').statements,
-            cb.Prior(["ort, name"], lower={"a,b": 3}, values={"": [13, 14]}),
+            cb.Known(["ort, name"], lower={"a,b": 3}, values={"": [13, 14]}),
         ],
     ),
     "priors by array": lambda t: cb.Release(
         t.domain,
         [
             *cb.publish(t, '["quo""te"|"ort, name"]@2').statements,
-            cb.Prior(["ort, name"], lower=1 * (t.margin("ort, name").counts > 0)),
+            cb.Known(["ort, name"], lower=1 * (t.margin("ort, name").counts > 0)),
         ],
     ),
     "structural zeros": lambda t: cb.publish(
@@ -261,7 +267,7 @@ def test_round_trips_keep_the_digest_and_the_answers(tmp_path, kind):
     release = ROUND_TRIPS[kind](awkward_table())
     path = tmp_path / "out" / "release.toml"
     path.parent.mkdir()
-    cb.write_release(release, path)
+    release.write(path)
     again = cb.read_release(path)
     assert again.domain == release.domain
     assert {type(s) for s in again.statements} == {type(s) for s in release.statements}
@@ -276,14 +282,14 @@ def test_variables_named_like_a_column_of_figures(tmp_path, name):
     domain = cb.Domain({name: ["r", "s"], "col": ["x", "y"]})
     table = cb.Table(domain, [[1, 2], [3, 4]])
     made = cb.publish(table, f"[col|{name}]@2", f"[{name}]")
-    release = cb.Release(domain, [*made.statements, cb.Prior([name], lower={"r": 1})])
-    cb.write_release(release, tmp_path / "release.toml")
+    release = cb.Release(domain, [*made.statements, cb.Known([name], lower={"r": 1})])
+    release.write(tmp_path / "release.toml")
     again = cb.read_release(tmp_path / "release.toml")
     assert cb.bounds(again).upper.tolist() == cb.bounds(release).upper.tolist()
 
 
 def test_writing_leaves_nothing_else_behind(tmp_path):
-    cb.write_release(ROUND_TRIPS["margin"](awkward_table()), tmp_path / "release.toml")
+    ROUND_TRIPS["margin"](awkward_table()).write(tmp_path / "release.toml")
     names = sorted(path.name for path in tmp_path.iterdir())
     assert len(names) == 3
     assert all(name.startswith("release.") for name in names)
@@ -291,7 +297,7 @@ def test_writing_leaves_nothing_else_behind(tmp_path):
 
 def test_writing_where_nobody_can(tmp_path):
     with pytest.raises(cb.InvalidInput, match="cannot be written"):
-        cb.write_release(ROUND_TRIPS["exact"](awkward_table()), tmp_path / "no" / "release.toml")
+        ROUND_TRIPS["exact"](awkward_table()).write(tmp_path / "no" / "release.toml")
 
 
 BAD = {
@@ -363,21 +369,21 @@ BAD = {
         "'eps'",
     ),
     "margin of nothing": (GOOD + "[[margin]]\ncounts = [1, 2]\n", "variable"),
-    "prior of nothing": (GOOD + '[[prior]]\nvariables = ["gender"]\n', "says nothing"),
+    "prior of nothing": (GOOD + '[[known]]\nvariables = ["gender"]\n', "says nothing"),
     "prior unknown level": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\n[prior.lower]\nOther = 3\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\n[known.lower]\nOther = 3\n',
         "unknown level 'Other'",
     ),
     "prior upside down": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\nlower = 5\nupper = 4\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\nlower = 5\nupper = 4\n',
         "lower is above upper",
     ),
     "prior values a number": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\n[prior.values]\nMale = 5\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\n[known.values]\nMale = 5\n',
         "list",
     ),
     "prior values as text": (
-        GOOD + '[[prior]]\nvariables = ["gender"]\n[prior.values]\nMale = "12"\n',
+        GOOD + '[[known]]\nvariables = ["gender"]\n[known.values]\nMale = "12"\n',
         "list",
     ),
 }
@@ -442,7 +448,7 @@ def test_bad_csv_files_of_margins(tmp_path, content, said):
     ],
 )
 def test_bad_csv_files_of_priors(tmp_path, content, said):
-    text = GOOD + '[[prior]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
+    text = GOOD + '[[known]]\nvariables = ["gender"]\nbounds = "bounds.csv"\n'
     with pytest.raises(cb.InvalidInput, match=said):
         cb.read_release(written(tmp_path, text, bounds=content))
 
@@ -455,7 +461,7 @@ def test_files_that_are_not_there(tmp_path):
 
 
 def test_files_and_notation_together(tmp_path):
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     path = written(tmp_path, GOOD)
     release = combined_release(table, [str(path), "[gender]"])
     assert [s.notation for s in release.statements] == ["[mp3|gender]@1", "[gender]", "N=50"]
@@ -464,16 +470,16 @@ def test_files_and_notation_together(tmp_path):
 def test_files_of_another_table_are_refused(tmp_path):
     path = written(tmp_path, GOOD)
     with pytest.raises(cb.InvalidInput, match="same variables and levels"):
-        combined_release(cb.example_table("delinquent"), [str(path)])
+        combined_release(cb.datasets.read("delinquent"), [str(path)])
 
 
 def test_sources_with_different_totals_are_refused(tmp_path):
     path = written(tmp_path, GOOD.replace("= 50", "= 51"))
     with pytest.raises(cb.InvalidInput, match="different totals"):
-        combined_release(cb.example_table("mp3"), [str(path), "N"])
+        combined_release(cb.datasets.read("mp3"), [str(path), "N"])
 
 
 def test_rounding_belongs_to_the_notation(tmp_path):
     path = written(tmp_path, GOOD)
     with pytest.raises(cb.InvalidInput, match="files have theirs"):
-        combined_release(cb.example_table("mp3"), [str(path)], rounding="up")
+        combined_release(cb.datasets.read("mp3"), [str(path)], rounding="up")

@@ -164,7 +164,7 @@ ROUND_TRIPS = {
     "rates of groups": cb.Conditional(
         ['the "big", ones'], ["lower"], rates=[["0.25", "0.75"], ["0.5", "0.5"]], digits=2
     ),
-    "prior on groups": cb.Prior(["lower"], lower={7: 3}, values={(8, 9): [5, 6]}),
+    "prior on groups": cb.Known(["lower"], lower={7: 3}, values={(8, 9): [5, 6]}),
     "linear": cb.Linear(["count", "count_"], {("<5", 0): "1/3", ("", 1): -(10**30)}, upper="-0.7"),
     "linear equality": cb.Linear(["coefficient"], [2], equals="3/2"),
     "linear between": cb.Linear(["lower"], ["0.1", "-1/7"], lower=-5, upper=10**30),
@@ -174,7 +174,7 @@ ROUND_TRIPS = {
 @pytest.mark.parametrize("kind", ROUND_TRIPS)
 def test_round_trips_keep_the_digest(tmp_path, kind):
     release = cb.Release(DOMAIN, [ROUND_TRIPS[kind], cb.Total(10**31)])
-    cb.write_release(release, tmp_path / "release.toml")
+    release.write(tmp_path / "release.toml")
     again = cb.read_release(tmp_path / "release.toml")
     assert again.digest == release.digest
     assert repr(again) == repr(release)
@@ -183,15 +183,15 @@ def test_round_trips_keep_the_digest(tmp_path, kind):
 
 def test_everything_at_once_round_trips(tmp_path):
     release = cb.Release(DOMAIN, ROUND_TRIPS.values())
-    cb.write_release(release, tmp_path / "release.toml")
+    release.write(tmp_path / "release.toml")
     again = cb.read_release(tmp_path / "release.toml")
     assert again.digest == release.digest
-    cb.write_release(again, tmp_path / "again.toml")
+    again.write(tmp_path / "again.toml")
     assert cb.read_release(tmp_path / "again.toml").digest == release.digest
 
 
 def test_only_coefficients_that_matter_are_written(tmp_path):
-    cb.write_release(cb.Release(DOMAIN, [ROUND_TRIPS["linear"]]), tmp_path / "release.toml")
+    cb.Release(DOMAIN, [ROUND_TRIPS["linear"]]).write(tmp_path / "release.toml")
     (figures,) = tmp_path.glob("*.csv")
     assert figures.read_text("utf-8").splitlines() == [
         "count,count_,coefficient",
@@ -203,7 +203,7 @@ def test_only_coefficients_that_matter_are_written(tmp_path):
 def test_groups_that_read_the_same_are_not_written(tmp_path):
     twice = cb.Domain({"a": ["x"]}, groupings={"b": cb.Grouping("a", {1: ["x"], "1": ["x"]})})
     with pytest.raises(cb.InvalidInput, match="'b' has levels that read the same"):
-        cb.write_release(cb.Release(twice, [cb.Total(1)]), tmp_path / "release.toml")
+        cb.Release(twice, [cb.Total(1)]).write(tmp_path / "release.toml")
 
 
 def test_statements_may_name_the_groupings_of_files(tmp_path):
@@ -230,8 +230,8 @@ DEEP = "[" * 50 + "1" + "]" * 50
     [
         f"[[margin]]\nvariables = ['a']\ncounts = {DEEP}\n",
         f"[[conditional]]\nresponses = ['a']\nrates = {DEEP}\ndigits = 1\n",
-        f"[[prior]]\nvariables = ['a']\nlower = {DEEP}\n",
-        f"[[prior]]\nvariables = ['a']\nvalues = {DEEP}\n",
+        f"[[known]]\nvariables = ['a']\nlower = {DEEP}\n",
+        f"[[known]]\nvariables = ['a']\nvalues = {DEEP}\n",
         f"[[linear]]\nvariables = ['a']\ncoefficients = {DEEP}\nlower = 1\n",
     ],
     ids=["counts", "rates", "limits", "lists", "coefficients"],

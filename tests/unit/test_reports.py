@@ -49,17 +49,17 @@ def odd_table():
 
 def without_zeros(release):
     """The same figures, as if whoever wrote them down had left the structural zeros unsaid."""
-    said = [one for one in release.statements if not isinstance(one, cb.Prior)]
+    said = [one for one in release.statements if not isinstance(one, cb.Known)]
     return cb.Release(release.domain, said)
 
 
 def cases():
-    mp3, children = cb.example_table("mp3"), cb.example_table("delinquent")
+    mp3, children = cb.datasets.read("mp3"), cb.datasets.read("delinquent")
     yield "two by two", mp3, ["[mp3|gender]@1"], {}
     yield "unsafe", children, ["[education|county]@2"], {}
     yield "respondents", children, ["[education|county]@2"], {"policy": "strict"}
     yield "independent", children, ["[education|county]@2"], {"independent": True}
-    yield "knows", mp3, ["[mp3|gender]@1"], {"knows": [cb.Prior(["gender"], lower={"Male": 20})]}
+    yield "knows", mp3, ["[mp3|gender]@1"], {"knows": [cb.Known(["gender"], lower={"Male": 20})]}
     yield "one way", table_of({"size": ["s", "m", "l"]}, [3, 8, 40]), ["[size|]@1"], {}
     yield "odd labels", odd_table(), ['[y|"<b>name</b>"]@1'], {}
     wards = {"sex": ["m", "f"], "ward": ["maternity", "surgery", "none"]}
@@ -70,7 +70,7 @@ def cases():
     blocked = table_of(squares, [[0, 4], [6, 3]], [[True, False], [False, False]])
     yield "unsaid zeros", blocked, ["[a]", "[b]"], {}
     yield "unsaid zeros, independent", blocked, ["[a]", "[b]"], {"independent": True}
-    yield "over a margin", cb.example_table("koch4"), ["[center,status]"], {"over": ("center",)}
+    yield "over a margin", cb.datasets.read("koch4"), ["[center,status]"], {"over": ("center",)}
 
 
 CASES = {name: (table, said, options) for name, table, said, options in cases()}
@@ -341,7 +341,7 @@ def test_twins_with_structural_zeros_and_private_knowledge(tmp_path):
     one = table_of(levels, [[0, 4, 2], [6, 3, 1]], zeros)
     other = table_of(levels, [[0, 3, 3], [6, 4, 0]], zeros)
     release = without_zeros(cb.publish(one, "[a]", "[b]"))
-    knows = [cb.Prior(["a", "b"], lower={("x", "r"): 2})]
+    knows = [cb.Known(["a", "b"], lower={("x", "r"): 2})]
     reports = []
     for number, (table, more) in enumerate([(one, {}), (other, {}), (one, {"knows": knows})]):
         (tmp_path / str(number)).mkdir()
@@ -395,7 +395,7 @@ def test_private_knowledge_does_not_reach_the_public_part():
     assert knowing.cells[0].values != plain.cells[0].values
     said = build_report(knowing).to_dict()
     assert said["public"] == build_report(plain).to_dict()["public"]
-    assert said["internal"]["verdict"]["knows"] == ["prior on [gender]"]
+    assert said["internal"]["verdict"]["knows"] == ["knowledge of [gender]"]
 
 
 def leaning(found):
@@ -439,7 +439,7 @@ def test_open_sets_are_shown_to_the_owner_as_open():
 
 
 def test_a_report_without_a_table_is_public():
-    release = cb.publish(cb.example_table("mp3"), "[mp3|gender]@1")
+    release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@1")
     report = build_report(cb.attainable(release), key=b"k")
     said = report.to_dict()
     jsonschema.validate(json.loads(json.dumps(said)), SCHEMA)
@@ -509,8 +509,8 @@ def test_endings_may_be_capitals(tmp_path):
         ({"public": 1}, "public=1"),
         ({"key": "text"}, "the key is no bytes"),
         ({"key": b""}, "the key is no bytes"),
-        ({"seed": -1}, "seed=-1"),
-        ({"seed": True}, "seed=True"),
+        ({"rng": -1}, "rng=-1"),
+        ({"rng": True}, "rng=True"),
         ({"seconds": 0}, "seconds=0"),
     ],
 )
@@ -550,14 +550,14 @@ def test_statements_in_words():
         table.domain,
         [
             cb.Total(lower=3),
-            cb.Prior(["a"], lower=1),
+            cb.Known(["a"], lower=1),
             cb.Linear(["b"], {"p": 1, "q": -1}, upper=4),
             cb.Conditional(["b"], ["a"], rates=[["0.5", "0.5"]] * 3, eps="0.1", strict=True),
         ],
     )
     meanings = [one["meaning"] for one in published(other)["statements"]]
     assert meanings[0] == "what is said of the number of people in the table"
-    assert meanings[1] == "what is known beforehand of the counts over a"
+    assert meanings[1] == "what is known besides of the counts over a"
     assert meanings[2].endswith("sum <= 4")
     assert "within eps < 1/10" in meanings[3]
 
@@ -615,7 +615,7 @@ def test_posteriors_that_are_too_much_are_estimated_with_a_seed():
     assert said["method"] is None
     assert not said["cells"]
     first, second = (
-        build_report(found, seed=5, limits=FEW_DRAWS).to_dict()["public"] for _ in range(2)
+        build_report(found, rng=5, limits=FEW_DRAWS).to_dict()["public"] for _ in range(2)
     )
     assert first == second
     assert first["posteriors"]["said"].startswith("estimated from 40 tables, seed 5: not exact")
@@ -624,16 +624,16 @@ def test_posteriors_that_are_too_much_are_estimated_with_a_seed():
 
 def test_a_seed_that_may_have_rounded_the_counts_is_not_told(tmp_path):
     limits = FEW_DRAWS
-    table, seeds = cb.example_table("mp3"), (987_654_321, 123_456_789)
+    table, seeds = cb.datasets.read("mp3"), (987_654_321, 123_456_789)
     release = cb.publish(table, "[gender,mp3]~5", count_rounding="random", rng=seeds[0])
     found = audit(table, release)
     texts = [
-        texts_of(build_report(found, public=True, seed=seed, limits=limits), tmp_path)
+        texts_of(build_report(found, public=True, rng=seed, limits=limits), tmp_path)
         for seed in seeds
     ]
     assert texts[0] == texts[1]
     assert not [form for form, text in texts[0].items() if str(seeds[0]) in text]
-    report = build_report(found, seed=seeds[0], limits=limits)
+    report = build_report(found, rng=seeds[0], limits=limits)
     said = report.to_dict()
     jsonschema.validate(json.loads(json.dumps(said)), SCHEMA)
     shown = int(release.digest[:8], 16)
@@ -648,9 +648,9 @@ def test_a_seed_that_may_have_rounded_the_counts_is_not_told(tmp_path):
 
 
 def test_a_seed_is_told_if_nothing_was_rounded_at_random():
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     for said in ("[gender,mp3]~5", "[mp3|gender]@1"):
-        report = build_report(audit(table, cb.publish(table, said)), seed=11).to_dict()
+        report = build_report(audit(table, cb.publish(table, said)), rng=11).to_dict()
         assert report["public"]["provenance"]["seed"] == report["internal"]["input"]["seed"] == 11
 
 

@@ -22,7 +22,7 @@ def cells_of(found):
 @pytest.mark.parametrize("policy", ["small-counts", "strict", "acro"])
 @pytest.mark.parametrize("said", [["[education|county]@1"], ["[county]", "[education|county]@2"]])
 def test_an_audit_says_what_judge_says(said, policy, seconds):
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     release = cb.publish(table, *said)
     found, judged = audit(table, release, policy, seconds=seconds), judge(release, table, policy)
     assert found.verdict.verdict is judged.verdict
@@ -59,7 +59,7 @@ def test_policies_knowledge_and_independence():
     table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
     release = cb.publish(table, "[col|row]")
     assert audit(table, release).verdict.safe
-    known = audit(table, release, knows=[cb.Prior(["row"], upper={"a": 5})])
+    known = audit(table, release, knows=[cb.Known(["row"], upper={"a": 5})])
     assert [cell.outcome is UNSAFE for cell in known.cells] == [True, True, False, False]
     assert known.cells[0].values.text() == "1"
     exact = Policy("exact", rules=[ExactDisclosure()])
@@ -72,7 +72,7 @@ def test_policies_knowledge_and_independence():
 
 
 def test_derived_variables_that_only_the_release_knows():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     levels = {"west": ["Alpha", "Beta"], "east": ["Gamma", "Delta"]}
     grouped = table.grouped("region", of="county", levels=levels)
     found = audit(table, cb.publish(grouped, "[education|region]@2"), over=["region", "education"])
@@ -210,7 +210,7 @@ def test_progress_is_told():
 
 
 def test_the_papers_table_is_unsafe_at_two_decimals():
-    table = cb.example_table("delinquent")
+    table = cb.datasets.read("delinquent")
     found = audit(table, cb.publish(table, "[education|county]@2"))
     assert not found.verdict.safe
     assert {cell.labels for cell in found.cells if cell.outcome is UNSAFE} == {

@@ -85,7 +85,7 @@ def test_unknown_rule():
     with pytest.raises(cb.InvalidInput, match=r"'bankers'.*half-even"):
         ends_of("bankers")
     with pytest.raises(cb.InvalidInput, match="rounding"):
-        cb.publish(cb.example_table("mp3"), "[mp3|gender]@2", rounding="bankers")
+        cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@2", rounding="bankers")
 
 
 HALF = Fraction(1, 200)

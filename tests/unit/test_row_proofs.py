@@ -49,7 +49,7 @@ def test_rates_with_n_need_no_solver(data):
     assert kinds(made) <= {"rows", "nonnegative", "dual"}
 
 
-EDUCATION = cb.example_table("delinquent")
+EDUCATION = cb.datasets.read("delinquent")
 
 
 @pytest.mark.parametrize("said", ["[education|county]@1", "[education|county]@3", "[education|]@2"])
@@ -112,7 +112,7 @@ def test_what_else_is_known_of_a_row_is_used():
         rates,
         cb.Total(lower=20, upper=24),
         cb.Margin(["r"], [">=11", None]),
-        cb.Prior(["r", "c", "s"], upper={("a", "x", "1"): 2}, lower={("b", "y", "2"): 3}),
+        cb.Known(["r", "c", "s"], upper={("a", "x", "1"): 2}, lower={("b", "y", "2"): 3}),
     ]
     for over in (("r", "c", "s"), ("r", "c"), ("r",), ("s", "r", "c")):
         assert "rows" in kinds(certified(cb.Release(domain, said), over=over))

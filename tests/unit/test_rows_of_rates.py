@@ -73,14 +73,14 @@ WIDE = cb.Conditional(["col"], ["row"], rates=[["0.5", "0.5"], ["0.5", "0.5"]], 
 
 
 def test_a_lower_limit_of_n_and_rows_that_end():
-    limits = cb.Prior(["row"], upper={"a": 3, "b": 8})
+    limits = cb.Known(["row"], upper={"a": 3, "b": 8})
     rows = cb.attainable(cb.Release(DOMAIN, [WIDE, cb.Total(lower=10), limits]), over=["row"])
     assert rows["a"] == {2, 3}
     assert rows["b"] == {7, 8}
 
 
 def test_a_row_that_ends_beside_one_that_does_not():
-    limits = cb.Prior(["row"], upper={"a": 3})
+    limits = cb.Known(["row"], upper={"a": 3})
     found = cb.bounds(cb.Release(DOMAIN, [WIDE, limits]))
     assert found["a", "x"] == (1, 2)
     assert found["b", "x"][1] is cb.UNBOUNDED
@@ -127,7 +127,7 @@ def test_listed_sums_of_a_row_below_its_first():
     nearest = cb.Conditional(
         ["col"], ["row"], rates=[["0.3", "0.7"], ["0.5", "0.5"]], rounding="nearest"
     )
-    listed = cb.Prior(["row"], values={"a": [0, 1, 2, 3, 4, 7]})
+    listed = cb.Known(["row"], values={"a": [0, 1, 2, 3, 4, 7]})
     rows = cb.attainable(cb.Release(DOMAIN, [nearest, cb.Total(17), listed]), over=["row"])
     assert rows["a"] == {3, 7}
     assert rows["b"] == {14, 10}

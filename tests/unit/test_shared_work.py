@@ -18,8 +18,8 @@ from cellbounds.disclosure.policies.judging import judged, respondents
 from cellbounds.disclosure.policies.scenarios import case_of
 from cellbounds.runtime.budget import Budget
 
-CHILDREN = cb.example_table("delinquent")
-KOCH = cb.example_table("koch4")
+CHILDREN = cb.datasets.read("delinquent")
+KOCH = cb.datasets.read("koch4")
 PAIRS = ("[center,status]", "[status,treatment]", "[treatment,recovery]", "[center,recovery]")
 
 
@@ -44,7 +44,7 @@ def test_each_published_table_is_asked_about_once(asked):
 
 
 def test_what_a_verdict_left_open_is_asked_for_again(asked):
-    release, policy = cb.publish(CHILDREN, "[education|county]@2"), cb.read_policy("small-counts")
+    release, policy = cb.publish(CHILDREN, "[education|county]@2"), cb.policies.read("small-counts")
     case = case_of(release, CHILDREN, policy, over=("county", "education"))
     _, answer = judged(case, Budget.until(0.0))
     assert answer is None
@@ -67,7 +67,7 @@ def test_guessing_from_a_verdict_is_guessing_anew(data):
     digits = data.draw(st.sampled_from(["", "@1", "@2", "@3"]))
     release = cb.publish(table, f"[b|a]{digits}", total=data.draw(st.booleans()))
     independent = data.draw(st.booleans())
-    policy = cb.read_policy(data.draw(st.sampled_from(["small-counts", "strict"])))
+    policy = cb.policies.read(data.draw(st.sampled_from(["small-counts", "strict"])))
     plain = replace(policy, respondent=False)
     case = case_of(release, table, plain, independent=independent)
     _, answer = judged(case, Budget())

@@ -146,7 +146,7 @@ def test_loose_margins_do_not_separate():
 
 def test_every_statement_connects():
     for between in (
-        cb.Prior(["a", "c"], upper=3),
+        cb.Known(["a", "c"], upper=3),
         rates("a", "c"),
         cb.Linear(["a", "c"], [[1, 0], [0, 1]], upper=3),
         loose("ac"),
@@ -156,7 +156,7 @@ def test_every_statement_connects():
 
 
 def test_priors_and_rates_inside_parts():
-    statements = [margin("ab"), rates("d", "b"), cb.Prior(["b", "d"], upper=5), margin("ce")]
+    statements = [margin("ab"), rates("d", "b"), cb.Known(["b", "d"], upper=5), margin("ce")]
     tree = tree_of(*statements)
     check(tree, statements)
     assert parts(tree) == ["ab", "bd", "ce"]

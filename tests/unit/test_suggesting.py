@@ -29,7 +29,7 @@ from cellbounds.disclosure.suggesting.changes import (
 from cellbounds.disclosure.suggesting.near_releases import scopes_of
 from cellbounds.disclosure.suggesting.plans import Drafts
 from cellbounds.disclosure.suggesting.suppression import suppress
-from cellbounds.utility.retained import kept
+from cellbounds.utility.retained_utility import retained
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
@@ -42,7 +42,7 @@ CZECH = [
 
 @pytest.fixture(scope="module")
 def children():
-    return cb.example_table("delinquent")
+    return cb.datasets.read("delinquent")
 
 
 def people(counts, **levels):
@@ -98,7 +98,7 @@ def test_several_statements_are_made_coarser_together():
     assert "round the counts of [g,y] and [y] to multiples of 5" in [one.sentence for one in found]
     drafts = Drafts(cb.publish(table, "[y|g]@3", "[g|y]@3"), table)
     assert "publish [y|g]@3 and [g|y]@3 with 1 decimal" in [
-        one.sentence for one in proposals(drafts, cb.read_policy("small-counts"))
+        one.sentence for one in proposals(drafts, cb.policies.read("small-counts"))
     ]
 
 
@@ -159,7 +159,7 @@ def test_suppression_leaves_no_figure_hidden_needlessly(children):
 
 def test_shown_figures_are_hidden_where_they_are_shown(children):
     release = cb.publish(children, "[county,education]", "[county]")
-    policy = cb.Policy("two", rules=[MinimumCount(at_least=2)])
+    policy = cb.policies.Policy("two", rules=[MinimumCount(at_least=2)])
     made = suppress(
         release, (0, 1), lambda one: (cb.judge(one, children, policy),), blind=False, restored=0
     )
@@ -250,7 +250,7 @@ def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
 
 
 def test_nothing_found_is_not_nothing_exists(children):
-    policy = cb.Policy("large", rules=[MinimumCount(at_least=10**6)])
+    policy = cb.policies.Policy("large", rules=[MinimumCount(at_least=10**6)])
     found = suggest(cb.publish(children, "[county]"), children, policy, changes=1)
     assert len(found) == 0
     assert f"no safe release was found: {found.searched.tried} releases tried" in found.summary
@@ -266,7 +266,7 @@ def test_labels_of_all_sorts(tmp_path):
     assert "<script>" not in html
     assert {"merge-levels", "suppress"} <= set.union(*(kinds(one) for one in found))
     for one in found:
-        cb.write_release(one.release, tmp_path / "instead.toml")
+        one.release.write(tmp_path / "instead.toml")
         again = cb.read_release(tmp_path / "instead.toml")
         assert again.digest == one.release.digest
         assert cb.judge(again, table).safe
@@ -309,7 +309,7 @@ def test_structural_zeros_stay_known(children):
     found = suggest(cb.publish(table, "[y|g]"), table)
     assert len(found)
     for one in found:
-        assert any(isinstance(said, cb.Prior) for said in one.release.statements)
+        assert any(isinstance(said, cb.Known) for said in one.release.statements)
     assert judged_safe(found, table)
 
 
@@ -358,7 +358,7 @@ def test_judging_without_the_counts(children):
 def test_what_an_intruder_knows_counts(children):
     release = cb.publish(children, "[education|county]@1")
     assert suggest(release, children).safe_already
-    knows = [cb.Prior(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})]
+    knows = [cb.Known(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})]
     found = suggest(release, children, knows=knows, changes=1)
     assert not found.safe_already
     assert len(found)
@@ -366,7 +366,7 @@ def test_what_an_intruder_knows_counts(children):
 
 
 def test_policies_with_rows_of_some_variables(children):
-    policy = cb.Policy(
+    policy = cb.policies.Policy(
         "rows",
         rules=[
             SmallCounts(at_most=3, values=2),
@@ -450,7 +450,7 @@ def test_many_levels_are_merged_in_pairs_and_blocks():
     drafts = Drafts(cb.publish(table, "[y|age]"), table)
     merges = [
         one
-        for one in proposals(drafts, cb.read_policy("small-counts"))
+        for one in proposals(drafts, cb.policies.read("small-counts"))
         if one.kind == "merge-levels"
     ]
     assert len(merges) == 19 + 3
@@ -489,7 +489,7 @@ def test_hidden_figures_beside_empty_rows_cannot_be_written():
 
 
 def test_margins_that_changed_are_judged(children):
-    koch = cb.example_table("koch4")
+    koch = cb.datasets.read("koch4")
     original = cb.publish(koch, "[center,status]", "[status,treatment,recovery]")
     assert scopes_of(original, original, None) == [None]
     named = cb.publish(koch, "[center,status]")
@@ -583,12 +583,12 @@ def test_a_total_that_is_withheld_is_a_loss():
     table = people([[5, 5], [5, 5]], g=["a", "b"], y=["u", "v"])
     uses = ["[g,y]", "[g]", "N"]
     whole = cb.publish(table, "[g,y]", "[g]")
-    assert kept(table, whole, uses).percent == "100%"
+    assert retained(table, whole, uses).percent == "100%"
     # An even guess of the totals is right, but nobody can know that.
     rates = cb.publish(table, "[y|g]")
-    assert kept(table, rates, uses).share == 1 / 7
-    assert kept(table, cb.publish(table, "[y|g]", total=False), uses).share == 0
-    assert kept(table, cb.publish(table, "[g,y]", total=False), uses).percent == "100%"
+    assert retained(table, rates, uses).share == 1 / 7
+    assert retained(table, cb.publish(table, "[y|g]", total=False), uses).share == 0
+    assert retained(table, cb.publish(table, "[g,y]", total=False), uses).percent == "100%"
 
 
 def test_exit_statuses(suggested, tmp_path):
@@ -605,8 +605,8 @@ def test_exit_statuses(suggested, tmp_path):
 
 
 def test_what_an_intruder_knows_comes_from_a_file(suggested, children, tmp_path):
-    told = cb.Prior(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})
-    cb.write_release(cb.Release(children.domain, [told]), tmp_path / "known.toml")
+    told = cb.Known(["county"], lower={"Alpha": 20}, upper={"Alpha": 20})
+    cb.Release(children.domain, [told]).write(tmp_path / "known.toml")
     code, out, _ = suggested("[education|county]@1", "--knows", tmp_path / "known.toml")
     assert code == 0
     assert "nothing has to change" not in out

@@ -19,7 +19,7 @@ from cellbounds.synthetic import Synthetic, synthesize
 from cellbounds.synthetic.rounded import nearest_totals
 from cellbounds.synthetic.synthesis import usual_prior
 
-DELINQUENT = cb.example_table("delinquent")
+DELINQUENT = cb.datasets.read("delinquent")
 MARGINS = cb.publish(DELINQUENT, "[county]", "[education]")
 
 
@@ -120,7 +120,7 @@ def test_shares_of_the_whole_table_have_one_row():
 
 
 def test_the_total_is_kept_where_it_can_be():
-    table = cb.example_table("mp3")
+    table = cb.datasets.read("mp3")
     made = synthesize(table, "[mp3|gender]", digits=1, copies=5)
     assert {one.total for one in made} == {50}
     assert made.rounded.total == "same"
@@ -140,7 +140,7 @@ def test_rates_that_contradict_a_margin_beside_them():
 
 
 def test_omitted_variables_are_drawn():
-    trial = cb.example_table("koch4")
+    trial = cb.datasets.read("koch4")
     made = synthesize(trial, "[recovery|center]", digits=1, total="nearest", copies=2)
     for one in made:
         rates = one.conditional(["recovery"], given=["center"]).tolist()
@@ -507,7 +507,7 @@ def test_other_sources():
 
 
 def test_decimals_may_be_written_in_the_statement():
-    made = synthesize(cb.example_table("mp3"), "[mp3|gender]@1")
+    made = synthesize(cb.datasets.read("mp3"), "[mp3|gender]@1")
     assert isinstance(made, Synthetic)
     assert made.rounded.digits == 1
 

@@ -229,6 +229,6 @@ def test_to_frame_of_an_unknown_library(mp3):
 def test_examples_are_the_papers_tables():
     totals = {"analgesic": 193, "census3": 742, "delinquent": 135, "koch4": 193, "mp3": 50}
     for name, total in totals.items():
-        assert cb.example_table(name).total == total
+        assert cb.datasets.read(name).total == total
     with pytest.raises(cb.InvalidInput, match="delinquent"):
-        cb.example_path("nothing")
+        cb.datasets.path("nothing")

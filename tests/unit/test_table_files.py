@@ -70,7 +70,7 @@ def workbook(path, rows, title="Sheet", others=()):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_table_comes_back(tmp_path, ending):
-    table = cb.example_table("koch4")
+    table = cb.datasets.read("koch4")
     table.write(tmp_path / f"table{ending}")
     assert cb.read_table(tmp_path / f"table{ending}") == table
     assert [path.name for path in tmp_path.iterdir()] == [f"table{ending}"]

@@ -19,13 +19,11 @@ from hypothesis import strategies as st
 from cellbounds import (
     Domain,
     InvalidInput,
-    Prior,
+    Known,
     Release,
     Table,
     TooMuchWork,
-    example_path,
-    example_table,
-    fit_loglinear,
+    datasets,
     judge,
     publish,
 )
@@ -41,13 +39,14 @@ from cellbounds.disclosure.safe_sets.candidates import Candidates, spoken_candid
 from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
 from cellbounds.disclosure.safe_sets.set_search import closed_sets, search
 from cellbounds.runtime.budget import Budget
+from cellbounds.utility import fit_loglinear
 
 WIDE = Policy("wide", rules=[SmallCounts(at_most=3, width=5)])
 
 
 @pytest.fixture
 def koch():
-    return example_table("koch4")
+    return datasets.read("koch4")
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ def test_every_listed_set_is_judged_again(koch):
 
 
 def test_a_table_without_small_counts_may_be_released_whole():
-    found = safe_margins(example_table("mp3"))
+    found = safe_margins(datasets.read("mp3"))
     assert found.maximal == (("[gender,mp3]",),)
     assert found.judgements == 1
     assert not found.unsafe
@@ -163,13 +162,13 @@ def test_the_total_may_be_a_candidate_and_follows_from_margins(cube):
 
 
 def test_derived_variables_may_be_named():
-    children = example_table("delinquent").grouped(
+    children = datasets.read("delinquent").grouped(
         "region", of="county", levels={"west": ["Alpha", "Beta"], "east": ["Gamma", "Delta"]}
     )
     found = safe_margins(children, statements=["[region,education]", "[county,education]"])
     assert found.maximal == (("[region,education]",),)
     assert found.safe[0].utility is None
-    plain = example_table("delinquent")
+    plain = datasets.read("delinquent")
     out = publish(children, "[region]")
     assert safe_margins(plain, given=out, statements=["[region,education]"]).safe[0].proven
 
@@ -398,9 +397,9 @@ def test_moves_prove_what_they_can(koch):
 
 def test_moves_prove_nothing_where_cells_are_bounded_or_somebody_is_inside(koch):
     release = publish(koch, "[recovery]")
-    bounded = Release(koch.domain, [*release.statements, Prior(koch.domain.names, lower=0)])
+    bounded = Release(koch.domain, [*release.statements, Known(koch.domain.names, lower=0)])
     assert safe_by_moves(bounded, koch, WIDE, Budget())
-    limit = Prior(koch.domain.names, upper=int(koch.counts.max()))
+    limit = Known(koch.domain.names, upper=int(koch.counts.max()))
     bounded = Release(koch.domain, [*release.statements, limit])
     assert not safe_by_moves(bounded, koch, WIDE, Budget())
     inside = Policy("p", rules=WIDE.rules, respondent=True)
@@ -535,7 +534,7 @@ def margins(run):
 
 
 def test_command(margins):
-    code, out, err = margins(example_path("koch4"))
+    code, out, err = margins(datasets.path("koch4"))
     assert code == 0
     assert out.startswith("1 largest safe set of 15 candidates")
     assert err == ""
@@ -544,14 +543,14 @@ def test_command(margins):
 def test_command_writes_json_and_csv(margins, tmp_path):
     target = tmp_path / "sets.json"
     code, out, _ = margins(
-        example_path("koch4"), "--way", "3", "--format", "json", "-o", target, "--policy", "acro"
+        datasets.path("koch4"), "--way", "3", "--format", "json", "-o", target, "--policy", "acro"
     )
     assert (code, out) == (0, "")
     said = json.loads(target.read_text("utf-8"))
     jsonschema.Draft202012Validator(schema()).validate(said)
     assert said["policy"]["name"] == "acro"
     code, out, _ = margins(
-        example_path("koch4"), "--margin", "center,status", "--margin", "recovery",
+        datasets.path("koch4"), "--margin", "center,status", "--margin", "recovery",
         "--format", "csv",
     )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -561,7 +560,7 @@ def test_command_writes_json_and_csv(margins, tmp_path):
 
 def test_command_with_statements_and_what_is_out(margins):
     code, out, _ = margins(
-        example_path("koch4"), "--statement", "[status|center]@1", "--statement", "[recovery]~5",
+        datasets.path("koch4"), "--statement", "[status|center]@1", "--statement", "[recovery]~5",
         "--given", "[center]", "--no-total", "--independent",
     )  # fmt: skip
     assert code == 0
@@ -569,9 +568,9 @@ def test_command_with_statements_and_what_is_out(margins):
 
 
 def test_command_that_finds_nothing(margins):
-    code, _, _ = margins(example_path("koch4"), "--margin", "center,status,recovery")
+    code, _, _ = margins(datasets.path("koch4"), "--margin", "center,status,recovery")
     assert code == 1
-    code, _, _ = margins(example_path("koch4"), "--seconds", "1e-9")
+    code, _, _ = margins(datasets.path("koch4"), "--seconds", "1e-9")
     assert code == 3
 
 
@@ -584,6 +583,6 @@ def test_command_refuses_bad_input(margins, tmp_path):
         ["--given", "nowhere.toml"],
         ["-o", tmp_path / "no" / "such" / "folder.txt"],
     ):
-        code, out, err = margins(example_path("koch4"), *arguments)
+        code, out, err = margins(datasets.path("koch4"), *arguments)
         assert (code, out) == (2, ""), arguments
         assert err.startswith(("error: ", "Usage")), err

@@ -16,8 +16,8 @@ from scipy import optimize, stats
 import cellbounds as cb
 from cellbounds.errors import InvalidInput
 from cellbounds.utility import (
+    compare,
     compare_loglinear,
-    compare_utility,
     fit_loglinear,
     hellinger,
     independence,
@@ -111,7 +111,7 @@ def test_adding_a_half_by_hand():
 
 
 def test_strata_and_sums():
-    trial = cb.example_table("koch4")
+    trial = cb.datasets.read("koch4")
     found = odds_ratios(trial, "treatment", "recovery", given=["status", "center"])
     assert found.given == ("status", "center")
     assert found.ratios.shape == (2, 2, 1, 2)
@@ -184,7 +184,7 @@ def test_what_is_printed_by_accident_shows_no_statistic():
         odds_ratios(table, "A", "B"),
         independence(table, "A", "B"),
         compare_loglinear(table, table, "[A][B]"),
-        compare_utility(table, table),
+        compare(table, table),
     ]
     for found in results:
         assert not any(figure in repr(found) for figure in ("0.50", "0.503", "4.4", "4.5"))
@@ -212,7 +212,7 @@ def test_bad_questions_about_odds(arguments, message):
 
 
 def test_groups_that_share_out_everybody_may_be_asked_about():
-    children = cb.example_table("delinquent").grouped(
+    children = cb.datasets.read("delinquent").grouped(
         "region", of="county", levels={"w": ["Alpha", "Beta"], "e": ["Gamma", "Delta"]}
     )
     two = children.margin("region", "education").counts
@@ -412,7 +412,7 @@ def test_fits_maximise_the_poisson_likelihood(seed, model):
 
 
 def test_criteria_and_p_values():
-    trial = cb.example_table("koch4")
+    trial = cb.datasets.read("koch4")
     fit = fit_loglinear(trial, "[center,recovery][status,recovery][treatment]")
     assert (fit.degrees, fit.parameters) == (14, 24 - 14)
     assert fit.g_p == pytest.approx(stats.chi2.sf(fit.g, 14))
@@ -433,7 +433,7 @@ def test_criteria_and_p_values():
 
 
 def test_variables_outside_the_model_are_summed_over():
-    trial = cb.example_table("analgesic")
+    trial = cb.datasets.read("analgesic")
     fit = fit_loglinear(trial, "[response][treatment]")
     assert fit.domain.names == ("treatment", "response")
     same = independence(trial, "treatment", "response")
@@ -442,7 +442,7 @@ def test_variables_outside_the_model_are_summed_over():
 
 
 def test_terms_are_log_odds_ratios():
-    trial = cb.example_table("analgesic").margin("treatment", "response")
+    trial = cb.datasets.read("analgesic").margin("treatment", "response")
     terms = fit_loglinear(trial, "[treatment,response]").terms
     assert terms[1, 1] == pytest.approx(math.log(21 * 62 / (76 * 34)))
     assert terms[0, 0] == pytest.approx(math.log(21))
@@ -585,7 +585,7 @@ def test_what_cannot_be_in_the_true_table_cannot_be_in_the_copy():
     assert (found.other.fitted[structural] == 0).all()
     assert found.hellinger == 0
     wrong = table_of(np.where(np.eye(3, dtype=bool), [1, 0, 0], counts))
-    notes = compare_utility(true, wrong).notes
+    notes = compare(true, wrong).notes
     assert any("cannot hold anybody in the true table" in note for note in notes)
 
 
@@ -638,7 +638,7 @@ def test_variables_and_levels_in_any_order():
     same = cb.Table(turned, counts)
     assert total_variation(table, same) == 0
     assert hellinger(table, same) == 0
-    found = compare_utility(table, same, margins="[ratio]")
+    found = compare(table, same, margins="[ratio]")
     assert found.overlap == (1,)
     assert found.loglinear[0].g_difference == 0
 
@@ -657,7 +657,7 @@ def test_tables_over_other_cells_are_refused(domain, message):
     true = table_of([[1, 2], [3, 4]])
     wanted = cb.Domain(domain)
     other = cb.Table(wanted, np.ones(wanted.shape, dtype=int))
-    for distance in (hellinger, total_variation, compare_utility):
+    for distance in (hellinger, total_variation, compare):
         with pytest.raises(InvalidInput, match=message):
             distance(true, other)
     with pytest.raises(InvalidInput, match="give a Table"):
@@ -672,7 +672,7 @@ TRUE = [[21, 76], [34, 62]]
 
 def test_one_copy_beside_the_true_table():
     true, other = table_of(TRUE), table_of([[19, 68], [38, 68]])
-    found = compare_utility(true, other, margins="[A][B]", level="0.9")
+    found = compare(true, other, margins="[A][B]", level="0.9")
     assert found.copies == ("other",)
     (pair,) = found.pairs
     assert pair.true_odds.ratio == odds_ratios(true, "A", "B").ratio
@@ -698,7 +698,7 @@ def test_one_copy_beside_the_true_table():
 
 def test_several_copies_have_a_mean_and_a_spread():
     copies = [table_of([[19, 68], [38, 68]]), table_of([[28, 69], [27, 69]]), table_of(TRUE)]
-    found = compare_utility(table_of(TRUE), copies)
+    found = compare(table_of(TRUE), copies)
     assert found.copies == ("copy 1", "copy 2", "copy 3")
     distances = [hellinger(table_of(TRUE), copy) for copy in copies]
     assert found.summary["Hellinger"] == pytest.approx(
@@ -716,7 +716,7 @@ def test_several_copies_have_a_mean_and_a_spread():
 
 def test_named_copies_and_plain_values():
     named = {"a <b>": table_of([[0, 68], [38, 68]]), 2: table_of(TRUE)}
-    found = compare_utility(table_of(TRUE), named, margins="[A,B]")
+    found = compare(table_of(TRUE), named, margins="[A,B]")
     assert found.copies == ("a <b>", "2")
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["format"] == "cellbounds-utility/1"
@@ -741,9 +741,9 @@ def test_named_copies_and_plain_values():
 
 def test_overlaps_of_intervals_without_ends():
     open_ended, closed = table_of([[0, 3], [4, 5]]), table_of(TRUE)
-    assert compare_utility(closed, open_ended).overlap == (0.5,)
-    assert compare_utility(open_ended, closed).overlap == (0.5,)
-    both = compare_utility(open_ended, open_ended)
+    assert compare(closed, open_ended).overlap == (0.5,)
+    assert compare(open_ended, closed).overlap == (0.5,)
+    both = compare(open_ended, open_ended)
     assert math.isnan(both.overlap[0])
     assert both.to_dict()["summary"][2] == {
         "measure": "interval overlap",
@@ -751,61 +751,61 @@ def test_overlaps_of_intervals_without_ends():
         "spread": None,
     }
     assert "undefined" in str(both)
-    apart = compare_utility(table_of([[900, 10], [10, 900]]), table_of([[10, 900], [900, 10]]))
+    apart = compare(table_of([[900, 10], [10, 900]]), table_of([[10, 900], [900, 10]]))
     assert apart.overlap == (0,)
 
 
 def test_intervals_too_short_for_doubles():
     huge = table_of(np.array([[10**40, 10**40], [10**40, 3 * 10**40]], dtype=object))
-    assert compare_utility(huge, huge).overlap == (1,)
+    assert compare(huge, huge).overlap == (1,)
     other = table_of(np.array([[10**40, 10**40], [10**40, 2 * 10**40]], dtype=object))
-    assert compare_utility(huge, other).overlap == (0,)
+    assert compare(huge, other).overlap == (0,)
 
 
 def test_pairs_of_variables():
     table = awkward()
-    every = compare_utility(table, table)
+    every = compare(table, table)
     assert [(pair.rows, pair.columns) for pair in every.pairs] == list(
         itertools.combinations(AWKWARD.names, 2)
     )
-    one = compare_utility(table, table, pairs=[["ratio", "b|c"]])
+    one = compare(table, table, pairs=[["ratio", "b|c"]])
     assert [(pair.rows, pair.columns) for pair in one.pairs] == [("ratio", "b|c")]
-    none = compare_utility(table, table, pairs=[])
+    none = compare(table, table, pairs=[])
     assert none.pairs == ()
     assert "interval overlap" not in none.measures
     assert math.isnan(none.overlap[0])
     for pairs in (["ab"], [("ratio",)], [("ratio", "b|c", "ratio")]):
         with pytest.raises(InvalidInput, match="give pairs of variables"):
-            compare_utility(table, table, pairs=pairs)
+            compare(table, table, pairs=pairs)
     with pytest.raises(InvalidInput, match="unknown variable"):
-        compare_utility(table, table, pairs=[("ratio", "z")])
+        compare(table, table, pairs=[("ratio", "z")])
     with pytest.raises(InvalidInput, match="named twice"):
-        compare_utility(table, table, pairs=[("ratio", "ratio")])
+        compare(table, table, pairs=[("ratio", "ratio")])
 
 
 def test_too_many_pairs_are_said():
     domain = cb.Domain({f"v{number}": ["no", "yes"] for number in range(11)})
     table = cb.Table(domain, np.arange(2**11).reshape(domain.shape))
-    found = compare_utility(table, table)
+    found = compare(table, table)
     assert len(found.pairs) == 45
     assert any("the first 45 of 55 pairs" in note for note in found.notes)
 
 
 def test_variables_of_one_level_are_no_pair():
     one = table_of([[1, 2, 3]])
-    found = compare_utility(one, one)
+    found = compare(one, one)
     assert found.pairs == ()
-    asked = compare_utility(one, one, pairs=[("A", "B")])
+    asked = compare(one, one, pairs=[("A", "B")])
     assert asked.pairs[0].true_test.degrees == 0
     assert math.isnan(asked.overlap[0])
     str(asked), asked.to_frame(), asked.to_dict()
     single = table_of([4, 5])
-    assert compare_utility(single, table_of([5, 4])).total_variation == (Fraction(1, 9),)
+    assert compare(single, table_of([5, 4])).total_variation == (Fraction(1, 9),)
 
 
 def test_levels_lost_in_a_copy_are_said():
     true, lost = table_of([[1, 2], [3, 4], [5, 6]]), table_of([[1, 2], [0, 0], [8, 10]])
-    found = compare_utility(true, lost)
+    found = compare(true, lost)
     assert (found.pairs[0].true_test.degrees, found.pairs[0].tests[0].degrees) == (2, 1)
     assert any("fewer degrees of freedom" in note for note in found.notes)
 
@@ -823,20 +823,20 @@ def test_levels_lost_in_a_copy_are_said():
 )
 def test_bad_copies(others, message):
     with pytest.raises(InvalidInput, match=message):
-        compare_utility(table_of(TRUE), others)
+        compare(table_of(TRUE), others)
 
 
 def test_tables_of_nobody_are_refused():
     nobody = table_of([[0, 0], [0, 0]])
     with pytest.raises(InvalidInput, match="the true table holds nobody"):
-        compare_utility(nobody, table_of(TRUE))
+        compare(nobody, table_of(TRUE))
     with pytest.raises(InvalidInput, match="the table 'copy 2' holds nobody"):
-        compare_utility(table_of(TRUE), [table_of(TRUE), nobody])
+        compare(table_of(TRUE), [table_of(TRUE), nobody])
 
 
 def test_a_bad_level_is_refused_without_pairs_too():
     with pytest.raises(InvalidInput, match="level"):
-        compare_utility(table_of(TRUE), table_of(TRUE), pairs=[], level="1.0")
+        compare(table_of(TRUE), table_of(TRUE), pairs=[], level="1.0")
 
 
 def test_many_lines_are_cut_short():

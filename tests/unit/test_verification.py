@@ -983,8 +983,8 @@ def test_labels_are_told_apart_as_json_does():
 def test_labels_that_are_numbers_in_priors():
     """Pairs of labels and lists look like an array of lists; `keyed` tells which."""
     domain = cb.Domain({"a": [0, 1], "b": [0, 1]})
-    by_labels = cb.Prior(["a", "b"], values={(0, 1): [1, 0], (1, 1): [0, 1]})
-    in_lists = cb.Prior(["a", "b"], values=[[[0, 1], [1, 0]], [[1, 1], [0, 1]]])
+    by_labels = cb.Known(["a", "b"], values={(0, 1): [1, 0], (1, 1): [0, 1]})
+    in_lists = cb.Known(["a", "b"], values=[[[0, 1], [1, 0]], [[1, 1], [0, 1]]])
     first, second = by_labels.to_dict()["prior"], in_lists.to_dict()["prior"]
     assert first["values"] == second["values"]
     assert (first["keyed"], second["keyed"]) == (["values"], [])

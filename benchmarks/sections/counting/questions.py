@@ -11,6 +11,7 @@ import numpy as np
 import cellbounds as cb
 from benchmarks.measuring.measurement import best_of
 from benchmarks.results import Record
+from cellbounds.inference.counting import TooManyTables
 from cellbounds.model.priors import Belief
 
 LONG, VERY_LONG = 3.0, 30.0  # seconds; longer calls run twice, and once
@@ -42,7 +43,7 @@ def count(release: cb.Release, budget: float) -> Record:
     """Count the tables; the number as text, for it may be long."""
     try:
         found, times = timed(lambda: cb.count_tables(release), budget)
-    except cb.TooManyTables as problem:
+    except TooManyTables as problem:
         return {"refused": str(problem), "log_estimate": problem.estimate.log_value}
     return {"count": str(found), **times}
 

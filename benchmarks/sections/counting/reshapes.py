@@ -12,7 +12,7 @@ from benchmarks.profiles import Profile
 from benchmarks.results import Record
 from benchmarks.sections.counting import direct, questions
 
-GAMMA = cb.GammaPoisson(2, "1/2")
+GAMMA = cb.priors.GammaPoisson(2, "1/2")
 """With a shape of 1 and a known N it would be the uniform prior."""
 
 

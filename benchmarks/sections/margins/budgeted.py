@@ -18,7 +18,7 @@ from benchmarks.measuring.memory import highest_resident_bytes
 from benchmarks.problems.owned import all_margins, owned
 from benchmarks.results import Record
 from benchmarks.sections.margins.searches import outcome
-from cellbounds.disclosure.policies import DEFAULT, read_policy
+from cellbounds.disclosure.policies import DEFAULT, policy_of
 
 WORKERS = 2
 PEER_CELLS = 3
@@ -68,7 +68,7 @@ def in_this_process(name: str, ways: int, seconds: float, data: Path, seed: int)
 
 def chosen_cells(counts: IntArray, seed: int) -> list[tuple[int, ...]]:
     """Choose the cells that the general solvers are asked about, among the small counts."""
-    small = np.flatnonzero((counts.ravel() > 0) & (counts.ravel() <= read_policy(DEFAULT).small))
+    small = np.flatnonzero((counts.ravel() > 0) & (counts.ravel() <= policy_of(DEFAULT).small))
     drawn = np.random.default_rng(seed).choice(small, size=PEER_CELLS, replace=False)
     return [tuple(int(i) for i in np.unravel_index(int(c), counts.shape)) for c in np.sort(drawn)]
 

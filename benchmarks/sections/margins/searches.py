@@ -10,7 +10,7 @@ import numpy as np
 import cellbounds as cb
 from benchmarks.arrays import BoolArray, IntArray
 from benchmarks.results import Record
-from cellbounds.disclosure.policies import DEFAULT, read_policy
+from cellbounds.disclosure.policies import DEFAULT, policy_of
 from cellbounds.solvers.general.search import Proof
 
 
@@ -39,7 +39,7 @@ def outcome(answer: cb.Bounds, counts: IntArray) -> Record:
     low, high = answer.settled
     inner = answer.attained_lower, answer.attained_upper
     moved = (inner[0] < counts), (inner[1] > counts)
-    small = counts <= read_policy(DEFAULT).small
+    small = counts <= policy_of(DEFAULT).small
     disclosed, open_to_doubt = verdicts(answer)
     record: Record = {
         "method": answer.method,

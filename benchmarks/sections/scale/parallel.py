@@ -53,7 +53,7 @@ def measure_library(profile: Profile) -> Record:
     names = source.table.domain.names
     givens = givens_of(profile, names)
 
-    def study(workers: int) -> tuple[cb.Frontier, float]:
+    def study(workers: int) -> tuple[cb.disclosure.exploring.Frontier, float]:
         started = perf_counter()
         if workers == 1:
             found = cb.explore(source.table, response=names[-1], givens=givens, digits=plan.digits)

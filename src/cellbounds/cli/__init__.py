@@ -31,17 +31,13 @@ def main() -> None:
     sys.exit(_flushed(code))
 
 
-def _commanded(interruption: Interruption) -> int:
-    try:
-        status: int = commands.main(prog_name="cellbounds", standalone_mode=False)
-    finally:
-        interruption.ignore()
-    return status
-
-
 def _run(interruption: Interruption) -> int:
     try:
-        return _commanded(interruption)
+        try:
+            status: int = commands.main(prog_name="cellbounds", standalone_mode=False)
+        finally:
+            interruption.over.set()  # what is left is to say how it went
+        return status
     except click.exceptions.Exit as left:
         return left.exit_code
     except (click.Abort, KeyboardInterrupt) as problem:

@@ -48,7 +48,7 @@ def audit(given: Given) -> int:
     unless --no-total.
     """
     from cellbounds.disclosure.auditing import audit as audit_table
-    from cellbounds.disclosure.policies import read_policy
+    from cellbounds.disclosure.policies import policy_of
     from cellbounds.report.audit_text import render
 
     over = options.names_of(given.over, "--over")
@@ -57,7 +57,7 @@ def audit(given: Given) -> int:
         [given.table, *given.release, *given.knows, given.key, given.policy],
     )
     secret = _checked_secret(given)
-    policy = read_policy(given.policy)
+    policy = policy_of(given.policy)
     with (
         Progress("reading the table") as progress,
         options.budgeted(given, progress, "work") as budget,
@@ -88,14 +88,11 @@ def audit(given: Given) -> int:
                 answer = bounds(release, over=over, start=start, budget=alone)
             _write_certificate(answer, given, budget, private=leaning)
         if given.reports or given.style == "html":
-            from cellbounds.report.filing import build_report
-
             progress.say("writing the report")
-            report = build_report(
-                found,
+            report = found.report(
                 public=given.public,
                 key=secret,
-                seed=given.seed,
+                rng=given.seed,
                 source=Path(given.table).name,
                 budget=budget.resumed(None),
             )

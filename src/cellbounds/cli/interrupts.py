@@ -31,11 +31,12 @@ class Interruption:
 
     Modules that are interrupted while they load stay behind half made, and the compiled ones make
     errors of their own of it. If it cannot be raised in time, since compiled code does not return,
-    or if somebody interrupts the command again afterwards, everything is ended at once.
+    or if somebody interrupts the command again afterwards, everything is ended at once. Once it is
+    `over`, nothing is interrupted any more.
     """
 
     def __init__(self) -> None:
-        self._raised, self._over = threading.Event(), threading.Event()
+        self._raised, self.over = threading.Event(), threading.Event()
         self._when = 0.0
         # Python writes the numbers of signals to one end; they come out of the other.
         self.signals, self.wake = socket.socketpair()
@@ -47,13 +48,9 @@ class Interruption:
         """Whether the command was interrupted."""
         return self._raised.is_set()
 
-    def ignore(self) -> None:
-        """From now on nothing is interrupted: what is left is to say how it went."""
-        self._over.set()
-
     def handle(self, _number: int, frame: FrameType | None) -> None:
         """What the main thread does about Ctrl-C."""
-        if self.raised or self._over.is_set() or _is_importing(frame):
+        if self.raised or self.over.is_set() or _is_importing(frame):
             return
         self._when = time.monotonic()
         self._raised.set()
@@ -70,12 +67,12 @@ class Interruption:
     def watch(self) -> None:
         """See to it, in another thread, that the signals have consequences."""
         while number := self.signals.recv(1):
-            if number[0] != signal.SIGINT or self._over.is_set():
+            if number[0] != signal.SIGINT or self.over.is_set():
                 continue
             if self.raised and time.monotonic() > self._when + ONCE:
                 end_now("interrupted", INTERRUPTED)
             end = time.monotonic() + GRACE
-            while not self._raised.wait(OFTEN) and not self._over.is_set():
+            while not self._raised.wait(OFTEN) and not self.over.is_set():
                 if time.monotonic() > end:
                     end_now("interrupted", INTERRUPTED)
                 _interrupt_main()

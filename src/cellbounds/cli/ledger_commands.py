@@ -231,7 +231,6 @@ def commit(given: Given) -> int:
     What is out already with the same figures is not recorded again; --write writes it.
     """
     from cellbounds.ledger import NotSafe
-    from cellbounds.statements.release_files import write_release
 
     check_written(given, given.written, *given.statements, *given.knows)
     try:
@@ -242,7 +241,7 @@ def commit(given: Given) -> int:
         return write_answer(refused.answer, "table", None)
     if given.written is not None and entry.release is not None:
         with recorded(entry):
-            write_release(entry.release, given.written)
+            entry.release.write(given.written)
     said = f"entry {entry.number} released", ", ".join(entry.statements)
     if entry.repeated:
         return write_lines(entry, " already: ".join(said), entry.said)

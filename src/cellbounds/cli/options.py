@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cellbounds.cli.extras import check_extras
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
 from cellbounds.runtime.memory import limited
 from cellbounds.runtime.workers.processes import MOST, cores
-from cellbounds.statements import Prior
+from cellbounds.statements import Known
 from cellbounds.statements.notation import parse
 from cellbounds.statements.publishing import combined_release
 
@@ -51,6 +52,7 @@ def command(
 
     @wraps(function)
     def called(**given: Any) -> int:
+        check_extras(Given(**given))
         memory = given.get("memory")
         with nullcontext() if memory is None else limited(memory):
             return function(Given(**given))
@@ -319,16 +321,16 @@ policy_options = combined(
 
 knows_option = option(
     "--knows FILE",
-    "What an intruder knows besides: a release file (.toml) with priors.",
+    "What an intruder knows besides: a release file (.toml) with [[known]] sections.",
     multiple=True,
 )
 
 
-def read_knowledge(given: Given, domain: Domain) -> tuple[Prior, ...]:
-    """The priors of the files of :data:`knows_option`, about a table over these variables."""
+def read_knowledge(given: Given, domain: Domain) -> tuple[Known, ...]:
+    """The statements of the files of :data:`knows_option`, about a table over these variables."""
     from cellbounds.statements.release_files import read_release
 
-    known: list[Prior] = []
+    known: list[Known] = []
     for path in given.knows:
         read = read_release(path, allow_outside=given.allow_outside)
         if read.domain != domain:
@@ -336,13 +338,13 @@ def read_knowledge(given: Given, domain: Domain) -> tuple[Prior, ...]:
                 f"{path} speaks of another table: {_difference(read.domain, domain)}; they "
                 "need the same variables and levels in the same order (labels in files are text)"
             )
-        priors = [statement for statement in read.statements if isinstance(statement, Prior)]
-        if len(priors) < len(read.statements) or not priors:
+        statements = [statement for statement in read.statements if isinstance(statement, Known)]
+        if len(statements) < len(read.statements) or not statements:
             raise InvalidInput(
-                f"--knows {path}: give [[prior]] sections only, at least one; what is published "
+                f"--knows {path}: give [[known]] sections only, at least one; what is published "
                 "belongs to RELEASE"
             )
-        known += priors
+        known += statements
     return tuple(known)
 
 

@@ -153,9 +153,7 @@ def _write_explored(frontier: Frontier, given: Given) -> None:
     if given.best is not None and frontier.best is None:
         say(f"no design is safe: {given.best} was not written")
     elif given.best is not None:
-        from cellbounds.statements.release_files import write_release
-
-        write_release(frontier.best_release(), given.best)
+        frontier.best_release().write(given.best)
     write_result(frontier, given, private=True)
 
 
@@ -294,14 +292,12 @@ def _check_folder(folder: Path) -> None:
 
 def _save(suggestions: Suggestions, folder: Path) -> None:
     """Write all suggestions or none: first where nobody looks, then they are moved into place."""
-    from cellbounds.statements.release_files import write_release
-
     there = folder.is_dir()
     try:
         # Inside, if it is there: the place around it may be closed to us.
         with hidden_folder(folder / "suggestions" if there else folder) as hidden:
             for rank, suggestion in enumerate(suggestions, 1):
-                write_release(suggestion.release, hidden / f"suggestion-{rank}.toml")
+                suggestion.release.write(hidden / f"suggestion-{rank}.toml")
             folder.mkdir(exist_ok=True)
             for file in sorted(hidden.iterdir()):
                 file.replace(folder / file.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -96,6 +97,15 @@ class Domain:
         Derived variables by name: other ways to speak of the same cells. They have no axis, and
         domains that differ only in them are equal.
 
+    Attributes
+    ----------
+    names
+        The variables, in order.
+    shape
+        The number of levels of each variable, in order.
+    size
+        The number of cells (a Python integer: it may be very large).
+
     Examples
     --------
     >>> from cellbounds import Domain
@@ -106,7 +116,11 @@ class Domain:
     (1, 0)
     """
 
-    __slots__ = ("_axes", "_groupings", "_levels", "_positions")
+    __slots__ = ("_axes", "_groupings", "_levels", "_positions", "names", "shape", "size")
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    size: int
 
     def __init__(
         self,
@@ -144,7 +158,7 @@ class Domain:
                 )
             self._levels[name] = ordered
             self._positions[name] = positions
-        self._axes = {name: axis for axis, name in enumerate(self._levels)}
+        self._measure()
         self._groupings: dict[str, Grouping] = {}
         for name, grouping in (groupings or {}).items():
             self._add(name, grouping)
@@ -172,23 +186,11 @@ class Domain:
         self._groupings[name] = grouping
         self._positions[name] = {label: place for place, (label, _) in enumerate(grouping.groups)}
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables, in order."""
-        return tuple(self._levels)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of levels of each variable, in order."""
-        return tuple(len(labels) for labels in self._levels.values())
-
-    @property
-    def size(self) -> int:
-        """The number of cells (a Python integer: it may be very large)."""
-        size = 1
-        for labels in self._levels.values():
-            size *= len(labels)
-        return size
+    def _measure(self) -> None:
+        self._axes = {name: axis for axis, name in enumerate(self._levels)}
+        self.names = tuple(self._levels)
+        self.shape = tuple(map(len, self._levels.values()))
+        self.size = math.prod(self.shape)
 
     @property
     def groupings(self) -> dict[str, Grouping]:
@@ -200,10 +202,11 @@ class Domain:
 
         None if `name` is a variable of its own.
         """
-        self._check_known(name)
-        grouping = self._groupings.get(name)
-        if grouping is None:
+        if name in self._levels:
             return None
+        if name not in self._groupings:
+            raise self._unknown(name)
+        grouping = self._groupings[name]
         places = self._positions[grouping.of]
         return grouping.of, tuple(
             tuple(places[member] for member in members) for _, members in grouping.groups
@@ -211,9 +214,11 @@ class Domain:
 
     def base(self, name: str) -> str:
         """The variable whose levels a name speaks of: itself, or the one that it groups."""
-        self._check_known(name)
-        grouping = self._groupings.get(name)
-        return name if grouping is None else grouping.of
+        if name in self._levels:
+            return name
+        if name not in self._groupings:
+            raise self._unknown(name)
+        return self._groupings[name].of
 
     def level_sets(self, name: str) -> list[frozenset[int]]:
         """The positions behind each level of a name; a level of a variable stands for itself."""
@@ -269,23 +274,26 @@ class Domain:
 
     def levels(self, name: str) -> tuple[Label, ...]:
         """The levels of one variable, in order."""
-        self._check_known(name)
-        return self._levels[name] if name in self._levels else tuple(self._positions[name])
+        if name in self._levels:
+            return self._levels[name]
+        if name not in self._groupings:
+            raise self._unknown(name)
+        return tuple(self._positions[name])
 
     def axis(self, name: str) -> int:
         """The axis that a variable has in arrays over this domain."""
-        self._check_known(name)
         if name in self._groupings:
             raise InvalidInput(
                 f"{name!r} groups the levels of {self._groupings[name].of!r} and has no axis; the "
                 f"variables are {', '.join(map(repr, self.names))}"
             )
+        if name not in self._axes:
+            raise self._unknown(name)
         return self._axes[name]
 
-    def _check_known(self, name: str) -> None:
-        if name not in self._positions:
-            known = ", ".join(map(repr, self._positions))
-            raise InvalidInput(f"unknown variable {name!r}; the variables are {known}")
+    def _unknown(self, name: str) -> InvalidInput:
+        known = ", ".join(map(repr, self._positions))
+        return InvalidInput(f"unknown variable {name!r}; the variables are {known}")
 
     def axes(self, names: Iterable[str]) -> tuple[int, ...]:
         """The axes of several variables, in the order given."""
@@ -336,8 +344,8 @@ class Domain:
         margin = object.__new__(Domain)
         margin._levels = {name: self.levels(name) for name in chosen}
         margin._positions = {name: self._positions[name] for name in chosen}
-        margin._axes = {name: axis for axis, name in enumerate(chosen)}
         margin._groupings = {}
+        margin._measure()
         return margin
 
     def part(self, names: Iterable[str]) -> Domain:
@@ -361,7 +369,8 @@ class Domain:
         for name in chosen:
             if not isinstance(name, str):
                 raise InvalidInput(f"a variable is given as {name!r}; names of variables are text")
-            self._check_known(name)
+            if name not in self._positions:
+                raise self._unknown(name)
             if chosen.count(name) > 1:
                 raise InvalidInput(f"variable {name!r} is named twice; name it once")
         return chosen

@@ -105,8 +105,8 @@ def read_table(
 
     Examples
     --------
-    >>> from cellbounds import read_table, example_path
-    >>> table = read_table(example_path("delinquent"))
+    >>> from cellbounds import datasets, read_table
+    >>> table = read_table(datasets.path("delinquent"))
     >>> table.domain
     Domain(county[4] x education[4])
 
@@ -123,7 +123,7 @@ def read_table(
         return _from_array(source, domain, variables, structural)
     if domain is not None:
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
-    limit = _limit(memory)
+    limit = None if memory is None else _limit(memory)
     records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet)
     selection = selection_of(
         records.where,
@@ -139,9 +139,7 @@ def read_table(
     return table.margin(*selection.names) if selection.names != table.domain.names else table
 
 
-def _limit(memory: str | None) -> int | None:
-    if memory is None:
-        return None
+def _limit(memory: str) -> int:
     try:
         return size_of(memory)
     except (InvalidInput, TypeError):
@@ -200,8 +198,9 @@ def _table(
         )
     tally = _with_levels(tally, selection, levels)
     domain = Domain(tally.levels)
-    lines = tally.occurring
-    if not selection.is_records and lines.counts.max(initial=0) > 1:
+    lines = tally.lines
+    is_records = selection.amount is None or selection.weighted
+    if not is_records and lines.counts.max(initial=0) > 1:
         most = int(np.argmax(lines.counts))
         labels = domain.labels([int(column[most]) for column in lines.columns()])
         raise InvalidInput(
@@ -222,7 +221,7 @@ def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:
             "variables=[...], or list the structural zeros"
         )
     # Every record has a count.
-    listed = tally.occurring if tally.counted is None else tally.counted
+    listed = tally.lines if tally.counted is None else tally.counted
     counts = tally.sums.to_array(tally.sums.counts.dtype)
     return Table(domain, counts, structural=~listed.to_array(bool))
 
@@ -267,7 +266,7 @@ def _levels(tally: Tally, name: str, labels: list[Any], given: Sequence[Label] |
 def _check_given(tally: Tally, axis: int, move: list[int], levels: list[Any]) -> None:
     """Refuse a label that occurs and is not among the levels given; others may be declared."""
     name, labels = list(tally.levels.items())[axis]
-    for place in np.unique(tally.occurring.column(axis)).tolist():
+    for place in np.unique(tally.lines.column(axis)).tolist():
         if move[place] < 0:
             kinds = {type(labels[place]).__name__, *(type(label).__name__ for label in levels)}
             hint = "" if len(kinds) == 1 else " (labels of CSV and Excel files are text)"
@@ -295,9 +294,10 @@ def _without_missing(tally: Tally) -> Tally:
     moves = [
         np.cumsum([label is not None for label in labels]) - 1 for labels in tally.levels.values()
     ]
-    lines = None if tally.lines is None else _present(tally.lines, tally)
-    complete = Tally(tally.where, tally.levels, _present(tally.sums, tally), lines)
-    if not len(complete.occurring):
+    sums = _present(tally.sums, tally)
+    lines = sums if tally.lines is tally.sums else _present(tally.lines, tally)
+    complete = Tally(tally.where, tally.levels, sums, lines)
+    if not len(lines):
         raise InvalidInput(
             f"{tally.where}: missing='drop' leaves no record, as every one lacks a label; choose "
             "fewer columns with variables=[...], or give missing='level'"

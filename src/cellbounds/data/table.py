@@ -48,9 +48,10 @@ class Table:
     array([25, 25])
     """
 
-    __slots__ = ("_dense", "_sparse", "domain")
+    __slots__ = ("_dense", "_sparse", "_stored", "domain")
 
     domain: Domain
+    _stored: Dense | Sparse  # whichever is at hand; the other is made when it is asked for
     _dense: Dense | None
     _sparse: Sparse | None
 
@@ -58,7 +59,8 @@ class Table:
         self, domain: Domain, counts: npt.ArrayLike, *, structural: npt.ArrayLike | None = None
     ) -> None:
         self.domain = domain
-        self._dense, self._sparse = dense_of(domain, counts, structural), None
+        self._stored = self._dense = dense_of(domain, counts, structural)
+        self._sparse = None
 
     @classmethod
     def from_cells(
@@ -99,15 +101,10 @@ class Table:
     @classmethod
     def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
         table = cls.__new__(cls)
-        table.domain = domain
+        table.domain, table._stored = domain, stored
         table._dense = stored if isinstance(stored, Dense) else None
         table._sparse = stored if isinstance(stored, Sparse) else None
         return table
-
-    @property
-    def _stored(self) -> Dense | Sparse:
-        """The table as it is at hand."""
-        return self._dense or self._listed
 
     @property
     def _listed(self) -> Sparse:
@@ -116,27 +113,25 @@ class Table:
             self._sparse = Sparse.of(self._dense)
         return self._sparse
 
-    @property
-    def _whole(self) -> Dense:
-        if self._dense is None:
-            if self.domain.size > DENSE_LIMIT:
-                raise TooMuchWork(
-                    f"a table of {self.domain.size} cells would have to be listed cell by cell; "
-                    f"that is done up to {DENSE_LIMIT}. Ask about fewer variables: "
-                    "table.margin(...), over=[...]"
-                )
-            self._dense = self._listed.to_dense()
+    def _made_dense(self) -> Dense:
+        if self.domain.size > DENSE_LIMIT:
+            raise TooMuchWork(
+                f"a table of {self.domain.size} cells would have to be listed cell by cell; that "
+                f"is done up to {DENSE_LIMIT}. Ask about fewer variables: table.margin(...), "
+                "over=[...]"
+            )
+        self._stored = self._dense = self._listed.to_dense()
         return self._dense
 
     @property
     def counts(self) -> IntArray:
         """Every count, in the domain's shape; made when first asked for, if it can be."""
-        return self._whole.counts
+        return (self._dense or self._made_dense()).counts
 
     @property
     def structural(self) -> BoolArray:
         """Which cells are structural zeros, in the domain's shape; made when first asked for."""
-        return self._whole.structural
+        return (self._dense or self._made_dense()).structural
 
     @property
     def has_structural(self) -> bool:
@@ -198,8 +193,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> rates = example_table("mp3").conditional(["mp3"], given=["gender"])
+        >>> from cellbounds import datasets
+        >>> rates = datasets.read("mp3").conditional(["mp3"], given=["gender"])
         >>> [[str(rate) for rate in row] for row in rates]
         [['3/5', '2/5'], ['1/5', '4/5']]
         """
@@ -229,8 +224,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> koch = example_table("koch4")
+        >>> from cellbounds import datasets
+        >>> koch = datasets.read("koch4")
         >>> koch.reshape(response=["recovery"], given=["center", "status"]).counts
         array([[14, 34, 13],
                [ 9, 27, 17],
@@ -254,8 +249,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> children = example_table("delinquent")
+        >>> from cellbounds import datasets
+        >>> children = datasets.read("delinquent")
         >>> grouped = children.grouped(
         ...     "region", of="county", levels={"west": ["Alpha", "Beta"], "east": ["Gamma"]}
         ... )
@@ -281,8 +276,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> children = example_table("delinquent")
+        >>> from cellbounds import datasets
+        >>> children = datasets.read("delinquent")
         >>> merged = children.merge("education", {"High+": ["High", "Very High"]})
         >>> merged.domain.levels("education")
         ('Low', 'Medium', 'High+')
@@ -318,8 +313,8 @@ class Table:
 
         Examples
         --------
-        >>> from cellbounds import example_table
-        >>> example_table("mp3").keyed_digest(b"kept with the table")[:16]
+        >>> from cellbounds import datasets
+        >>> datasets.read("mp3").keyed_digest(b"kept with the table")[:16]
         'ea927bb1066d1707'
         """
         if not isinstance(key, bytes) or not key:
@@ -391,11 +386,12 @@ class Table:
         return f"Table({domain}, {self.domain.size} cells)"
 
     def __getstate__(self) -> tuple[Domain, Dense | Sparse]:
-        return self.domain, self._sparse or self._whole
+        return self.domain, self._sparse or self._stored
 
     def __setstate__(self, state: tuple[Domain, Dense | Sparse]) -> None:
         other = Table._holding(*state)
-        self.domain, self._dense, self._sparse = other.domain, other._dense, other._sparse
+        self.domain, self._stored = other.domain, other._stored
+        self._dense, self._sparse = other._dense, other._sparse
 
 
 def merged_levels(

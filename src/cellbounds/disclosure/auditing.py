@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
@@ -16,7 +17,10 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import attainable, resumable
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
+
+if TYPE_CHECKING:
+    from cellbounds.report.filing import Report
 
 NARROW = 3
 """A cell with more than one but at most so many attainable counts is narrow."""
@@ -89,6 +93,61 @@ class Audit:
     table: Table
     start_used: bool
 
+    def report(
+        self,
+        *,
+        public: bool = False,
+        key: bytes | None = None,
+        rng: int | None = None,
+        source: str | None = None,
+        budget: Budget = UNLIMITED,
+        seconds: float | None = None,
+        clock: bool = False,
+    ) -> Report:
+        """A report on what publishing the release would give away: HTML, JSON, CSV, Excel.
+
+        Parameters
+        ----------
+        public
+            Leave out what only the owner may see: counts, findings, blame, utility, the table's
+            own digest, and a verdict that depends on the counts.
+        key
+            A secret of the owner: the public part then names the table by a digest under this key.
+        rng
+            The seed of posteriors that have to be estimated; without one only exact ones are shown.
+            The public part shows it: take none that a table was rounded with.
+        source
+            The table's file, for the internal part; only its name is kept.
+        budget, seconds
+            What the work beyond the audit may cost: a :class:`Budget`, or seconds alone.
+        clock
+            Say in the internal part when the report was made, and how long the audit took. Without
+            it the same audit gives the same bytes.
+
+        Examples
+        --------
+        >>> import cellbounds as cb
+        >>> table = cb.datasets.read("delinquent")
+        >>> found = cb.audit(table, cb.publish(table, "[education|county]@2"))
+        >>> found.report()
+        <report for the owner: [education|county]@2, N=135>
+        >>> found.report(public=True).to_html()[:15]
+        '<!DOCTYPE html>'
+        """
+        # Reports are built on audits: this way leads forwards, and is taken when it is asked for.
+        from cellbounds.report.filing import build_report
+
+        return build_report(
+            self,
+            public=public,
+            key=key,
+            rng=rng,
+            source=source,
+            budget=budget,
+            seconds=seconds,
+            clock=clock,
+        )
+
     def __repr__(self) -> str:
         return f"<audit: {self.verdict!r}>"
 
@@ -101,7 +160,7 @@ def audit(
     *,
     over: Iterable[str] | None = None,
     independent: bool = False,
-    knows: Iterable[Prior] = (),
+    knows: Iterable[Known] = (),
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Audit:
@@ -127,7 +186,7 @@ def audit(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> found = audit(table, cb.publish(table, "[education|county]@2"))
     >>> found.verdict.verdict, sum(cell.disclosed for cell in found.cells)
     (UNSAFE, 16)

@@ -256,8 +256,8 @@ def combine_sets(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("analgesic"), "[response|treatment]@1")
-    >>> combined = cb.combine_sets(release, 3, estimator="equal")
+    >>> release = cb.publish(cb.datasets.read("analgesic"), "[response|treatment]@1")
+    >>> combined = cb.inference.combined_sets.combine_sets(release, 3, estimator="equal")
     >>> combined.meaning
     "document 002's equal average of the sets; does not target the posterior"
     """

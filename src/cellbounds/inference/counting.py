@@ -70,10 +70,10 @@ def count_tables(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> cb.count_tables(cb.publish(table, "[education|county]@2", rounding="consistent"))
     403
-    >>> cb.count_tables(cb.publish(cb.example_table("census3"), "[gender,race]", "[race,income]"))
+    >>> cb.count_tables(cb.publish(cb.datasets.read("census3"), "[gender,race]", "[race,income]"))
     16788429
     """
     limit = checked_effort(effort)
@@ -120,7 +120,7 @@ def estimate_tables(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("census3")
+    >>> table = cb.datasets.read("census3")
     >>> release = cb.publish(table, "[gender,race]", "[gender,income]", "[race,income]")
     >>> estimate = cb.estimate_tables(release, draws=2000)
     >>> abs(estimate.value - 441) < 5 * estimate.relative_error * 441
@@ -164,7 +164,7 @@ def tables(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> for table in cb.tables(release, limit=2):
     ...     print(table.counts.tolist())
     [[3, 2], [9, 36]]

@@ -78,9 +78,9 @@ def posterior(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("analgesic").margin("treatment", "response")
+    >>> table = cb.datasets.read("analgesic").margin("treatment", "response")
     >>> release = cb.publish(table, "[treatment]", "[response]")
-    >>> print(cb.posterior(release, prior=cb.GammaPoisson(193, "1/4")))
+    >>> print(cb.posterior(release, prior=cb.priors.GammaPoisson(193, "1/4")))
     posterior given [treatment], [response], N=193; prior: Poisson with Gamma means
     treatment  response   mean     sd  median  mode  q025  q975  at_most_3
     1          poor      27.63  3.437      28    28    21    34  1.401e-14
@@ -115,7 +115,8 @@ def _weights(release: Release, belief: Belief) -> Weights:
     weights = belief.weights(release.domain)
     if weights.needs_total and not _total_known(release):
         raise InvalidInput(
-            f"the prior is {belief.name}, which needs N; give Total(N), or prior=cb.Poisson(means)"
+            f"the prior is {belief.name}, which needs N; give Total(N), or "
+            "prior=cb.priors.Poisson(means)"
         )
     return weights
 
@@ -183,7 +184,7 @@ def sample(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> draws = cb.sample(release, 3, rng=7)
     >>> draws.method, draws.independent, [cb.violations(release, table) for table in draws]
     ('generating functions of the rows of one conditional', True, [[], [], []])
@@ -213,7 +214,7 @@ def sample(
     from cellbounds.inference.chains.chain_sampling import chain_draws
 
     if latent and not isinstance(belief, GammaPoisson):
-        raise InvalidInput("latent=True draws Gamma means; give prior=cb.GammaPoisson(...)")
+        raise InvalidInput("latent=True draws Gamma means; give prior=cb.priors.GammaPoisson(...)")
     return chain_draws(release, belief, weights, int(size), begun, start=start, **common, **chain)
 
 

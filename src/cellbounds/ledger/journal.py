@@ -26,7 +26,6 @@ from cellbounds.ledger.errors import LedgerError
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import read_layout, read_plain_policy
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.runtime.files import library
 
 if TYPE_CHECKING:
     from cellbounds.ledger.database import Rows, Store
@@ -250,8 +249,6 @@ class Journal:
     @property
     def store(self) -> Store:
         """The database."""
-        library("sqlalchemy", needed_for="ledgers", extra="ledger")
-        library("alembic", needed_for="ledgers", extra="ledger")
         from cellbounds.ledger.database import Store
 
         return Store(self.place, self.wait)

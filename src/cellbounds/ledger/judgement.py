@@ -55,7 +55,7 @@ class LedgerAnswer:
     before
         The last verdict on what is out already.
     knowledge
-        What an intruder was taken to know besides, as priors; None if nothing was said.
+        What an intruder was taken to know besides; None if nothing was said.
     entry
         The entry that records it, if one does; ``entry.repeated`` if it was there before.
     """
@@ -192,7 +192,7 @@ def answered(
         All versions as one (:func:`~cellbounds.ledger.versions.stacked`); None if the ledger judges
         without the counts.
     knowledge
-        What an intruder knows besides, as priors over the variables of this version; what was
+        What an intruder knows besides, over the variables of this version; what was
         recorded with past releases he knows anyway.
     """
     pieces = [PublishedRelease.recorded(entry) for entry in state.released]

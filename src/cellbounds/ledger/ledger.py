@@ -33,7 +33,7 @@ from cellbounds.ledger.serialization import plain_layout
 from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
 
 Steps = Callable[[int, int], None]
 
@@ -49,7 +49,7 @@ class Ledger:
     --------
     >>> import tempfile, cellbounds as cb
     >>> from cellbounds.ledger import Ledger
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger.create(f"{folder.name}/delinquent.ledger", table, who="ann")
     >>> ledger.commit("[education|county]@1", table=table, who="ann", why="yearbook").number
@@ -156,7 +156,7 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
-        knows: Iterable[Prior] = (),
+        knows: Iterable[Known] = (),
         record: bool = False,
         who: str | None = None,
         why: str = "",
@@ -177,7 +177,7 @@ class Ledger:
             Whether statements in the notation come with N.
         knows
             What an intruder knows besides about that version, such as
-            ``Prior(["sex"], lower={"f": 3})``; he knows what was recorded with releases anyway.
+            ``Known(["sex"], lower={"f": 3})``; he knows what was recorded with releases anyway.
         record, who, why
             Record the question and its verdict.
         budget, seconds
@@ -217,7 +217,7 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
-        knows: Iterable[Prior] = (),
+        knows: Iterable[Known] = (),
         already_out: bool = False,
         record: bool = False,
         budget: Budget = UNLIMITED,
@@ -280,7 +280,7 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
-        knows: Iterable[Prior] = (),
+        knows: Iterable[Known] = (),
         budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> Entry:

@@ -51,7 +51,7 @@ def plain_release(release: Release) -> dict[str, Any]:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]@2", "[gender]~5")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@2", "[gender]~5")
     >>> read_plain_release(plain_release(release)).digest == release.digest
     True
     """
@@ -63,7 +63,7 @@ def plain_release(release: Release) -> dict[str, Any]:
     if read_plain_release(json.loads(json.dumps(values))).digest != release.digest:
         raise InvalidInput(
             f"the release {release!r} cannot be recorded without loss; write it with "
-            "write_release, read it again, and commit what was read"
+            "its write(), read it again, and commit what was read"
         )
     return values
 
@@ -79,8 +79,7 @@ def read_plain_release(values: dict[str, Any]) -> Release:
 def read_statement(values: dict[str, Any], domain: Domain) -> Statement:
     """A statement from its plain values, over a domain that has its variables."""
     ((name, given),) = values.items()
-    kind = next(kind for kind in KINDS if kind.kind == name)
-    return kind.from_plain(given, domain)
+    return {kind.kind: kind for kind in KINDS}[name].from_plain(given, domain)
 
 
 def read_plain_policy(values: dict[str, Any]) -> Policy:
@@ -88,8 +87,8 @@ def read_plain_policy(values: dict[str, Any]) -> Policy:
 
     Examples
     --------
-    >>> from cellbounds.disclosure.policies import read_policy
-    >>> strict = read_policy("strict")
+    >>> from cellbounds import policies
+    >>> strict = policies.read("strict")
     >>> read_plain_policy(strict.to_dict()) == strict
     True
     """

@@ -34,7 +34,7 @@ from cellbounds.ledger.versions import (
     supplied,
 )
 from cellbounds.runtime.budget import Budget
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
 from cellbounds.statements.publishing import combined_release
 from cellbounds.statements.release_files import read_release
 
@@ -50,7 +50,7 @@ class ReleaseRequest:
     tables: Tables
     version: int | None
     total: bool
-    knows: Iterable[Prior] = ()
+    knows: Iterable[Known] = ()
 
     def __post_init__(self) -> None:
         # Checked before anything is judged, and listed: it may be asked for more than once.

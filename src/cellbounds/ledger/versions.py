@@ -31,7 +31,7 @@ from cellbounds.ledger.serialization import (
     read_plain_domain,
     read_statement,
 )
-from cellbounds.statements import Prior, Release, Statement, Total
+from cellbounds.statements import Known, Release, Statement, Total
 from cellbounds.statements.notation import names_text
 
 Tables = Table | Sequence[Table] | None
@@ -278,13 +278,13 @@ def joined(state: LedgerState, pieces: Iterable[PublishedRelease]) -> Release:
     if state.structural.any():
         blocked = np.full(state.domain.shape, None, dtype=object)
         blocked[state.structural] = 0
-        together.append(Prior(state.domain.names, upper=blocked))
+        together.append(Known(state.domain.names, upper=blocked))
     return Release(domain, together)
 
 
 def informing(
     state: LedgerState, pieces: Iterable[PublishedRelease]
-) -> tuple[Domain, tuple[Prior, ...]]:
+) -> tuple[Domain, tuple[Known, ...]]:
     """What an intruder knows besides, with all that was recorded, and the variables it is about.
 
     That is the knowledge of the pieces, and how many records were removed and added between two
@@ -292,13 +292,13 @@ def informing(
     """
     values = [(piece.knowledge, piece.version) for piece in pieces if piece.knowledge is not None]
     domain = _spoken(state, [known for known, _ in values])
-    priors: dict[str, Prior] = {}
+    recorded: dict[str, Known] = {}
     for known, version in values:
         for text, statement in _lifted_statements(state, known, version, domain):
-            assert isinstance(statement, Prior)  # checked before it was recorded
-            priors[text] = statement
+            assert isinstance(statement, Known)  # checked before it was recorded
+            recorded[text] = statement
     counted = [
-        Prior([_part_name(state, *between)], lower=[low], upper=[high])
+        Known([_part_name(state, *between)], lower=[low], upper=[high])
         for revision in state.revisions
         for between, (low, high) in (
             ((revision.version, revision.version - 1), revision.removed),
@@ -306,7 +306,7 @@ def informing(
         )
         if (low, high) != (0, None) and _members(state, *between)
     ]
-    return domain, (*priors.values(), *counted)
+    return domain, (*recorded.values(), *counted)
 
 
 def _spoken(state: LedgerState, releases: Iterable[dict[str, Any]]) -> Domain:

@@ -131,8 +131,8 @@ def violations(release: Release, table: Table, system: System | None = None) -> 
 
     Examples
     --------
-    >>> from cellbounds import Total, Release, example_table
-    >>> table = example_table("mp3")
+    >>> from cellbounds import Release, Total, datasets
+    >>> table = datasets.read("mp3")
     >>> violations(Release(table.domain, [Total(49)]), table)
     ['N=49']
     """

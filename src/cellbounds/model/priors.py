@@ -335,7 +335,8 @@ def belief_of(prior: Belief | str) -> Belief:
         return prior
     raise InvalidInput(
         f"prior {prior!r} is not known; give one of {', '.join(map(repr, NAMED))}, or "
-        "cb.Multinomial(probabilities), cb.Poisson(means), cb.GammaPoisson(shape, scale)"
+        "cb.priors.Multinomial(probabilities), cb.priors.Poisson(means), "
+        "cb.priors.GammaPoisson(shape, scale)"
     )
 
 

@@ -124,15 +124,15 @@ def _connected(vertices: frozenset[str], edges: Iterable[frozenset[str]]) -> lis
 
 @dataclass(frozen=True, slots=True)
 class ConditionalFacts:
-    """One conditional, what is known of N, and priors that speak of its rows or cells.
+    """One conditional, what is known of N, and side information that speaks of its rows or cells.
 
     Derived variables may be among its variables if their groups share out the levels.
 
     Attributes
     ----------
     on_rows, on_cells, on_parts
-        Priors (and margins) over the givens, over givens and responses, and, if the conditional
-        leaves variables out or merges levels, over all variables of the table.
+        Known counts (and margins) over the givens, over givens and responses, and, if the
+        conditional leaves variables out or merges levels, over all variables of the table.
     """
 
     domain: Domain
@@ -179,12 +179,12 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
     if len(conditionals) != 1:
         return (
             f"the release has {len(conditionals)} statements of rates; this method answers "
-            "releases with exactly one, with or without N, priors and margins over its givens or "
-            "over all its variables"
+            "releases with exactly one, with or without N, known counts and margins over its "
+            "givens or over all its variables"
         )
     conditional = conditionals[0]
     for name in conditional.given:
-        if group_of_levels(release.domain, name) is None:
+        if name not in release.domain and group_of_levels(release.domain, name) is None:
             return (
                 f"the groups of {name!r} overlap or leave levels out, so that the rows of "
                 f"{conditional.notation} do not share out everybody"
@@ -208,7 +208,7 @@ def _conditional_facts(release: Release) -> ConditionalFacts | str:
         else:
             return (
                 f"{statement.notation} crosses the rows of {conditional.notation}; beside one "
-                "statement of rates, margins and priors may be over its givens "
+                "statement of rates, margins and known counts may be over its givens "
                 f"({', '.join(conditional.given) or 'none'}), over its own variables or over all"
             )
     return ConditionalFacts(

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from cellbounds import datasets
 from cellbounds.papers.printed_figures import Figures, interval_texts
-from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Release, Total, publish
 
@@ -20,8 +20,8 @@ DISPLAYED = """0.107 0.714 0.179  0.333 0.424 0.243  0.103 0.483 0.414  0.25 0.5
 
 def figures() -> Figures:
     """Our figures for the 2 x 2 and the 4-way example."""
-    koch = example_table("koch4")
-    small = publish(example_table("mp3"), "[mp3|gender]")
+    koch = datasets.read("koch4")
+    small = publish(datasets.read("mp3"), "[mp3|gender]")
     full = publish(koch, "[recovery|center,status,treatment]")
     for kind in ("sharp", "linear"):
         yield f"2 x 2 example, {kind}", interval_texts(bounds(small, kind=kind))

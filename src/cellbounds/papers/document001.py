@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import itertools
 
+from cellbounds import datasets
 from cellbounds.data.table import Table
 from cellbounds.papers.printed_figures import Figures, interval_texts, joined
-from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import publish
 
@@ -30,7 +30,7 @@ CAPTIONED = ("[race,gender]", "[race,income]")
 
 def figures() -> Figures:
     """Our figures for Tables 1 and 3 to 6 and the formulas for 2x2x2 tables."""
-    census, small = example_table("census3"), collapsed()
+    census, small = datasets.read("census3"), collapsed()
     sizes = [len(census.domain.levels(name)) for name in ("race", "gender", "income")]
     yield "Table 1", [" x ".join(map(str, sizes)), str((census.counts == 1).sum())]
     margins = (census.margin(*two) for two in itertools.combinations(census.domain.names, 2))
@@ -57,5 +57,5 @@ def figures() -> Figures:
 
 def collapsed() -> Table:
     """Table 2: two levels of race, two of income."""
-    merged = example_table("census3").merge("race", {"Black/Chinese": ["Black", "Chinese"]})
+    merged = datasets.read("census3").merge("race", {"Black/Chinese": ["Black", "Chinese"]})
     return merged.merge("income", {">10000": ["10001-25000", ">25000"]})

@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from cellbounds import datasets
 from cellbounds.data.table import Table
 from cellbounds.inference.combined_sets import combine_sets
 from cellbounds.inference.counting import count_tables, tables
@@ -26,7 +27,6 @@ from cellbounds.inference.posterior import posterior
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson
 from cellbounds.papers.printed_figures import Figures, joined
-from cellbounds.papers.tables import example_table
 from cellbounds.results.posterior import Posterior
 from cellbounds.statements import Linear, Release, publish
 from cellbounds.utility import odds_ratios
@@ -58,7 +58,7 @@ WIDTHS = [(10, 26, 15, 18), (11, 29, 17, 23), (9, 27, 14, 18)]
 
 def figures() -> Figures:
     """Our figures for all its tables."""
-    trial = example_table("analgesic")
+    trial = datasets.read("analgesic")
     small = trial.margin(*OWN)
     conditional = posterior(reached(small), PRIOR_2X2)
     margins = posterior(publish(small, "[treatment]", "[response]"), PRIOR_2X2)

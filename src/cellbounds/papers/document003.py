@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellbounds import datasets
 from cellbounds.data.table import Table
 from cellbounds.papers.printed_figures import Figures, interval_texts
-from cellbounds.papers.tables import example_table
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release, Total, publish
 
@@ -22,7 +22,7 @@ TABLE_5_RATES = {
 
 def figures() -> Figures:
     """Our figures for Tables 2 to 5."""
-    mp3, children = example_table("mp3"), example_table("delinquent")
+    mp3, children = datasets.read("mp3"), datasets.read("delinquent")
     rows, columns = publish(mp3, "[mp3|gender]"), publish(mp3, "[gender|mp3]")
     yield "Table 2, sharp", interval_texts(bounds(rows))
     yield "Table 2, linear", interval_texts(bounds(rows, kind="linear"))

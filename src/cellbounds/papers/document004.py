@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellbounds import datasets
 from cellbounds.data.domain import Domain
 from cellbounds.papers.printed_figures import Figures
-from cellbounds.papers.tables import example_table
 from cellbounds.results import ValueSet
 from cellbounds.solvers.solve import attainable, bounds
-from cellbounds.statements import Conditional, Prior, Release, Total, publish
+from cellbounds.statements import Conditional, Known, Release, Total, publish
 
 TITLE = "Wright, Smucker: counts from rounded conditionals"
 
@@ -50,7 +50,7 @@ def _row_sums(rates: str, eps: str, *, total_known: bool = True) -> list[str]:
 
 
 def _delinquent() -> Figures:
-    children, rounded = example_table("delinquent"), delinquent_rounded(2)
+    children, rounded = datasets.read("delinquent"), delinquent_rounded(2)
     yield "Table 7(a), three digits", [_revealed(delinquent_rounded(3), "all", "some")]
     small: list[ValueSet] = []
     large: list[ValueSet] = []
@@ -77,13 +77,13 @@ def _revealed(release: Release, yes: str, no: str) -> str:
 def delinquent_rounded(digits: int) -> Release:
     """Table 7: nearest rounding with one entry of row 2 adjusted so that rows add to one."""
     release = publish(
-        example_table("delinquent"), f"[education|county]@{digits}", rounding="consistent"
+        datasets.read("delinquent"), f"[education|county]@{digits}", rounding="consistent"
     )
     if digits == 2:
         return release
     rates = release.statements[0]
     assert isinstance(rates, Conditional)
-    texts = [[rates.figure_text(i, j) for j in range(4)] for i in range(4)]
+    texts = [[rates.figure_at(4 * i + j) for j in range(4)] for i in range(4)]
     texts[1] = ["0.363", "0.182", "0.182", "0.273"]
     table = Conditional(["education"], given=["county"], rates=texts, eps="0.001")
     return Release(release.domain, [table, Total(135)])
@@ -94,7 +94,7 @@ def lower_by_row_sum() -> list[tuple[int, int]]:
     release = delinquent_rounded(2)
     lows = []
     for total in attainable(release, over=["county"])["Gamma"]:
-        fixed = Prior(["county"], values={"Gamma": [total]})
+        fixed = Known(["county"], values={"Gamma": [total]})
         answer = bounds(Release(release.domain, [*release.statements, fixed]))
         lows.append((total, int(answer["Gamma", "Very High"][0])))
     return lows

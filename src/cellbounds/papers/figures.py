@@ -1,4 +1,4 @@
-"""Document 004's Figures 1 and 2 and document 002's, drawn as SVG (needs the extra `plots`)."""
+"""Document 004's Figures 1 and 2 and document 002's, drawn as SVG."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds import datasets
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.inference.posterior import posterior
 from cellbounds.papers.document002 import OWN, PRIOR_2X2, reached
 from cellbounds.papers.document004 import lower_by_row_sum
-from cellbounds.papers.tables import example_table
 from cellbounds.results.charts import posterior_chart, save_chart
-from cellbounds.runtime.files import library
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Release, publish
 
@@ -46,7 +45,7 @@ def draw_figures(folder: Path) -> list[Path]:
 
 def figure_posterior() -> Any:
     """The posterior of the first cell given both margins, and given conditional rates."""
-    table = example_table("analgesic").margin(*OWN)
+    table = datasets.read("analgesic").margin(*OWN)
     margins = posterior(publish(table, "[treatment]", "[response]"), PRIOR_2X2)
     conditionals = posterior(reached(table), PRIOR_2X2)
     return posterior_chart(
@@ -57,7 +56,8 @@ def figure_posterior() -> Any:
 
 def figure_1() -> Any:
     """The tightest lower bound of row 3, column 4 against the feasible sums of row 3."""
-    alt = _altair()
+    import altair as alt
+
     points = [{"row sum": n, "lower bound": low} for n, low in lower_by_row_sum()]
     return (
         alt.Chart(alt.Data(values=points), title="Lower bound of row 3, column 4 by row sum")
@@ -72,7 +72,8 @@ def figure_1() -> Any:
 
 def figure_2() -> Any:
     """Running time against (I ln I)(N ln N): the document's fitted curve, and ours."""
-    alt = _altair()
+    import altair as alt
+
     ours = []
     for name, size in SIZES.items():
         release, rows, total = _instance(name, size)
@@ -95,13 +96,9 @@ def figure_2() -> Any:
     return (line + points).properties(width=520, height=320, title=title)
 
 
-def _altair() -> Any:
-    return library("altair", needed_for="charts", extra="plots")
-
-
 def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, int, int]:
     if size is None:
-        table = example_table("koch4")
+        table = datasets.read("koch4")
         statement = "[recovery|center,status,treatment]@3"
         return publish(table, statement, rounding="consistent"), 8, table.total
     rows, columns, total = size

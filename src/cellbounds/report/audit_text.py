@@ -112,7 +112,7 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
             "policy": verdict.policy.to_dict(),
             "independent": verdict.independent,
             "warning": verdict.warning,
-            "knows": [prior.notation for prior in verdict.knows],
+            "knows": [known.notation for known in verdict.knows],
             "notes": list(verdict.notes),
             "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
         }

@@ -60,7 +60,7 @@ def open_seed(release: Release, seed: int | None) -> int | None:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> open_seed(cb.publish(table, "[county]~5"), 7)
     7
     >>> release = cb.publish(table, "[county]~5", count_rounding="random", rng=7)
@@ -277,7 +277,7 @@ def build_report(
     *,
     public: bool = False,
     key: bytes | None = None,
-    seed: int | None = None,
+    rng: int | None = None,
     source: str | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -296,12 +296,12 @@ def build_report(
         a verdict that depends on the counts.
     key
         A secret of the owner: the public part then names the table by a digest under this key.
-    seed
-        For posteriors that have to be estimated; without one only exact ones are shown. The public
-        part shows it, so it must not be one that a table was rounded with: whoever knows that seed
-        can round every candidate again and see which of them gives the published figures. If the
-        release itself has counts rounded at random, the seed stands in the internal part only,
-        and estimates are made with one that is read off the release's digest.
+    rng
+        The seed of posteriors that have to be estimated; without one only exact ones are shown. The
+        public part shows it, so it must not be one that a table was rounded with: whoever knows
+        that seed can round every candidate again and see which of them gives the published
+        figures. If the release itself has counts rounded at random, the seed stands in the internal
+        part only, and estimates are made with one that is read off the release's digest.
     source
         The table's file, for the internal part; only its name is kept.
     budget, seconds
@@ -322,21 +322,21 @@ def build_report(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> audit = cb.audit(table, cb.publish(table, "[education|county]@2"))
-    >>> report = build_report(audit)
+    >>> report = audit.report()
     >>> report.to_dict()["internal"]["verdict"]["outcome"]
     'unsafe'
-    >>> build_report(audit, public=True).to_dict()["public"]["verdict"]["outcome"] is None
+    >>> audit.report(public=True).to_dict()["public"]["verdict"]["outcome"] is None
     True
     """
-    _check(audit, public, key, seed)
+    _check(audit, public, key, rng)
     release, over = audit.release, (audit.answer if isinstance(audit, Audit) else audit).over
     verdict = audit.verdict if isinstance(audit, Audit) else None
     table = audit.table if isinstance(audit, Audit) else None
     known = informed(release, table, ())
     cells = public_cells(audit, known, budget, limits)
-    shown = open_seed(release, seed)
+    shown = open_seed(release, rng)
     chances = chances_of(known, over, seed=shown, budget=budget, limits=limits)
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -349,7 +349,7 @@ def build_report(
         content["internal"] = internal_part(
             audit,
             chances,
-            seed=seed,
+            seed=rng,
             source=None if source is None else PurePath(source).name,
             made=made_at() if clock else None,
             budget=budget,
@@ -358,7 +358,7 @@ def build_report(
     return Report(content, limits)
 
 
-def _check(audit: object, public: object, key: object, seed: object) -> None:
+def _check(audit: object, public: object, key: object, rng: object) -> None:
     if not isinstance(audit, Audit | Attainable):
         raise InvalidInput(
             f"a report on {audit!r}; give what audit(table, release) or attainable(release) found"
@@ -367,5 +367,5 @@ def _check(audit: object, public: object, key: object, seed: object) -> None:
         raise InvalidInput(f"public={public!r}; give True or False")
     if key is not None and (not isinstance(key, bytes) or not key):
         raise InvalidInput("the key is no bytes, or empty; give secret bytes, such as 32 of them")
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise InvalidInput(f"seed={seed!r}; give a whole number, 0 or more, or None")
+    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, int) or rng < 0):
+        raise InvalidInput(f"rng={rng!r}; give a whole number, 0 or more, or None")

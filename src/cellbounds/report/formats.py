@@ -31,7 +31,7 @@ def render(result: Renderable, style: str) -> str:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> print(render(CountedTables(release, 9), "table"), end="")
     9 tables fit [mp3|gender], N=50
     """

@@ -239,7 +239,7 @@ def ledger_page(
     --------
     >>> import tempfile, cellbounds as cb
     >>> from cellbounds.ledger import Ledger
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger.create(f"{folder.name}/delinquent.ledger", table, who="ann")
     >>> entry = ledger.commit("[education|county]@1", table=table, who="ann", why="yearbook")

@@ -432,8 +432,9 @@ class Attainable(CellAnswer):
 
     def items(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
         """Labels and attainable counts of every cell asked about, in order."""
+        assert self._source is not None
         for labels, position in zip(self.cells(), self._places, strict=True):
-            yield labels, self._values(position)
+            yield labels, self._source.values(position)
 
     def gather(self) -> None:
         """Find the attainable counts of every cell asked about, with whoever helps.

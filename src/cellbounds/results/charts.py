@@ -1,4 +1,4 @@
-"""Charts of posteriors, for notebooks and as files (needs the extra `plots`)."""
+"""Charts of posteriors, for notebooks and as files."""
 
 from __future__ import annotations
 
@@ -30,19 +30,10 @@ OFFERED = {"export": True, "source": False, "compiled": False, "editor": False}
 """What the menu of a page offers: pictures; no editor elsewhere, which would be sent the data."""
 
 
-def _altair() -> Any:
-    try:
-        import altair
-    except ImportError:
-        raise InvalidInput(
-            "charts need altair and vl-convert; install them with pip install 'cellbounds[plots]'"
-        ) from None
-    return altair
-
-
 def posterior_chart(layers: Mapping[str, Posterior], index: tuple[int, ...] | None) -> Any:
     """The distributions of one cell, or of all, of one or more posteriors by name."""
-    alt = _altair()
+    import altair as alt
+
     domain = next(iter(layers.values())).domain
     for name, other in layers.items():
         if other.domain != domain:
@@ -106,13 +97,12 @@ def save_chart(chart: Any, path: str | Path) -> None:
     Examples
     --------
     >>> import cellbounds as cb, pathlib, tempfile
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> cb.save_chart(cb.posterior(release).plot(), folder / "mp3.svg")
+    >>> cb.results.charts.save_chart(cb.posterior(release).plot(), folder / "mp3.svg")
     >>> (folder / "mp3.svg").read_text("utf-8")[:4]
     '<svg'
     """
-    _altair()
     import vl_convert
 
     target = Path(path)

@@ -34,7 +34,7 @@ class Distribution:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> cell = cb.posterior(release)["Male", "yes"]
     >>> cell.mean, cell.median, cell.interval("0.9")
     (15.0, 15, (3, 27))
@@ -122,8 +122,8 @@ class Rate:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
-    >>> rate = cb.posterior(release, prior=cb.GammaPoisson(10, 1)).rates["Male", "yes"]
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
+    >>> rate = cb.posterior(release, prior=cb.priors.GammaPoisson(10, 1)).rates["Male", "yes"]
     >>> round(rate.mean, 3), round(rate.quantile("0.975"), 3)
     (12.859, 19.319)
     """

@@ -121,7 +121,7 @@ class Posterior(Answer):
         if not isinstance(self.prior, GammaPoisson):
             raise InvalidInput(
                 f"the prior is {self.prior.name}: its means have no distribution; give "
-                "prior=cb.GammaPoisson(shape, scale)"
+                "prior=cb.priors.GammaPoisson(shape, scale)"
             )
         return Rates(self, *self.prior.parameters(self.domain))
 
@@ -130,7 +130,7 @@ class Posterior(Answer):
 
         Other posteriors of the same table can be laid over it by name, such as
         ``conditional.plot("1", "Poor", margins=other)``. Save it with
-        :func:`cellbounds.save_chart`.
+        :func:`cellbounds.results.charts.save_chart`.
         """
         from cellbounds.results.charts import posterior_chart
 

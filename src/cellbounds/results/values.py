@@ -72,7 +72,7 @@ class ValueSet:
     [(3, 5), (9, 9)]
     """
 
-    __slots__ = ("progressions", "unknown")
+    __slots__ = ("progressions", "settled", "unknown")
 
     def __init__(
         self, progressions: Iterable[Progression], *, unknown: Iterable[Progression] = ()
@@ -80,10 +80,11 @@ class ValueSet:
         """Take disjoint progressions; runs of consecutive numbers have step 1.
 
         `unknown` are numbers of which it is not settled whether they belong: what needs them
-        (``in``, ``len()``, iteration, equality) raises Unsettled.
+        (``in``, ``len()``, iteration, equality) raises Unsettled. Without any, it is `settled`.
         """
         self.progressions: tuple[Progression, ...] = _anchored(progressions)
         self.unknown: tuple[Progression, ...] = _anchored(unknown)
+        self.settled = not self.unknown
 
     @classmethod
     def from_values(cls, values: Iterable[int]) -> ValueSet:
@@ -101,11 +102,6 @@ class ValueSet:
             else:
                 runs.append([first, last])
         return cls((first, last, 1) for first, last in runs)
-
-    @property
-    def settled(self) -> bool:
-        """Whether it is known of every number if it belongs."""
-        return not self.unknown
 
     @property
     def known(self) -> ValueSet:
@@ -127,22 +123,11 @@ class ValueSet:
                 inside.append((begin, end, step))
         return ValueSet(inside)
 
-    def _check_settled(self) -> None:
-        if self.unknown:
-            raise Unsettled(
-                "not every value could be settled (the budget was spent, or nothing limits cells "
-                "that this one has to do with); see .known, .possible and .unknown"
-            )
-
     @property
     def smallest(self) -> int:
         """The smallest member."""
-        if self.unknown and (not self.progressions or _first(self.unknown[0]) < self._start):
-            self._check_settled()
-        return self._start
-
-    @property
-    def _start(self) -> int:
+        if self.unknown and (not self.progressions or self.unknown[0][0] < self.progressions[0][0]):
+            raise _unsettled()
         return self.progressions[0][0]
 
     @property
@@ -152,7 +137,7 @@ class ValueSet:
             return UNBOUNDED
         largest = max((last for _, last, _ in self.progressions if last is not None), default=-1)
         if any(last is None or last > largest for _, last, _ in self.unknown):
-            self._check_settled()
+            raise _unsettled()
         return largest
 
     @property
@@ -161,13 +146,14 @@ class ValueSet:
         if any(last is None for _, last, _ in self.progressions):
             return True
         if any(last is None for _, last, _ in self.unknown):
-            self._check_settled()
+            raise _unsettled()
         return False
 
     @property
     def size(self) -> int | Unbounded:
         """How many members, of any magnitude."""
-        self._check_settled()
+        if self.unknown:
+            raise _unsettled()
         if self.unbounded:
             return UNBOUNDED
         return sum(
@@ -196,10 +182,12 @@ class ValueSet:
 
     def _pieces(self) -> Iterator[tuple[int, int | None]]:
         """Runs and single members in increasing order of their first."""
+        if all(step == 1 or first == last for first, last, step in self.progressions):
+            return ((first, last) for first, last, _ in self.progressions)
 
         def spread(progression: Progression) -> Iterator[tuple[int, int | None]]:
             first, last, step = progression
-            if step == 1 or first == last:
+            if step == 1:
                 yield first, last
                 return
             ends = itertools.count(first, step) if last is None else range(first, last + 1, step)
@@ -211,12 +199,14 @@ class ValueSet:
         return heapq.merge(*map(spread, self.progressions), key=_first)
 
     def __iter__(self) -> Iterator[int]:
-        self._check_settled()
+        if self.unknown:
+            raise _unsettled()
         for first, last in self.runs:
             yield from itertools.count(first) if last is None else range(first, last + 1)
 
     def __reversed__(self) -> Iterator[int]:
-        self._check_settled()
+        if self.unknown:
+            raise _unsettled()
         if self.unbounded:
             raise InvalidInput("the set has no largest member; iterate upwards")
         down = [
@@ -243,7 +233,7 @@ class ValueSet:
         if _among(self.progressions, value):
             return True
         if _among(self.unknown, value):
-            self._check_settled()
+            raise _unsettled()
         return False
 
     def __len__(self) -> int:
@@ -253,8 +243,8 @@ class ValueSet:
         return size
 
     def __bool__(self) -> bool:
-        if not self.progressions:
-            self._check_settled()
+        if not self.progressions and self.unknown:
+            raise _unsettled()
         return bool(self.progressions)
 
     def __eq__(self, other: object) -> bool:
@@ -262,8 +252,8 @@ class ValueSet:
             return self.size == len(other) and all(value in self for value in other)
         if not isinstance(other, ValueSet):
             return NotImplemented
-        self._check_settled()
-        other._check_settled()
+        if self.unknown or other.unknown:
+            raise _unsettled()
         if self.progressions == other.progressions:
             return True
         if self.size != other.size:
@@ -300,6 +290,13 @@ class ValueSet:
 
     def __repr__(self) -> str:
         return f"ValueSet({self.text()})"
+
+
+def _unsettled() -> Unsettled:
+    return Unsettled(
+        "not every value could be settled (the budget was spent, or nothing limits cells that this "
+        "one has to do with); see .known, .possible and .unknown"
+    )
 
 
 def _anchored(progressions: Iterable[Progression]) -> tuple[Progression, ...]:

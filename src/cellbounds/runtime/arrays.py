@@ -46,3 +46,10 @@ def summable(values: IntArray) -> IntArray:
     if all(isinstance(number, int) for number in numbers) and sum(numbers) < SAFE:
         return values.astype(np.int64)
     return values.astype(object)
+
+
+def narrowest(values: IntArray) -> IntArray:
+    """An object array as int64 where every value fits, which what has no end does not."""
+    if values.dtype != object or not all(-SAFE < value < SAFE for value in values.flat):
+        return values
+    return values.astype(np.int64)

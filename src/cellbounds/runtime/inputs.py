@@ -203,25 +203,19 @@ def utf8_text(raw: bytes, where: object) -> str:
 
 
 def read_toml(path: str | Path, parse_float: Callable[[str], Any] = str) -> dict[str, Any]:
-    """The content of a TOML file."""
-    return parse_toml(read_bytes(path, share=TOML_SHARE), path, parse_float)
-
-
-def parse_toml(
-    raw: bytes, where: object, parse_float: Callable[[str], Any] = str
-) -> dict[str, Any]:
-    """Values written in TOML; numbers with a point stay text, since floats are not exact."""
-    text = utf8_text(raw, where)
+    """The content of a TOML file; numbers with a point stay text, since floats are not exact."""
+    raw = read_bytes(path, share=TOML_SHARE)
+    text = utf8_text(raw, path)
     plain = _TOML_TEXT.sub(b'"', raw)
-    _check_shape(plain, where)
+    _check_shape(plain, path)
     most = limit("nesting")
     # Each part of a dotted key is a table in a table.
     if re.search(rb"\.(?:[^.,=\n\[\]{}]*+\.){%d}" % most, plain):
-        raise _too_deep(where, most)
+        raise _too_deep(path, most)
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except (ValueError, RecursionError) as problem:
-        raise InvalidInput(f"{where} is not a TOML file: {problem}") from None
+        raise InvalidInput(f"{path} is not a TOML file: {problem}") from None
 
 
 def parse_json(raw: bytes, where: object, **hooks: Any) -> Any:

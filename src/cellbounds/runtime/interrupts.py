@@ -84,6 +84,9 @@ class Late(BaseException):
     """Raised in the main thread wherever it is; whoever has a part of an answer may catch it."""
 
 
+LONGEST = 1e8
+"""Seconds (three years) that a timer is set for at most: systems refuse far longer ones."""
+
 SWALLOWED = 0.5
 """Seconds after which it is raised again: it may have been swallowed, or the work may go on."""
 
@@ -126,7 +129,8 @@ class Alarm:
             self._before, self._imports = getsignal(signal.SIGALRM), _imports(sys._getframe())
             self._set = True
             set_handler(signal.SIGALRM, self)
-            signal.setitimer(signal.ITIMER_REAL, max(AGAIN, self._deadline - time.monotonic()))
+            seconds = max(AGAIN, self._deadline - time.monotonic())
+            signal.setitimer(signal.ITIMER_REAL, min(seconds, LONGEST))
 
     def __call__(self, _number: int, frame: FrameType | None) -> None:
         """The alarm rings."""

@@ -149,7 +149,7 @@ def limited(memory: str | int | None) -> Iterator[None]:
     --------
     >>> import cellbounds as cb
     >>> with limited("2GiB"):
-    ...     answer = cb.bounds(cb.publish(cb.example_table("mp3"), "[mp3|gender]"))
+    ...     answer = cb.bounds(cb.publish(cb.datasets.read("mp3"), "[mp3|gender]"))
     """
     if memory is None:
         yield

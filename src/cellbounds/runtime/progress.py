@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TextIO
 
@@ -32,6 +33,7 @@ SLOWLY = 8.0
 """Seconds in which the estimate comes most of the way to a new one: it should not jump."""
 
 
+@dataclass(slots=True)
 class TimeEstimate:
     """When something will be done, from how fast it has been done lately.
 
@@ -51,23 +53,19 @@ class TimeEstimate:
     60.0
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self.begin()
-
-    def begin(self) -> None:
-        """Forget everything: something new begins."""
-        self._seen: deque[tuple[float, int]] = deque()
-        self._total = 0
-        self._end: float | None = None
-        self._asked = 0.0
+    clock: Callable[[], float]
+    _seen: deque[tuple[float, int]] = field(default_factory=deque)
+    _total: int = 0
+    _end: float | None = None
+    _asked: float = 0.0
 
     def at(self, done: int, total: int) -> None:
         """So much is done of so much; less than before, or of another whole, begins anew."""
         if self._seen and (total != self._total or done < self._seen[-1][1]):
-            self.begin()
+            self._seen.clear()
+            self._end = None
         self._total = total
-        now = self._clock()
+        now = self.clock()
         if self._seen and self._seen[-1][1] == done:
             return
         self._seen.append((now, done))
@@ -83,7 +81,7 @@ class TimeEstimate:
         if fresh is None:
             self._end = None
             return None
-        now = self._clock()
+        now = self.clock()
         if self._end is None:
             self._end = now + fresh
         else:
@@ -96,7 +94,7 @@ class TimeEstimate:
         """What is left, over how fast it went; the time since the last step counts as well."""
         if len(self._seen) < 2:
             return None
-        now, (begun, first) = self._clock(), self._seen[0]
+        now, (begun, first) = self.clock(), self._seen[0]
         last = self._seen[-1][1]
         if now - begun < SOON or last - first < FEW:
             return None
@@ -151,7 +149,7 @@ class Progress:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("delinquent"), "[county]", "[education]")
+    >>> release = cb.publish(cb.datasets.read("delinquent"), "[county]", "[education]")
     >>> with Progress("bounds", seconds=60) as progress:
     ...     budget = cb.Budget(seconds=60, progress=progress.step)
     ...     answer = cb.bounds(release, budget=budget)
@@ -171,7 +169,6 @@ class Progress:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
         self._saying = threading.Lock()
-        self._estimate = TimeEstimate(clock)
         self._begun = clock()
         self._end: float | None = None
         self.say(what, seconds=seconds)
@@ -181,7 +178,7 @@ class Progress:
         with self._saying:
             self._what, self._part = what, ""
             self._end = None if seconds is None else self._clock() + seconds
-            self._estimate.begin()
+            self._estimate = TimeEstimate(self._clock)
 
     def step(self, done: int, total: int) -> None:
         """Say how much of the step is done."""

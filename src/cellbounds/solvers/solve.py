@@ -83,7 +83,7 @@ def bounds(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> answer = cb.bounds(release)
     >>> answer["Male", "yes"]
     (3, 27)
@@ -142,7 +142,7 @@ def attainable(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[mp3|gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> cb.attainable(release)["Male", "yes"]
     ValueSet(3, 6, 9, 12, 15, 18, 21, 24, 27)
     >>> cb.attainable(release, over=["gender"])["Male"].size

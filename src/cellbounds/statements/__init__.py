@@ -1,10 +1,10 @@
-"""What was said: totals, margins, conditional rates, linear sums, prior knowledge."""
+"""What was said: totals, margins, conditional rates, linear sums, side information."""
 
 from cellbounds.statements.conditional import Conditional
 from cellbounds.statements.kinds import KINDS
+from cellbounds.statements.known import Known
 from cellbounds.statements.linear import Linear
 from cellbounds.statements.margin import Margin
-from cellbounds.statements.prior import Prior
 from cellbounds.statements.publishing import publish
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement, Tabulated
@@ -13,9 +13,9 @@ from cellbounds.statements.total import Total
 __all__ = [
     "KINDS",
     "Conditional",
+    "Known",
     "Linear",
     "Margin",
-    "Prior",
     "Release",
     "Statement",
     "Tabulated",

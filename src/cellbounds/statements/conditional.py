@@ -54,6 +54,18 @@ def check_rate_variables(
         domain.check_partition(name)
 
 
+def _figure_text(figures: Figures, row: int, column: int) -> str:
+    """One published figure as text."""
+    if figures.missing[row, column]:
+        return "missing"
+    top, bottom = int(figures.numerators[row, column]), int(figures.denominators[row])
+    places = figures.most_decimals
+    if figures.decimals is not None and 10**places == bottom:
+        return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
+    exact = Fraction(top, bottom)
+    return f"{exact.numerator}/{exact.denominator}"
+
+
 class Conditional(Tabulated):
     """Rates of the responses among those who share the givens.
 
@@ -94,6 +106,7 @@ class Conditional(Tabulated):
         "_figures",
         "digits",
         "eps",
+        "exact",
         "given",
         "intervals",
         "missing",
@@ -102,11 +115,15 @@ class Conditional(Tabulated):
         "shape",
         "strict",
         "unit",
+        "variables",
     )
 
     kind: ClassVar[str] = "conditional"
 
     responses: tuple[str, ...]
+    variables: tuple[str, ...]  # givens, then responses
+    exact: bool  # whether the rates are exact fractions
+    digits: int | None
 
     def __init__(
         self,
@@ -123,13 +140,15 @@ class Conditional(Tabulated):
     ) -> None:
         self.responses = variable_names(responses, "the list of responses")
         self.given = variable_names(given, "the list of givens") if given else ()
+        self.variables = (*self.given, *self.responses)
         self.unit = unit
+        self.digits = None
         self._figures = rates if isinstance(rates, Figures) else self._read(rates)
         self.shape = self._figures.shape
-        self._check_range()
         self.missing = self._check_missing(missing)
         self.digits, self.rounding = self._check_rule(digits, rounding, eps, strict)
         self.eps = None if eps is None else self._read_eps(eps)
+        self.exact = self.rounding is None if self.eps is None else not any(self.eps)
         self.strict = strict
         self.intervals = self._make_intervals()
 
@@ -142,19 +161,16 @@ class Conditional(Tabulated):
                 f"rates need {axes} axes, givens first (ragged lists have fewer)"
             )
         rows = math.prod(entries.shape[: len(self.given)])
-        return read_figures(entries, rows, self.unit, f"a rate of {self.notation}")
-
-    @property
-    def exact(self) -> bool:
-        """Whether the rates are exact fractions."""
-        if self.eps is not None:
-            return not any(self.eps)
-        return self.rounding is None
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Givens, then responses."""
-        return (*self.given, *self.responses)
+        figures = read_figures(entries, rows, self.unit, f"a rate of {self.notation}")
+        above = (figures.numerators > figures.denominators[:, None]) & ~figures.missing
+        if above.any():
+            row, column = map(int, np.argwhere(above)[0])
+            raise InvalidInput(
+                f"{self.notation}: the rate {_figure_text(figures, row, column)} in row {row + 1}, "
+                f"column {column + 1} is above 1; rates lie between 0 and 1 (give "
+                'unit="percent" for percentages)'
+            )
+        return figures
 
     @property
     def rates(self) -> npt.NDArray[np.object_]:
@@ -170,9 +186,7 @@ class Conditional(Tabulated):
     @property
     def notation(self) -> str:
         """This statement in the notation of releases."""
-        suffix = ""
-        if getattr(self, "digits", None) is not None:
-            suffix = f"@{self.digits}"
+        suffix = "" if self.digits is None else f"@{self.digits}"
         return f"[{names_text(self.responses)}|{names_text(self.given)}]{suffix}"
 
     @property
@@ -210,19 +224,7 @@ class Conditional(Tabulated):
 
     def figure_at(self, place: int) -> str:
         """One published figure as text, by its flat index."""
-        return self.figure_text(*divmod(place, self._figures.missing.shape[1]))
-
-    def figure_text(self, row: int, column: int) -> str:
-        """One published figure as text."""
-        if self._figures.missing[row, column]:
-            return "missing"
-        top = int(self._figures.numerators[row, column])
-        bottom = int(self._figures.denominators[row])
-        places = self._figures.most_decimals
-        if self._figures.decimals is not None and 10**places == bottom:
-            return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
-        exact = Fraction(top, bottom)
-        return f"{exact.numerator}/{exact.denominator}"
+        return _figure_text(self._figures, *divmod(place, self._figures.missing.shape[1]))
 
     @property
     def hidden(self) -> BoolArray:
@@ -346,6 +348,13 @@ class Conditional(Tabulated):
         groups = cells_behind(domain, self.variables)
         return rate_inequalities(self.intervals, groups, closed=closed)
 
+    def holds(self, domain: Domain, table: Table) -> bool:
+        """Whether rows of a table hold somebody, or nobody, and all their rates are as said."""
+        counts = table.with_domain(domain).margin(*self.variables).counts
+        counts = counts.reshape(self.intervals.low.shape)
+        nobody = counts.sum(axis=1) == 0
+        return bool((nobody == self.intervals.zero).all()) and self.intervals.missed(counts) is None
+
     def check(self, domain: Domain) -> None:
         """Check variables and shape against a domain."""
         shape = domain.project(self.variables).shape
@@ -439,17 +448,6 @@ class Conditional(Tabulated):
 
     def __repr__(self) -> str:
         return f"Conditional([{names_text(self.responses)}|{names_text(self.given)}], {self.rule})"
-
-    def _check_range(self) -> None:
-        figures = self._figures
-        above = (figures.numerators > figures.denominators[:, None]) & ~figures.missing
-        if above.any():
-            row, column = map(int, np.argwhere(above)[0])
-            raise InvalidInput(
-                f"[{names_text(self.responses)}|{names_text(self.given)}]: the rate "
-                f"{self.figure_text(row, column)} in row {row + 1}, column {column + 1} is above "
-                '1; rates lie between 0 and 1 (give unit="percent" for percentages)'
-            )
 
     def _check_missing(self, missing: str | None) -> str | None:
         if missing not in (None, "zero", "suppressed"):

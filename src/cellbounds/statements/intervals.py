@@ -92,15 +92,16 @@ class RateIntervals:
 
     def missed(self, counts: IntArray) -> tuple[int, int] | None:
         """Row and column of the first true rate outside of its interval; rows of counts."""
-        for row, values in enumerate(counts.tolist()):
-            total = sum(values)
-            for column, value in enumerate(values):
-                low, high, low_open, high_open = self.interval(row, column)
-                below = value < low * total or (low_open and value == low * total)
-                above = value > high * total or (high_open and value == high * total)
-                if total and (below or above):
-                    return row, column
-        return None
+        most = max(int(np.abs(ends).max()) for ends in (self.low, self.high, self.scale))
+        if counts.dtype != object and most * int(counts.sum(dtype=object)) >= SAFE:
+            counts = counts.astype(object)
+        sums = counts.sum(axis=1)[:, None]
+        # Rates are compared as whole numbers: times the scale and the sum of the row.
+        shares, low, high = counts * self.scale[:, None], self.low * sums, self.high * sums
+        beyond = (shares < low) | (shares > high)
+        beyond |= (self.low_open & (shares == low)) | (self.high_open & (shares == high))
+        places = np.argwhere(np.asarray(beyond & (sums > 0), dtype=bool))
+        return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
 
 
 def rate_inequalities(

@@ -74,7 +74,7 @@ class MarginBounds:
             values[place] = left
             lower.flat[place], upper.flat[place] = (left[0], left[-1]) if left else (1, 0)
         if ((upper >= 0) & (upper < lower)).any():
-            raise InconsistentRelease(f"prior knowledge contradicts itself: {source}; correct it")
+            raise InconsistentRelease(f"side information contradicts itself: {source}; correct it")
         return MarginBounds(lower, upper, values)
 
     def within(self, total: int | None) -> MarginBounds:

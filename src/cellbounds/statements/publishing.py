@@ -12,8 +12,8 @@ from cellbounds.data.storage.dense import DENSE_LIMIT
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.statements.kinds import KINDS
+from cellbounds.statements.known import Known
 from cellbounds.statements.notation import Request, parse
-from cellbounds.statements.prior import Prior
 from cellbounds.statements.release import Release
 from cellbounds.statements.rounding import COUNT_ROUNDINGS, check_count_rounding
 from cellbounds.statements.statement import Statement
@@ -62,10 +62,10 @@ def publish(
 
     Examples
     --------
-    >>> from cellbounds import example_table, publish
-    >>> publish(example_table("delinquent"), "[education|county]@2")
+    >>> from cellbounds import datasets, publish
+    >>> publish(datasets.read("delinquent"), "[education|county]@2")
     Release([education|county]@2, N=135)
-    >>> publish(example_table("delinquent"), "[county]~5", count_rounding="random", rng=1)
+    >>> publish(datasets.read("delinquent"), "[county]~5", count_rounding="random", rng=1)
     Release([county]~5, N=135)
     """
     if not statements:
@@ -96,7 +96,7 @@ def published_statement(
     return kind.publish(table, request, rng)
 
 
-def _structural_zeros(table: Table) -> Prior:
+def _structural_zeros(table: Table) -> Known:
     if table.domain.size > DENSE_LIMIT:
         raise TooMuchWork(
             f"structural zeros of a table of {table.domain.size} cells cannot be stated cell by "
@@ -105,7 +105,7 @@ def _structural_zeros(table: Table) -> Prior:
         )
     blocked = np.full(table.domain.shape, None, dtype=object)
     blocked[table.structural] = 0
-    return Prior(table.domain.names, upper=blocked)
+    return Known(table.domain.names, upper=blocked)
 
 
 def _count_rule(requests: list[Request], rounding: str | None, chosen: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from cellbounds.data.domain import Domain
@@ -22,7 +23,12 @@ class Release:
         The variables and levels of the table that the statements speak of.
     statements
         :class:`Total`, :class:`Margin`, :class:`Conditional`, :class:`Linear` and
-        :class:`Prior`, in any order.
+        :class:`Known`, in any order.
+
+    Attributes
+    ----------
+    total, stated_total
+        What is said of N: nothing, unless there is a statement of it; and that statement, or None.
 
     Examples
     --------
@@ -37,7 +43,7 @@ class Release:
       [col|row] exact
     """
 
-    __slots__ = ("_digest", "domain", "statements")
+    __slots__ = ("_digest", "domain", "stated_total", "statements", "total")
 
     def __init__(self, domain: Domain, statements: Iterable[Statement]) -> None:
         self.domain = domain
@@ -47,21 +53,14 @@ class Release:
             if not isinstance(statement, Statement):
                 raise InvalidInput(
                     f"{statement!r} is not a statement; give Total, Margin, Conditional, "
-                    "Linear or Prior (publish() understands the notation)"
+                    "Linear or Known (publish() understands the notation)"
                 )
             statement.check(domain)
-        if sum(isinstance(statement, Total) for statement in self.statements) > 1:
+        totals = [statement for statement in self.statements if isinstance(statement, Total)]
+        if len(totals) > 1:
             raise InvalidInput("the release has two totals; give N once (Total(lower=, upper=))")
-
-    @property
-    def total(self) -> Total:
-        """What is said of N: nothing, unless there is a statement of it."""
-        return self.stated_total or Total()
-
-    @property
-    def stated_total(self) -> Total | None:
-        """The statement of N, if there is one."""
-        return next((s for s in self.statements if isinstance(s, Total)), None)
+        self.stated_total = totals[0] if totals else None
+        self.total = self.stated_total or Total()
 
     @property
     def named_variables(self) -> tuple[str, ...]:
@@ -82,6 +81,27 @@ class Release:
         Domain(b[2])
         """
         return Release(self.domain.part(variables), self.statements)
+
+    def write(self, path: str | Path) -> None:
+        """Write the release as a TOML file, with a CSV file of figures for each statement beside.
+
+        :func:`cellbounds.read_release` reads it again, with labels as text.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import cellbounds as cb
+        >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@1")
+        >>> file = Path(tempfile.mkdtemp()) / "published.toml"
+        >>> release.write(file)
+        >>> cb.read_release(file).digest == release.digest
+        True
+        """
+        # Files are read and written where one is asked for: that takes long to load.
+        from cellbounds.statements.release_files import write_release
+
+        write_release(self, path)
 
     @property
     def digest(self) -> str:

@@ -82,14 +82,16 @@ def read_release(path: str | Path, *, allow_outside: bool = False) -> Release:
         coefficients = [1, "-1/2"]                  # or "coefficients.csv"
         lower = 0                                   # upper, or equals
 
-        [[prior]]
+        [[known]]
         variables = ["gender"]
         lower = [10, 1]                             # upper, values, or bounds = "bounds.csv"
     """
     # Numbers with a point would become floats, which are not what was published.
     content = read_toml(path, _Literal)
     name = str(path)
-    sections = {kind.kind for kind in KINDS}
+    if "prior" in content:
+        raise InvalidInput(f"{name}: [[prior]] is now called [[known]]; rename the section")
+    sections = {kind.section for kind in KINDS}
     _only(content, {"format", "domain", "grouping", *sections}, name)
     if content.get("format", FORMAT) != FORMAT:
         raise InvalidInput(f"{name}: format {content['format']!r}; this version reads {FORMAT!r}")
@@ -251,7 +253,7 @@ def _groupings(given: object, file: str) -> dict[str, Grouping]:
 
 
 def _entries(content: Mapping[str, Any], kind: type[Statement], file: str) -> list[Any]:
-    key = kind.kind
+    key = kind.section
     if not kind.several:  # a value, not a list of sections
         return [content[key]] if key in content else []
     entries = content.get(key, [])
@@ -332,9 +334,9 @@ def write_release(release: Release, path: str | Path) -> None:
         name = f"{file.stem}.{number}-{_file_name(statement)}.csv"
         entry, columns, rows = statement.to_entry(domain, name)
         if not statement.several:
-            content[statement.kind] = entry
+            content[statement.section] = entry
         else:
-            content.setdefault(statement.kind, []).append(entry)
+            content.setdefault(statement.section, []).append(entry)
         if rows is not None:
             margin = domain.project(statement.variables)
             header = [*margin.names, *(figure_column(column, margin) for column in columns)]
@@ -342,8 +344,8 @@ def write_release(release: Release, path: str | Path) -> None:
     for name, text in beside.items():
         write_whole(file.parent / name, text)
     # Plain values stand before the first section of a TOML file.
-    single = [kind.kind for kind in KINDS if not kind.several]
-    order = ("format", *single, "domain", "grouping", *(kind.kind for kind in KINDS))
+    single = [kind.section for kind in KINDS if not kind.several]
+    order = ("format", *single, "domain", "grouping", *(kind.section for kind in KINDS))
     write_whole(file, tomli_w.dumps({key: content[key] for key in order if key in content}))
 
 

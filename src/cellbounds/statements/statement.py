@@ -28,21 +28,28 @@ if TYPE_CHECKING:
 
 
 class Statement(ABC):
-    """Something that was said about a table, or is known of it beforehand."""
+    """Something that was said about a table, or is known of it besides."""
 
     __slots__ = ()
 
     kind: ClassVar[str]
-    """Its section in release files, and its key as plain values."""
+    """Its key as plain values: in ledgers and certificates, so that it never changes."""
+
+    section: ClassVar[str]
+    """Its section in release files: the kind, unless it is said."""
 
     published: ClassVar[bool] = True
-    """Whether a release says it; otherwise it is known beforehand."""
+    """Whether a release says it; otherwise it is known besides."""
 
     several: ClassVar[bool] = True
     """Whether a release may have more than one."""
 
     bounds_counts: ClassVar[bool] = False
     """Whether all it says are limits and lists of the counts of its margin, each by itself."""
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls) and "section" not in vars(cls):
+            cls.section = cls.kind
 
     @property
     @abstractmethod
@@ -204,7 +211,7 @@ class BoundedCounts(Statement):
         """Limits and lists as they are laid out."""
         known = self.known(domain)
         return {
-            type(self).__name__: list(self.variables),
+            self.kind.capitalize(): list(self.variables),
             "lower": known.lower.tolist(),
             "upper": known.upper.tolist(),
             "values": sorted(known.values.items()),

@@ -43,6 +43,7 @@ class Total(Statement):
 
     lower: int
     upper: int | None
+    exact: int | None  # N itself if it is known
 
     def __init__(self, n: object = None, *, lower: object = None, upper: object = None) -> None:
         if n is not None:
@@ -57,11 +58,7 @@ class Total(Statement):
             raise InvalidInput(f"the total's lower {low} is above its upper {high}; swap them")
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
-
-    @property
-    def exact(self) -> int | None:
-        """N itself if it is known."""
-        return self.lower if self.lower == self.upper else None
+        object.__setattr__(self, "exact", low if low == high else None)
 
     @property
     def notation(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.disclosure import NARROW, Audit, audit
-from cellbounds.disclosure.policies import DEFAULT, Outcome, read_policy
+from cellbounds.disclosure.policies import DEFAULT, Outcome, policy_of
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.inference.chooser import checked_effort, exact_fibre
 from cellbounds.inference.protocol import Refusal
@@ -24,7 +24,7 @@ from cellbounds.statements import Release, Total, publish
 from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
 from cellbounds.text import counted
-from cellbounds.utility import UtilityComparison, compare_utility
+from cellbounds.utility import UtilityComparison, compare
 from cellbounds.utility.display import Section, Shown, columns_of
 from cellbounds.version import __version__
 
@@ -127,7 +127,7 @@ class SyntheticReport(Shown):
             "format": FORMAT,
             "version": __version__,
             "view": "owner",
-            "rule": "; ".join(read_policy(DEFAULT).sentences),
+            "rule": "; ".join(policy_of(DEFAULT).sentences),
             "disclosure": [asdict(one) for one in self.disclosures],
             "copies": [asdict(one) for one in self.matches],
             "utility": self.utility.to_dict(),
@@ -146,7 +146,7 @@ class SyntheticReport(Shown):
         title = "disclosure: what is learnt by somebody who knows how the tables were made"
         columns = ("copy", "equal", "cells", "small_equal", "small")
         equal = [[str(getattr(one, name)) for name in columns] for one in self.matches]
-        small = f"{read_policy(DEFAULT).small} or less and equal"
+        small = f"{policy_of(DEFAULT).small} or less and equal"
         header = ["copy", "equal", "of cells", small, "of such"]
         return [
             Section(title, [*titles, "verdict"], learnt, words),
@@ -188,7 +188,7 @@ def report_on(
     effort: float | None,
     **options: Any,
 ) -> SyntheticReport:
-    """Compare synthetic tables with the true one; `options` are those of ``compare_utility``."""
+    """Compare synthetic tables with the true one; `options` are those of ``cb.utility.compare``."""
     limit = checked_effort(effort)
     if not isinstance(table, Table):
         raise InvalidInput(f"table is a {type(table).__name__}; give the true Table")
@@ -202,7 +202,7 @@ def report_on(
     return SyntheticReport(
         tuple(disclosures),
         tuple(_matches(tables, table, audits[behind[SYNTHETIC].digest])),
-        compare_utility(table, tables, **options),
+        compare(table, tables, **options),
         tuple(_notes(rounded)),
     )
 
@@ -267,7 +267,7 @@ def _matches(tables: Sequence[Table], table: Table, known: Audit) -> Iterable[Co
 
 
 def _notes(rounded: Rounded | None) -> Iterable[str]:
-    yield from read_policy(DEFAULT).sentences
+    yield from policy_of(DEFAULT).sentences
     yield (
         f"disclosed: one attainable count; narrow: 2 to {NARROW}; values: the median number of "
         "attainable counts; the tables are drawn from what they keep alone, so that more copies "

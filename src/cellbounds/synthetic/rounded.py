@@ -114,7 +114,7 @@ def _with_digits(listed: Sequence[str], digits: int | None) -> tuple[tuple[str, 
 def _as_exact(rates: Conditional) -> Conditional:
     """The same figures, each standing for itself alone."""
     rows, columns = rates.intervals.low.shape
-    texts = [rates.figure_text(row, column) for row in range(rows) for column in range(columns)]
+    texts = [rates.figure_at(place) for place in range(rows * columns)]
     figures = np.array([None if text == "missing" else text for text in texts], dtype=object)
     return Conditional(
         rates.responses,

@@ -93,7 +93,7 @@ def synthesize(
     --------
     >>> import cellbounds as cb
     >>> from cellbounds.synthetic import synthesize
-    >>> table = cb.example_table("mp3")
+    >>> table = cb.datasets.read("mp3")
     >>> made = synthesize(cb.publish(table, "[gender]", "[mp3]"), copies=3, rng=7)
     >>> [one.margin("mp3").counts.tolist() for one in made]
     [[20, 30], [20, 30], [20, 30]]

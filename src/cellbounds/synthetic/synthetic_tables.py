@@ -120,7 +120,7 @@ class Synthetic(Answer):
         table
             The true table.
         pairs, margins, level
-            Odds ratios, log-linear model and level of confidence, as for ``compare_utility``.
+            Odds ratios, log-linear model and level of confidence, as for ``cb.utility.compare``.
         effort
             Steps that counting the consistent tables may take.
         budget, seconds

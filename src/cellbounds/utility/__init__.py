@@ -1,7 +1,7 @@
 """How useful a released or synthetic table is, compared with the true one."""
 
 from cellbounds.utility.association import Independence, OddsRatios, independence, odds_ratios
-from cellbounds.utility.comparison import UtilityComparison, compare_utility
+from cellbounds.utility.comparison import UtilityComparison, compare
 from cellbounds.utility.distances import hellinger, total_variation
 from cellbounds.utility.loglinear import (
     LoglinearComparison,
@@ -9,22 +9,22 @@ from cellbounds.utility.loglinear import (
     compare_loglinear,
     fit_loglinear,
 )
-from cellbounds.utility.retained import Kept, KeptUse, kept
+from cellbounds.utility.retained_utility import Retained, RetainedUse, retained
 
 __all__ = [
     "Independence",
-    "Kept",
-    "KeptUse",
     "LoglinearComparison",
     "LoglinearFit",
     "OddsRatios",
+    "Retained",
+    "RetainedUse",
     "UtilityComparison",
+    "compare",
     "compare_loglinear",
-    "compare_utility",
     "fit_loglinear",
     "hellinger",
     "independence",
-    "kept",
     "odds_ratios",
+    "retained",
     "total_variation",
 ]

@@ -199,9 +199,9 @@ def odds_ratios(
 
     Examples
     --------
-    >>> from cellbounds import example_table
+    >>> from cellbounds import datasets
     >>> from cellbounds.utility import odds_ratios
-    >>> trial = example_table("analgesic")
+    >>> trial = datasets.read("analgesic")
     >>> found = odds_ratios(trial, "treatment", "response", level="0.9")
     >>> round(found.ratio, 4), [round(end, 4) for end in found.interval]
     (0.5039, [0.2947, 0.8615])
@@ -388,14 +388,14 @@ def independence(
 
     Examples
     --------
-    >>> from cellbounds import example_table
+    >>> from cellbounds import datasets
     >>> from cellbounds.utility import independence
-    >>> print(independence(example_table("analgesic"), "treatment", "response"))
+    >>> print(independence(datasets.read("analgesic"), "treatment", "response"))
     independence of treatment and response
     statistic    value  degrees        p
     chi-squared  4.488        1  0.03413
     G             4.52        1  0.03351
-    >>> trial = example_table("koch4")
+    >>> trial = datasets.read("koch4")
     >>> tested = independence(trial, "treatment", "recovery", given=["center"])
     >>> round(tested.chi_squared, 3), tested.degrees
     (6.953, 4)

@@ -326,7 +326,7 @@ class UtilityComparison(Shown):
         return f"<utility of {', '.join(self.copies[:3])}{', ...' * (len(self.copies) > 3)}>"
 
 
-def compare_utility(
+def compare(
     true: Table,
     others: Table | Sequence[Table] | Mapping[str, Table],
     *,
@@ -355,17 +355,17 @@ def compare_utility(
     --------
     Document 002 compares an analgesic's trial with two tables that a reader would take for it:
 
-    >>> from cellbounds import Table, example_table
-    >>> from cellbounds.utility import compare_utility
-    >>> trial = example_table("analgesic").margin("treatment", "response")
+    >>> from cellbounds import Table, datasets
+    >>> from cellbounds.utility import compare
+    >>> trial = datasets.read("analgesic").margin("treatment", "response")
     >>> guesses = {
     ...     "given rates": Table(trial.domain, [[19, 68], [38, 68]]),
     ...     "given margins": Table(trial.domain, [[28, 69], [27, 69]]),
     ... }
-    >>> found = compare_utility(trial, guesses, level="0.90")
+    >>> found = compare(trial, guesses, level="0.90")
     >>> [round(share, 3) for share in found.overlap]
     [0.993, 0.32]
-    >>> print(compare_utility(trial, guesses["given rates"], level="0.90"))
+    >>> print(compare(trial, guesses["given rates"], level="0.90"))
     compared with the true table
     copy   Hellinger  total variation  interval overlap
     other    0.03678          0.05181            0.9929

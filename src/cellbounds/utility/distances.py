@@ -101,9 +101,9 @@ def hellinger(true: Table, other: Table) -> float:
 
     Examples
     --------
-    >>> from cellbounds import Table, example_table
+    >>> from cellbounds import Table, datasets
     >>> from cellbounds.utility import hellinger
-    >>> survey = example_table("mp3")
+    >>> survey = datasets.read("mp3")
     >>> hellinger(survey, survey)
     0.0
     >>> round(hellinger(survey, Table(survey.domain, [[16, 9], [4, 21]])), 4)
@@ -126,9 +126,9 @@ def total_variation(true: Table, other: Table) -> Fraction:
 
     Examples
     --------
-    >>> from cellbounds import Table, example_table
+    >>> from cellbounds import Table, datasets
     >>> from cellbounds.utility import total_variation
-    >>> survey = example_table("mp3")
+    >>> survey = datasets.read("mp3")
     >>> total_variation(survey, Table(survey.domain, [[16, 9], [4, 21]]))
     Fraction(1, 25)
     """

@@ -247,9 +247,9 @@ def fit_loglinear(
 
     Examples
     --------
-    >>> from cellbounds import example_table
+    >>> from cellbounds import datasets
     >>> from cellbounds.utility import fit_loglinear
-    >>> trial = example_table("analgesic")
+    >>> trial = datasets.read("analgesic")
     >>> fit = fit_loglinear(trial, "[status,response][treatment,response]")
     >>> print(fit)
     log-linear model [status,response][treatment,response]
@@ -446,9 +446,9 @@ def compare_loglinear(
 
     Examples
     --------
-    >>> from cellbounds import Table, example_table
+    >>> from cellbounds import Table, datasets
     >>> from cellbounds.utility import compare_loglinear
-    >>> survey = example_table("mp3")
+    >>> survey = datasets.read("mp3")
     >>> found = compare_loglinear(survey, Table(survey.domain, [[16, 9], [6, 19]]), "[gender][mp3]")
     >>> print(found)
     log-linear model [gender][mp3], fitted to both tables

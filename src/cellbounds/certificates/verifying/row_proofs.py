@@ -149,7 +149,7 @@ def some_between(bits: int, window: int, lows: IntArray, highs: IntArray) -> Int
 
 
 class SumLimits:
-    """What totals, margins and priors say of the sum of any cells, each statement by itself."""
+    """What totals, margins and known bounds say of the sum of any cells, each by itself."""
 
     def __init__(self, space: Space, statements: Sequence[Statement]) -> None:
         self._said: list[tuple[SumStatement, IntArray, IntArray]] = []

@@ -69,7 +69,7 @@ def _first(broken: IntArray) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class SumStatement:
-    """Totals, margins and priors: each figure is a sum of cells, from `least` to `most`.
+    """Totals, margins and known bounds: each figure is a sum of cells, from `least` to `most`.
 
     `most` is None where there is no limit; a figure with `values` must be one of them.
     """

@@ -157,7 +157,7 @@ def verify_certificate(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("delinquent"), "[education|county]@3")
+    >>> release = cb.publish(cb.datasets.read("delinquent"), "[education|county]@3")
     >>> certificate = cb.bounds(release).certificate()
     >>> found = cb.verify_certificate(certificate)
     >>> found.settled, found.rows

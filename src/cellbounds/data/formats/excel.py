@@ -18,7 +18,6 @@ from xml.etree.ElementTree import ParseError
 from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.spreadsheets import column_letters, excel_restored
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.files import library
 from cellbounds.runtime.inputs import check_archive, check_cells, limit
 
 _DAMAGED = (
@@ -62,7 +61,8 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> SourceColumns:
     as ``000`` shows), dates ``2024-01-31``, truth values ``TRUE`` and ``FALSE``; of a formula, its
     stored value counts. Empty lines are skipped. Hidden lines and columns are read.
     """
-    openpyxl = library("openpyxl", needed_for="Excel files", extra="excel")
+    import openpyxl
+
     with _careful(path):
         check_archive(path, raw)
         written = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)

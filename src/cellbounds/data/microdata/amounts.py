@@ -59,7 +59,7 @@ def amounts_of(columns: SourceColumns, selection: Selection) -> tuple[IntArray, 
         place, note = columns.place(name, line), columns.note(name, line)
         raise refusal(place, selection, note=note, missing=is_absent(column.codes[line]))
     packed = np.empty(len(exact), dtype=object)
-    packed[:] = [_times(number or 0, unit) for number in exact]
+    packed[:] = [_times(number or 0, unit) if unit > 1 else number or 0 for number in exact]
     return packed[column.codes], ~np.array(skipped, dtype=bool)[column.codes]
 
 

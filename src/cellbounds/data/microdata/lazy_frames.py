@@ -59,7 +59,7 @@ class LazyFrame:
 
         lines = cells(values[names[0]])
         if selection.amount is None:
-            return Tally(self.where, levels, lines)
+            return Tally(self.where, levels, lines, lines)
         amounts = cells(self._amounts(selection, names, values))
         counted = (
             cells(values[names[1]]) if selection.uncounted and not selection.weighted else None

@@ -46,11 +46,6 @@ class Selection:
     missing: str = "error"
 
     @property
-    def is_records(self) -> bool:
-        """Whether lines are records, and not cells with their counts."""
-        return self.amount is None or self.weighted
-
-    @property
     def columns(self) -> list[str]:
         """All columns that are read."""
         return [*self.used, *([] if self.amount is None else [self.amount])]
@@ -74,7 +69,8 @@ def selection_of(
 ) -> Selection:
     """Check the arguments of a reading against the columns that there are."""
     _check_missing(missing, count)
-    _check_weight(where, header, weight, rounded=rounded, count=count)
+    if rounded or weight is not None:
+        _check_weight(where, header, weight, count)
     if count is not None and count not in header:
         raise InvalidInput(
             f"{where}: no column {count!r} among {column_names(header)}; name the column "
@@ -82,7 +78,9 @@ def selection_of(
         )
     amount = weight if count is None else count
     names = [name for name in header if name != amount]
-    chosen = _chosen(where, names, variables)
+    if variables is None and not names:
+        raise InvalidInput(f"{where}: there is no column besides the counts; add variables")
+    chosen = names if variables is None else _chosen(where, names, variables)
     return Selection(
         tuple(chosen),
         tuple(chosen if count is None else names),
@@ -94,15 +92,11 @@ def selection_of(
     )
 
 
-def _chosen(where: str, names: list[str], variables: Sequence[str] | None) -> list[str]:
+def _chosen(where: str, names: list[str], variables: Sequence[str]) -> list[str]:
     if isinstance(variables, str):
         raise InvalidInput(
             f"variables are given as the text {variables!r}; give a list, such as [{variables!r}]"
         )
-    if variables is None:
-        if not names:
-            raise InvalidInput(f"{where}: there is no column besides the counts; add variables")
-        return names
     for name in variables:
         if name not in names:
             raise InvalidInput(
@@ -128,15 +122,11 @@ def _check_missing(missing: str, count: str | None) -> None:
         )
 
 
-def _check_weight(
-    where: str, header: Sequence[str], weight: str | None, *, rounded: bool, count: str | None
-) -> None:
+def _check_weight(where: str, header: Sequence[str], weight: str | None, count: str | None) -> None:
     if weight is None:
-        if rounded:
-            raise InvalidInput(
-                "round_weight=True without a column of weights; name it with weight=... (--weight)"
-            )
-        return
+        raise InvalidInput(
+            "round_weight=True without a column of weights; name it with weight=... (--weight)"
+        )
     if count is not None:
         raise InvalidInput(
             f"weight={weight!r} goes with records, but lines here are cells with counts; give "

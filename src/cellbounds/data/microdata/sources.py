@@ -17,7 +17,7 @@ from cellbounds.data.formats.excel import excel_columns
 from cellbounds.data.formats.kinds import Kind, SourceColumns, check_name, kind_of
 from cellbounds.data.frames import frame_columns
 from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import Tabulation, Tally, tally_of
+from cellbounds.data.microdata.tally import Tally, check_size, counted_lines, rounded
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, check_ordinary, limit, opened, read_bytes
 
@@ -75,6 +75,21 @@ def files_of(source: str | Path | Sequence[str | Path]) -> Files | Path:
     if found == [path]:
         return path
     return _of_one_kind(str(source), found)
+
+
+def holds_parquet(source: str | Path) -> bool:
+    """Whether a file, or the first of a folder or a pattern, is a Parquet file by its first bytes.
+
+    What cannot be read is none: reading it says why.
+    """
+    try:
+        first = Path(source)
+        if not first.is_file():
+            _check_named(source)
+            first = _expanded(source)[0]
+        return first.is_file() and _kind_in_parts(first, 0) is Kind.PARQUET
+    except (InvalidInput, OSError):
+        return False
 
 
 def _check_named(*sources: str | Path) -> None:
@@ -213,19 +228,14 @@ class RecordSource(Protocol):
 class _AtOnce:
     """A frame or a small file, all of whose values are at hand."""
 
+    where: str
+    header: list[str]
     columns: SourceColumns
 
-    @property
-    def where(self) -> str:
-        return self.columns.where
-
-    @property
-    def header(self) -> list[str]:
-        return list(self.columns.values)
-
     def tally(self, selection: Selection, memory: int | None) -> Tally:
-        tabulation = Tabulation(self.where, selection, memory)
-        return tally_of(tabulation, [tabulation.part(self.columns)])
+        tally = counted_lines(self.where, self.columns, selection, {})
+        check_size(tally, memory)
+        return rounded(tally) if selection.rounded else tally
 
 
 def source_of(
@@ -235,6 +245,8 @@ def source_of(
     # Of its class: a frame may have a column of this name.
     if hasattr(type(source), "tally"):
         return cast(RecordSource, source)
+    if isinstance(source, str | Path) and Path(source).is_file():
+        return _lone_file(Path(source), encoding, delimiter, sheet, sizes)
     if isinstance(source, str | Path) or is_paths(source):
         found = files_of(source)
         if isinstance(found, Path):
@@ -245,7 +257,11 @@ def source_of(
         raise InvalidInput(f"sheet={sheet!r} goes with an Excel workbook; leave it out")
     from cellbounds.data.microdata.lazy_frames import engine_of
 
-    return engine_of(source) or _AtOnce(SourceColumns("the frame", *frame_columns(source)))
+    engine = engine_of(source)
+    if engine is not None:
+        return engine
+    columns = SourceColumns("the frame", *frame_columns(source))
+    return _AtOnce(columns.where, list(columns.values), columns)
 
 
 def _several(files: Files, encoding: str, delimiter: str, sizes: Sizes) -> RecordSource:
@@ -266,8 +282,8 @@ def _lone_file(
     """A file that was named as such: read a part at a time if it is large."""
     raw = None
     # What is no ordinary file, such as a pipe, can be read only once and from its beginning.
-    kind = _peeked(path) if path.is_file() else None
-    if kind is None or (kind is Kind.TEXT and _size(path) <= min(sizes.large, limit("bytes"))):
+    kind = _kind_in_parts(path, min(sizes.large, limit("bytes"))) if path.is_file() else None
+    if kind is None:
         raw = read_bytes(path)
         kind = kind_of(path, raw)
     check_name(path, kind)
@@ -279,31 +295,36 @@ def _lone_file(
     if raw is None:
         return _several(Files(str(path), (path,), kind), encoding, delimiter, sizes)
     if kind is Kind.EXCEL:
-        return _AtOnce(excel_columns(path, raw, sheet))
-    header, rows = rows_of(path, raw, encoding, delimiter)
-    values = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
-    return _AtOnce(SourceColumns(str(path), values))
+        columns = excel_columns(path, raw, sheet)
+    else:
+        header, rows = rows_of(path, raw, encoding, delimiter)
+        values = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+        columns = SourceColumns(str(path), values)
+    return _AtOnce(columns.where, list(columns.values), columns)
 
 
-def _peeked(path: Path) -> Kind | None:
-    """What a file is by its first bytes; None if that needs all of them, or nobody may read it."""
+def _kind_in_parts(path: Path, large: int) -> Kind | None:
+    """The kind of a file that is read a part at a time; None if all of it is, or nobody may.
+
+    Workbooks and texts up to a size are read at once.
+    """
     try:
         with path.open("rb") as stream:
-            head = stream.read(HEAD)
+            head, size = stream.read(HEAD), os.fstat(stream.fileno()).st_size
     except OSError:
         return None
-    return None if head.startswith(b"PK") else kind_of(path, head)
+    kind = None if head.startswith(b"PK") else kind_of(path, head)
+    if kind is Kind.TEXT:
+        size = _unpacked_size(path, large) if head.startswith(GZIP) else size
+    return None if kind is Kind.TEXT and size <= large else kind
 
 
-def _size(path: Path) -> int:
-    """How much a file holds; a packed one is looked at as far as it is small."""
-    with path.open("rb") as raw:
-        if raw.read(len(GZIP)) != GZIP:
-            return path.stat().st_size
+def _unpacked_size(path: Path, most: int) -> int:
+    """How much a packed file holds, looked at as far as it is small."""
     size = 0
     try:
         with gzip.open(path) as stream:
-            while size <= SIZES.large and (part := stream.read(2**20)):
+            while size <= most and (part := stream.read(2**20)):
                 size += len(part)
     except (OSError, EOFError, zlib.error):
         return size  # damaged: whoever reads it says so

@@ -7,7 +7,9 @@ lines. What is kept in memory grows with the cells that occur, not with the line
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -48,7 +50,7 @@ class Tally:
     sums
         What was added up in the cells that hold somebody.
     lines
-        How many lines name each cell, unless that is what was added up.
+        The cells that occur, with the number of their lines: `sums` if that was added up.
     counted
         Where counts may be missing: the cells that have one.
     """
@@ -56,13 +58,8 @@ class Tally:
     where: str
     levels: dict[str, list[Any]]
     sums: Cells
-    lines: Cells | None = None
+    lines: Cells
     counted: Cells | None = None
-
-    @property
-    def occurring(self) -> Cells:
-        """The cells that occur, with the number of their lines."""
-        return self.sums if self.lines is None else self.lines
 
     def moved(self, levels: dict[str, list[Any]], moves: Sequence[IntArray]) -> Tally:
         """The same cells over other levels: where each position of each variable moves."""
@@ -82,7 +79,65 @@ def _joined(where: str, levels: dict[str, list[Any]], parts: Sequence[_Moved]) -
         listed = [(getattr(part, kind), moves) for part, moves in parts]
         return None if listed[0][0] is None else Cells.joined(shape, listed)
 
-    return Tally(where, levels, joined("sums"), joined("lines"), joined("counted"))
+    sums = joined("sums")
+    lines = sums if parts[0][0].lines is parts[0][0].sums else joined("lines")
+    return Tally(where, levels, sums, lines, joined("counted"))
+
+
+def counted_lines(
+    where: str,
+    columns: SourceColumns,
+    selection: Selection,
+    known: Mapping[str, Mapping[Any, int]],
+) -> Tally:
+    """Count some lines; their labels stand in order of appearance, unless all are `known`."""
+    amounts, counted = None, None
+    if selection.amount is not None:
+        amounts, counted = amounts_of(columns, selection)
+    levels: dict[str, list[Any]] = {}
+    codes: list[IntArray] = []
+    for name in selection.used:
+        levels[name], column = _coded(columns, name, known.get(name, {}))
+        if selection.missing == "error" and None in levels[name]:
+            missing = [label is None for label in levels[name]]
+            line = int(np.argmax(np.array(missing)[column]))
+            place, note = columns.place(name, line), columns.note(name, line)
+            raise no_label(place, name, note, merged=bool(columns.letters))
+        codes.append(column)
+    shape = tuple(map(len, levels.values()))
+    sums = Cells.gathered(shape, codes, amounts)
+    if amounts is None:
+        return Tally(where, levels, sums, sums)
+    lines = Cells.gathered(shape, codes)
+    if selection.weighted or not selection.uncounted:
+        return Tally(where, levels, sums, lines)
+    with_count = Cells.gathered(shape, [column[counted] for column in codes])
+    return Tally(where, levels, sums, lines, with_count)
+
+
+def check_size(tally: Tally, memory: int | None, most_levels: int = MOST_LEVELS) -> None:
+    """Refuse more labels than a variable has, and more cells than fit so many bytes of memory."""
+    for name, labels in tally.levels.items():
+        if len(labels) > most_levels:
+            raise InvalidInput(
+                f"{tally.where}: {name!r} has more than {most_levels} labels, as an identifier or "
+                "an amount has; choose the columns that are variables with variables=[...] "
+                "(--variables), or group its values first"
+            )
+    needed = len(tally.lines.counts) * _BYTES
+    if memory is None and needed > _LITTLE:
+        memory = free_share()
+    if memory is not None and needed > memory:
+        raise TooMuchWork(
+            "the cells that occur do not fit the memory allowed; allow more with memory=..., "
+            "or choose fewer columns with variables=[...]"
+        )
+
+
+def rounded(tally: Tally) -> Tally:
+    """Weights that were fractions, added up and then rounded in each cell."""
+    sums = [half_up(Fraction(number) / UNIT) for number in tally.sums.counts.tolist()]
+    return replace(tally, sums=tally.sums.with_counts(whole_array(sums, (len(sums),))))
 
 
 class Tabulation:
@@ -110,29 +165,7 @@ class Tabulation:
         A label that is known already may be looked at by one thread before and by another after it
         got to be known: that makes no difference to the answer.
         """
-        selection = self.selection
-        amounts, counted = None, None
-        if selection.amount is not None:
-            amounts, counted = amounts_of(columns, selection)
-        levels: dict[str, list[Any]] = {}
-        codes: list[IntArray] = []
-        for name in selection.used:
-            levels[name], column = _coded(columns, name, self.positions[name])
-            if selection.missing == "error" and None in levels[name]:
-                missing = [label is None for label in levels[name]]
-                line = int(np.argmax(np.array(missing)[column]))
-                place, note = columns.place(name, line), columns.note(name, line)
-                raise no_label(place, name, note, merged=bool(columns.letters))
-            codes.append(column)
-        shape = tuple(map(len, levels.values()))
-        sums = Cells.gathered(shape, codes, amounts)
-        if amounts is None:
-            return Tally(self.where, levels, sums)
-        lines = Cells.gathered(shape, codes)
-        if selection.weighted or not selection.uncounted:
-            return Tally(self.where, levels, sums, lines)
-        with_count = Cells.gathered(shape, [column[counted] for column in codes])
-        return Tally(self.where, levels, sums, lines, with_count)
+        return counted_lines(self.where, columns, self.selection, self.positions)
 
     def add(self, part: Tally) -> None:
         """Take the next part: its labels get the next positions."""
@@ -140,57 +173,34 @@ class Tabulation:
         for name, labels in part.levels.items():
             known = self.positions[name]
             moves.append(np.array([known.setdefault(label, len(known)) for label in labels], int))
-            if len(known) > self.most_levels:
-                raise InvalidInput(
-                    f"{self.where}: {name!r} has more than {self.most_levels} labels, as an "
-                    "identifier or an amount has; choose the columns that are variables with "
-                    "variables=[...] (--variables), or group its values first"
-                )
         self._parts.append((part, moves))
-        self._waiting += len(part.occurring)
+        self._waiting += len(part.lines)
         if self._waiting > max(_WAITING, self._added):
             self._parts = [(self.tally(), None)]
-            self._added, self._waiting = len(self._parts[0][0].occurring), 0
+            self._added, self._waiting = len(self._parts[0][0].lines), 0
 
     def tally(self) -> Tally:
         """What was added up until now."""
         levels = {name: list(known) for name, known in self.positions.items()}
         if not self._parts:
             nothing = Cells.gathered((1,), [np.zeros(0, dtype=np.int64)])
-            return Tally(self.where, levels, nothing)
+            return Tally(self.where, levels, nothing, nothing)
         tally = _joined(self.where, levels, self._parts)
-        needed = len(tally.occurring) * _BYTES
-        limit = self.memory
-        if limit is None and needed > _LITTLE:
-            limit = free_share()
-        if limit is not None and needed > limit:
-            raise TooMuchWork(
-                "the cells that occur do not fit the memory allowed; allow more with memory=..., "
-                "or choose fewer columns with variables=[...]"
-            )
+        check_size(tally, self.memory, self.most_levels)
         return tally
 
 
 def tally_of(tabulation: Tabulation, parts: Iterable[Tally]) -> Tally:
-    """Put all parts together; weights that were fractions are rounded in each cell."""
+    """Put all parts together."""
     for part in parts:
         tabulation.add(part)
     tally = tabulation.tally()
-    if not tabulation.selection.rounded:
-        return tally
-    sums = [half_up(Fraction(number) / UNIT) for number in tally.sums.counts.tolist()]
-    return replace(tally, sums=tally.sums.with_counts(whole_array(sums, (len(sums),))))
+    return rounded(tally) if tabulation.selection.rounded else tally
 
 
-class _Numbers(dict[Any, int]):
-    """Numbers of labels, given out in order of appearance."""
-
-    def __missing__(self, label: Any) -> int:
-        self[label] = number = len(self)
-        return number
-
-
-def _coded(columns: SourceColumns, name: str, known: dict[Any, int]) -> tuple[list[Any], IntArray]:
+def _coded(
+    columns: SourceColumns, name: str, known: Mapping[Any, int]
+) -> tuple[list[Any], IntArray]:
     """The labels of a column, missing ones None, and the number of the label of each line.
 
     Labels stand in the order in which they appear, after those that the column declares, unless
@@ -204,9 +214,10 @@ def _coded(columns: SourceColumns, name: str, known: dict[Any, int]) -> tuple[li
             return labels, codes
     else:
         try:
-            numbers = _Numbers(
-                (label, place) for place, label in enumerate(dict.fromkeys(declared))
-            )
+            # Labels are numbered in order of appearance: who asks for a new one gets the next.
+            numbers: defaultdict[Any, int] = defaultdict(itertools.count().__next__)
+            for label in declared:
+                numbers[label]
             codes = np.fromiter(map(numbers.__getitem__, column), np.int64, len(column))
         except TypeError:
             raise no_labels_at_all(columns.where, name) from None
@@ -217,8 +228,13 @@ def _coded(columns: SourceColumns, name: str, known: dict[Any, int]) -> tuple[li
     levels = [None if is_missing(label) else label for label in labels]
     order = range(len(labels)) if declared else np.argsort(first, kind="stable").tolist()
     order = [k for k in order if first[k] < len(codes) or (declared and levels[k] is not None)]
+    # A column may have several marks for what is missing.
+    absent = [k for k in order if levels[k] is None]
+    again = absent[1:]
+    order = [k for k in order if k not in again]
     rank = np.zeros(len(labels), dtype=np.int64)
     rank[order] = np.arange(len(order))
+    rank[absent] = rank[absent[:1]]
     return [levels[place] for place in order], rank[codes]
 
 

@@ -181,7 +181,10 @@ class Cells:
     def to_array(self, dtype: npt.DTypeLike) -> IntArray:
         """An array that is 0 everywhere else."""
         whole = np.zeros(self.shape, dtype=dtype)
-        whole[tuple(self.columns())] = self.counts
+        if len(self.keys) == 1:
+            whole.reshape(-1)[self.keys[0]] = self.counts
+        else:
+            whole[tuple(self.columns())] = self.counts
         return whole
 
     def same(self, other: Cells) -> bool:
@@ -210,22 +213,16 @@ def _blocks(shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 def _keys_of(shape: tuple[int, ...], columns: Iterable[IntArray]) -> tuple[Places, ...]:
     """Columns of positions as numbers of cells, one for each block of variables."""
     given = iter(columns)
-    return tuple(
-        _numbered(itertools.islice(given, last - first), shape[first:last])
-        for first, last in _blocks(shape)
-    )
-
-
-def _numbered(columns: Iterable[IntArray], shape: Sequence[int]) -> Places:
-    # Narrow numbers are added up in half the time, and there may be one for each record.
-    numbers: IntArray = np.zeros(0, np.int32 if math.prod(shape) < 2**31 else np.int64)
-    for axis, (column, size) in enumerate(zip(columns, shape, strict=True)):
-        if not axis:
-            numbers = column.astype(numbers.dtype)
-            continue
-        numbers *= size
-        numbers += column.astype(numbers.dtype, copy=False)
-    return numbers
+    keys = []
+    for first, last in _blocks(shape):
+        # Narrow numbers are added up in half the time, and there may be one for each record.
+        narrow = np.int32 if math.prod(shape[first:last]) < 2**31 else np.int64
+        numbers: IntArray = next(given).astype(narrow)
+        for size, column in zip(shape[first + 1 : last], given, strict=False):
+            numbers *= size
+            numbers += column.astype(narrow, copy=False)
+        keys.append(numbers)
+    return tuple(keys)
 
 
 def _scattered(places: Places, counts: IntArray | None, size: int) -> IntArray:

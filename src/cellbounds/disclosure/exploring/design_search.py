@@ -32,7 +32,7 @@ from cellbounds.runtime.workers import Until, shared
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.statements.notation import names_text
-from cellbounds.utility.retained import kept
+from cellbounds.utility.retained_utility import retained
 from cellbounds.version import __version__
 
 Utility = Callable[[Table, Release], float]
@@ -126,7 +126,7 @@ def explore(
     --------
     >>> import cellbounds as cb
     >>> from cellbounds.disclosure.exploring import explore
-    >>> found = explore(cb.example_table("delinquent"), response="education", digits=range(1, 4))
+    >>> found = explore(cb.datasets.read("delinquent"), response="education", digits=range(1, 4))
     >>> [(one.notation, one.outcome) for one in found.designs]
     [('[education|]@1', SAFE), ('[education|]@2', SAFE), ('[education|]@3', SAFE),
     ('[education|county]@1', SAFE), ('[education|county]@2', UNSAFE),
@@ -400,7 +400,7 @@ def _verdict(
 
 def _utility(release: Release, table: Table, measures: Measures) -> float:
     if measures.utility is None:
-        return kept(table, release, use=[measures.use]).share
+        return retained(table, release, use=[measures.use]).share
     value = measures.utility(table, release)
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise InvalidInput(f"the utility of {release!r} is {value!r}; it must be a finite number")

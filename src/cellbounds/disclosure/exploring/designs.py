@@ -100,7 +100,7 @@ class Design:
     >>> design = Design(("education",), ("county",), Way(2, "nearest"))
     >>> design.notation
     '[education|county]@2'
-    >>> design.release(cb.example_table("delinquent"))
+    >>> design.release(cb.datasets.read("delinquent"))
     Release([education|county]@2, N=135)
     """
 

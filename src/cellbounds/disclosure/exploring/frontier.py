@@ -11,7 +11,6 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.exploring.designs import Design
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.files import library
 from cellbounds.statements import Release
 from cellbounds.utility.display import Listing, picked
 from cellbounds.version import __version__
@@ -235,9 +234,10 @@ class Frontier(Listing):
         """Risk against utility, every point explained on hover; an Altair chart.
 
         The frontier is a line, a ring is around the best safe design. ``save_chart`` writes it as
-        SVG or PNG, or as HTML, where hovering works. Needs the extra ``plots``.
+        SVG or PNG, or as HTML, where hovering works.
         """
-        alt = library("altair", needed_for="charts", extra="plots")
+        import altair as alt
+
         points = _points(self)
         x = alt.X("utility:Q", title="utility", scale=alt.Scale(zero=False, nice=True))
         # Roots spread the small risks out, which are those to choose among; zero keeps its place.

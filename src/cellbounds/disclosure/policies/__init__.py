@@ -9,8 +9,8 @@ from cellbounds.disclosure.policies.policy import (
     RULES,
     Policy,
     policy_of,
-    profile_names,
-    read_policy,
+    profiles,
+    read,
 )
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChance
 from cellbounds.disclosure.policies.rule import Rule
@@ -32,7 +32,7 @@ __all__ = [
     "Verdict",
     "judge",
     "policy_of",
-    "profile_names",
-    "read_policy",
+    "profiles",
+    "read",
     "worst",
 ]

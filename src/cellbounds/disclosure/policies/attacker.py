@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.rule import Rule, all_true, certainly_zero
+from cellbounds.disclosure.policies.rule import Rule, certainly_zero
 from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
@@ -92,7 +92,9 @@ class Attacker:
 
     def outcome(self, broken: bool | None) -> Outcome:
         """The outcome for this intruder: nothing is broken if he cannot be there."""
-        return Outcome.of(all_true([broken, self.possible]))
+        if broken is False or self.possible is False:
+            return Outcome.SAFE
+        return Outcome.UNSAFE if broken and self.possible else Outcome.UNDECIDED
 
     def finding(
         self,

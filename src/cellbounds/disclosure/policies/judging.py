@@ -29,7 +29,7 @@ from cellbounds.results import Attainable
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import bounds, resumable
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
 
 FIRST_SHARE = 0.5
 """The part of a budget for the intruder without a record, when respondents are tried too."""
@@ -42,7 +42,7 @@ def judge(
     policy: Policy | str | Path = DEFAULT,
     *,
     over: Iterable[str] | None = None,
-    knows: Iterable[Prior] = (),
+    knows: Iterable[Known] = (),
     independent: bool = False,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -66,7 +66,7 @@ def judge(
         Judge the cells of this margin instead of those of the table; derived variables may be
         named. A margin can give away what none of its parts does, and the other way round.
     knows
-        What an intruder knows besides, such as ``Prior(["sex"], lower={"f": 3})``.
+        What an intruder knows besides, such as ``Known(["sex"], lower={"f": 3})``.
     independent
         Judge without the true counts: every consistent table must pass, so that the verdict tells
         nothing about which of them is the true one.
@@ -83,7 +83,7 @@ def judge(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> verdict = judge(cb.publish(table, "[education|county]@2"), table)
     >>> verdict.verdict, len(verdict.broken), verdict.at("Alpha", "High")
     (UNSAFE, 6, UNSAFE)
@@ -196,7 +196,7 @@ def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[gender]")
     >>> alike_cells(release, ("gender", "mp3"))
     array([[0, 0],
            [1, 1]])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import (
     YAML_SHARE,
     limit,
-    parse_toml,
     read_bytes,
     read_toml,
     utf8_text,
@@ -142,7 +142,7 @@ class Policy:
 
         Examples
         --------
-        >>> read_policy("small-counts").carries_over()
+        >>> read("small-counts").carries_over()
         True
         """
         return not self.respondent and all(rule.carries_over() for rule in self.rules)
@@ -188,18 +188,25 @@ OPTIONS = tuple(field.name for field in fields(Policy) if field.name != "rules")
 """What a policy says besides its rules."""
 
 
-def profile_names() -> tuple[str, ...]:
-    """The names of the shipped profiles."""
+@cache
+def profiles() -> tuple[str, ...]:
+    """The names of the shipped profiles.
+
+    Examples
+    --------
+    >>> "small-counts" in profiles()
+    True
+    """
     names = (file.name for file in _PROFILES.iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 def policy_of(policy: Policy | str | Path) -> Policy:
     """A policy, or the one of a name or file."""
-    return policy if isinstance(policy, Policy) else read_policy(policy)
+    return policy if isinstance(policy, Policy) else read(policy)
 
 
-def read_policy(source: str | Path) -> Policy:
+def read(source: str | Path) -> Policy:
     """Read a shipped profile by its name, or a policy from a TOML or YAML file.
 
     A file names the policy and its rules; whatever is not known is refused::
@@ -222,37 +229,31 @@ def read_policy(source: str | Path) -> Policy:
 
     Examples
     --------
-    >>> read_policy("small-counts").rules
+    >>> read("small-counts").rules
     (SmallCounts(at_most=3, below=None, zeros=True, values=2, width=None, relative=None,
     need='all'),)
     """
     if not isinstance(source, str | Path):
         raise InvalidInput(
             f"policy {source!r}; give the name of a profile, a file, or a Policy "
-            f"(profiles: {', '.join(profile_names())})"
+            f"(profiles: {', '.join(profiles())})"
         )
-    if isinstance(source, str) and source in profile_names():
-        shipped = (_PROFILES / f"{source}.toml").read_bytes()
-        return _made(parse_toml(shipped, source), source)
+    if isinstance(source, str) and source in profiles():
+        return _shipped(source)
     file = Path(source)
     kind = file.suffix.lower()
     if kind not in (".toml", ".yaml", ".yml"):
         raise InvalidInput(
             f"policy {str(source)!r} is neither a profile nor a .toml or .yaml file; the profiles "
-            f"are {', '.join(profile_names())}"
+            f"are {', '.join(profiles())}"
         )
     return _made(read_toml(file) if kind == ".toml" else _yaml(file), str(file))
 
 
 def _yaml(where: Path) -> object:
+    import yaml
+
     text = utf8_text(read_bytes(where, share=YAML_SHARE), where)
-    try:
-        yaml: Any = importlib.import_module("yaml")
-    except ModuleNotFoundError:
-        raise InvalidInput(
-            f"{where} is a YAML file, and no YAML library is installed; `pip install pyyaml`, or "
-            "write the policy as TOML"
-        ) from None
 
     def exact(_: Any, node: Any) -> str:
         return str(node.value)
@@ -298,6 +299,13 @@ def _check_plain(yaml: Any, text: str, where: Path) -> None:
                 f"{where}, line {event.start_mark.line + 1} is nested more than {most} deep, which "
                 "no policy is; correct it"
             )
+
+
+@cache
+def _shipped(name: str) -> Policy:
+    """A profile, read once: it comes with the package, and judging may ask for it often."""
+    text = (_PROFILES / f"{name}.toml").read_text("utf-8")
+    return _made(tomllib.loads(text, parse_float=str), name)
 
 
 def _made(content: object, where: str) -> Policy:

@@ -295,7 +295,7 @@ def projected(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[gender]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[gender]")
     >>> projected(release, ("gender",), Uniform())
     (Release([gender], N=50), GammaPoisson(shape=array([2, 2]), scale=1))
     """

@@ -17,7 +17,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.statements import Conditional, Prior, Release, Statement
+from cellbounds.statements import Conditional, Known, Release, Statement
 from cellbounds.statements.notation import names_text
 
 
@@ -47,7 +47,7 @@ class Case:
     release: Release
     policy: Policy
     over: tuple[str, ...]
-    knows: tuple[Prior, ...]
+    knows: tuple[Known, ...]
     independent: bool
     known: Release
     whole: Table
@@ -65,7 +65,7 @@ def case_of(
     policy: Policy | str | Path,
     *,
     over: Iterable[str] | None = None,
-    knows: Iterable[Prior] = (),
+    knows: Iterable[Known] = (),
     independent: bool = False,
 ) -> Case:
     """Check what :func:`cellbounds.judge` is given, and put it together."""
@@ -91,7 +91,7 @@ def case_of(
     if table is None or independent:
         table = _nobody(release, table)
     margin, empty = margin_of(release, table, judged_over), empty_rows(release, judged_over)
-    notations = [one.notation for one in release.statements if not isinstance(one, Prior)]
+    notations = [one.notation for one in release.statements if not isinstance(one, Known)]
     remedy = "less knowledge beforehand"
     if notations:
         remedy = f"coarser figures in, or withholding, {listed(notations)}"
@@ -125,19 +125,19 @@ def _unasked(release: Release) -> tuple[str, ...]:
     )
 
 
-def checked_knowledge(knows: Iterable[Prior] | Prior) -> tuple[Prior, ...]:
+def checked_knowledge(knows: Iterable[Known] | Known) -> tuple[Known, ...]:
     """Check a list of what an intruder knows beforehand."""
     listed = tuple(knows) if isinstance(knows, Iterable) else (knows,)
     for one in listed:
-        if not isinstance(one, Prior):
+        if not isinstance(one, Known):
             raise InvalidInput(
-                f"knows has {one!r}; give what the intruder knows as Prior(variables, lower=, "
+                f"knows has {one!r}; give what the intruder knows as Known(variables, lower=, "
                 "upper=, values=)"
             )
     return listed
 
 
-def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) -> Release:
+def informed(release: Release, table: Table | None, knows: tuple[Known, ...]) -> Release:
     """The release with everything the intruder knows besides, checked against the table.
 
     Structural zeros of the table are known to everybody, so they are added if the release does
@@ -165,8 +165,8 @@ def informed(release: Release, table: Table | None, knows: tuple[Prior, ...]) ->
         return known
     blocked = np.full(unsaid.shape, None, dtype=object)
     blocked[table.structural] = 0
-    prior = Prior(release.domain.names, upper=blocked)
-    return Release(known.domain, [*known.statements, prior])
+    zeros = Known(release.domain.names, upper=blocked)
+    return Release(known.domain, [*known.statements, zeros])
 
 
 def _nobody(release: Release, table: Table | None) -> Table:
@@ -182,12 +182,12 @@ def _nobody(release: Release, table: Table | None) -> Table:
     return Table(domain, np.zeros(domain.shape, dtype=np.int64), structural=structural)
 
 
-def _of_every_cell(statement: Statement, domain: Domain) -> TypeGuard[Prior]:
-    return isinstance(statement, Prior) and sorted(statement.variables) == sorted(domain.names)
+def _of_every_cell(statement: Statement, domain: Domain) -> TypeGuard[Known]:
+    return isinstance(statement, Known) and sorted(statement.variables) == sorted(domain.names)
 
 
 def _said_empty(release: Release) -> BoolArray:
-    """Cells that a prior of the release says to be zero."""
+    """Cells that the release says to be zero."""
     domain = release.domain
     empty = np.zeros(domain.shape, dtype=bool)
     for statement in release.statements:
@@ -238,5 +238,5 @@ def as_respondent(
 
     With `at_most` also that the cell is small: the tables in which he would be tried.
     """
-    prior = Prior(over, lower={labels: 1}, upper=None if at_most is None else {labels: at_most})
-    return Release(release.domain, [*release.statements, prior])
+    known = Known(over, lower={labels: 1}, upper=None if at_most is None else {labels: at_most})
+    return Release(release.domain, [*release.statements, known])

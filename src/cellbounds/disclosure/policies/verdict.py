@@ -15,7 +15,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
 from cellbounds.text import counted, label_keys
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
@@ -156,7 +156,7 @@ class Verdict(Listing):
     cells: tuple[Finding, ...]
     independent: bool
     over: tuple[str, ...]
-    knows: tuple[Prior, ...] = ()
+    knows: tuple[Known, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)

@@ -66,7 +66,7 @@ def safe_margins(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> found = safe_margins(cb.example_table("census3"))
+    >>> found = safe_margins(cb.datasets.read("census3"))
     >>> found.maximal
     (('[gender,race]', '[gender,income]', '[race,income]'),)
     >>> found.minimal_unsafe

@@ -61,7 +61,7 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget
 
 
 def _movable(release: Release, table: Table) -> bool:
-    """Whether steps can be drawn as doubles, and no prior bounds single cells.
+    """Whether steps can be drawn as doubles, and nothing known bounds single cells.
 
     Structural zeros may be said: no move fills them.
     """

@@ -20,9 +20,9 @@ from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements import Prior, Release, Tabulated
+from cellbounds.statements import Known, Release, Tabulated
 from cellbounds.statements.notation import Request
-from cellbounds.utility.retained import Kept, kept
+from cellbounds.utility.retained_utility import Retained, retained
 
 Scope = tuple[str, ...] | None
 """The variables of a margin; None for the cells of the table."""
@@ -38,8 +38,8 @@ def scopes_of(release: Release, original: Release, over: Scope) -> list[Scope]:
 
     Examples
     --------
-    >>> from cellbounds import example_table, publish
-    >>> table = example_table("koch4")
+    >>> from cellbounds import datasets, publish
+    >>> table = datasets.read("koch4")
     >>> original = publish(table, "[center,status]", "[status,treatment,recovery]")
     >>> scopes_of(publish(table, "[center]", "[status,treatment,recovery]"), original, None)
     [None, ('center',)]
@@ -96,7 +96,7 @@ class BudgetedJudge:
     table: Table
     policy: Policy
     over: tuple[str, ...] | None
-    knows: tuple[Prior, ...]
+    knows: tuple[Known, ...]
     independent: bool
     original: Release
     effort: Budget
@@ -177,7 +177,7 @@ def suggest(
     over: Iterable[str] | None = None,
     most: int = 10,
     changes: int = 2,
-    knows: Iterable[Prior] = (),
+    knows: Iterable[Known] = (),
     independent: bool = False,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -206,14 +206,14 @@ def suggest(
     judged safe: over the cells that were asked for and also over the variables that it names,
     because a small cell of a smaller table is given away even if the cells behind it are not.
     They are ranked by the share of the original statements that they keep (see
-    :func:`cellbounds.utility.retained.kept`), then by fewer changes; sets that contain a safe
-    set are left out. That nothing was found does not mean that nothing exists.
+    :func:`cellbounds.utility.retained`), then by fewer changes; sets that contain a safe set
+    are left out. That nothing was found does not mean that nothing exists.
 
     Examples
     --------
     >>> import cellbounds as cb
     >>> from cellbounds.disclosure.suggesting import suggest
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> found = suggest(cb.publish(table, "[education|county]@2"), table, changes=1)
     >>> found.verdict, found[0].verdict.verdict
     (UNSAFE, SAFE)
@@ -266,7 +266,7 @@ class _Candidate:
 
     changes: tuple[int, ...]
     release: Release
-    kept: Kept
+    kept: Retained
     scope: tuple[int, ...] = ()
     standing: tuple[int, ...] = ()
 
@@ -377,8 +377,8 @@ class _Search:
             standing = tuple(places[place] for place in scope)
             yield _Candidate(changed, release, share, scope, standing)
 
-    def _kept(self, release: Release) -> Kept:
-        return kept(self.drafts.table, release, self.use or None)
+    def _kept(self, release: Release) -> Retained:
+        return retained(self.drafts.table, release, self.use or None)
 
     def _dominated(self, candidate: _Candidate) -> bool:
         """Whether it could not be among those returned, or changes more than it has to."""
@@ -387,7 +387,7 @@ class _Search:
         full = len(self.ranked) >= self.most
         return full and candidate.kept.share <= self.ranked[self.most - 1].kept.share
 
-    def _needless(self, candidate: _Candidate, share: Kept) -> bool:
+    def _needless(self, candidate: _Candidate, share: Retained) -> bool:
         """Whether figures suppressed in the same statements, with fewer changes, keep as much."""
         return bool(candidate.scope) and any(
             changes < set(candidate.changes) and scope == candidate.scope and share.share <= before

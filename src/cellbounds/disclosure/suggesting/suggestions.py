@@ -13,7 +13,7 @@ from cellbounds.results.answers import notations
 from cellbounds.statements import Release
 from cellbounds.text import counted
 from cellbounds.utility.display import Listing, picked
-from cellbounds.utility.retained import Kept
+from cellbounds.utility.retained_utility import Retained
 from cellbounds.version import __version__
 
 FORMAT = "cellbounds-suggest/1"
@@ -49,7 +49,7 @@ class Suggestion:
     changes: tuple[Change, ...]
     release: Release
     verdicts: tuple[Verdict, ...]
-    kept: Kept
+    kept: Retained
 
     @property
     def verdict(self) -> Verdict:

@@ -64,7 +64,7 @@ def basic_moves(release: Release, *, most: int = MOST_LISTED) -> Moves:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> release = cb.publish(cb.example_table("mp3"), "[gender]", "[mp3]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[gender]", "[mp3]")
     >>> basic_moves(release).array
     array([[ 1, -1, -1,  1]])
     """

@@ -51,7 +51,7 @@ from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import shared
 from cellbounds.solvers.solve import bounds
-from cellbounds.statements import Prior, Release
+from cellbounds.statements import Known, Release
 from cellbounds.statements.inequalities import NO_UPPER
 
 PROPOSALS = ("ordinary", "two-step")
@@ -162,7 +162,7 @@ def run_chain(
     --------
     >>> import cellbounds as cb
     >>> from cellbounds.model.priors import GammaPoisson
-    >>> release = cb.publish(cb.example_table("mp3"), "[gender]", "[mp3]")
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[gender]", "[mp3]")
     >>> drawn = run_chain(release, GammaPoisson(50, "1/4").weights(release.domain), rng=1)
     >>> drawn.counts.shape, str(drawn.moves.connected)
     ((4, 1000, 4), 'proven: two-way table with fixed margins (Diaconis & Sturmfels 1998)')
@@ -240,7 +240,7 @@ def _supported(release: Release, weights: Weights) -> Release:
     if 0 not in empty:
         return release
     upper = np.array(empty, dtype=object).reshape(release.domain.shape)
-    nobody = Prior(release.domain.names, upper=upper)
+    nobody = Known(release.domain.names, upper=upper)
     return Release(release.domain, [*release.statements, nobody])
 
 

@@ -117,7 +117,7 @@ def rows_fibre(facts: Facts, effort: float, *, level_from: int = LONG) -> RowFib
             )
         if most < total.lower:
             raise InconsistentRelease(
-                f"{total.notation}, but prior knowledge leaves room for {most} records at most"
+                f"{total.notation}, but what is known leaves room for {most} records at most"
             )
         conditional = replace(conditional, total=Total(lower=total.lower, upper=most))
     most = conditional.total.upper or 0

@@ -1,7 +1,7 @@
 """The rows of one conditional as sums over tables see them: feasible sums, ranges of cells, parts.
 
-Rows of the same *type* agree in rates, priors, and what is known of the parts of their cells: they
-have the same counts of tables, and the same weights if their cells have.
+Rows of the same *type* agree in rates, and in what is known of them and of the parts of their
+cells: they have the same counts of tables, and the same weights if their cells have.
 
 Tables are listed one after the other, without ever running into a dead end: row by row; within a
 row first its sum, then its cells column by column, then the parts of each cell; smaller numbers
@@ -22,6 +22,7 @@ from cellbounds.inference.enumeration import Options, adding_to, odometer
 from cellbounds.model.rates.layout import Layout
 from cellbounds.model.rates.offset_sets import Bits, Window
 from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.solvers.conditional.admissible import ranges_within
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, solve_rows
 
 SUM = 64
@@ -112,7 +113,7 @@ class RowType:
         """
         evaluator = self.solution.evaluator
         rows = evaluator.sums_array(sums.tolist(), int(sums.max(initial=0)))[None, :]
-        lower, upper = evaluator.cell_ranges(np.array([self.kind]), rows)
+        lower, upper = ranges_within(*evaluator.limits(np.array([self.kind]), rows), rows)
         return lower[:, 0].astype(np.int64), upper[:, 0].astype(np.int64)
 
     def mask(self, column: int, most: int) -> BoolArray | None:

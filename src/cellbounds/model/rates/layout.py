@@ -40,7 +40,7 @@ class Layout:
     The *parts* of a cell of the statement are the cells of `ground` behind it: of the margin asked
     for if it tells the cells of the statement apart, else of the table. There are several if the
     statement leaves variables out or merges levels, and not equally many everywhere. Arrays over
-    all parts are flat, in the order of `behind`.
+    all parts are flat, in the order of `behind`. Rows that hold nobody count among the rows.
     """
 
     facts: ConditionalFacts
@@ -49,16 +49,8 @@ class Layout:
     about: About
     over: tuple[str, ...]
     ground: Domain
-
-    @property
-    def row_count(self) -> int:
-        """Rows of the statement, those that hold nobody included."""
-        return int(self.facts.conditional.intervals.low.shape[0])
-
-    @property
-    def column_count(self) -> int:
-        """Columns of the statement."""
-        return int(self.facts.conditional.intervals.low.shape[1])
+    row_count: int
+    column_count: int
 
     @cached_property
     def behind(self) -> CellGroups:
@@ -185,7 +177,9 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool
         sums = flat.met(parts.summed(lists=not relaxed))
         cells = sums.agreed("on summed cells and on their parts")
     problem = build_problem(facts, cells, rows)
-    return Layout(facts, problem, parts, what, over, ground)
+    return Layout(
+        facts, problem, parts, what, over, ground, *map(int, conditional.intervals.low.shape)
+    )
 
 
 PARTS_EFFORT = 1 << 22
@@ -194,7 +188,7 @@ PARTS_EFFORT = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Prior knowledge about the parts of each summed cell, flat in the order of `behind`.
+    """What is known about the parts of each summed cell, flat in the order of `behind`.
 
     No summed cell is without parts. `values` are by the place of a part.
     """

@@ -235,14 +235,14 @@ Bits = tuple[int, int]
 """Bits below a limit; from the limit up to the window's width every bit is set."""
 
 
+@dataclass(frozen=True, slots=True)
 class Window:
     """Sums below a width, as bits.
 
     Sums from the width on are never asked for, or are known to exist all.
     """
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    width: int
 
     def nothing(self) -> Bits:
         """The empty sum alone."""
@@ -301,7 +301,7 @@ class Window:
         limit = min(left[1], right[1])
         mask = (1 << limit) - 1
         fewer, others = left[0] & mask, right[0] & mask
-        if _run_count(fewer) > _run_count(others):
+        if (fewer & ~(fewer << 1)).bit_count() > (others & ~(others << 1)).bit_count():  # runs
             fewer, others = others, fewer
         # Small members come first; as gaps fill, the limit falls and later members drop out.
         made, since = 0, 0
@@ -329,10 +329,6 @@ class Window:
 
 def _cut(held: Bits, limit: int) -> Bits:
     return held if held[1] <= limit else (held[0] & ((1 << limit) - 1), limit)
-
-
-def _run_count(bits: int) -> int:
-    return (bits & ~(bits << 1)).bit_count()
 
 
 def spread(bits: int, count: int, step: int, width: int) -> int:

@@ -12,7 +12,7 @@ linear convex functions, which end after finitely many exact steps.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -27,11 +27,12 @@ from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowProblem:
-    """Rows i with rates between low/scale and high/scale, priors, and a total.
+    """Rows i with rates between low/scale and high/scale, side information, and a total.
 
     Rows that hold nobody are left out; `rows` gives the place of each remaining row among all.
     Upper bounds hold -1 where nothing is known. `cell_values` and `row_values` list the possible
-    counts of single cells and row sums.
+    counts of single cells and row sums. A problem is `bare` if nothing is known besides the rates
+    and N, and `needs_objects` if products of rates and counts could leave int64.
     """
 
     low: IntArray
@@ -49,6 +50,18 @@ class RowProblem:
     total_upper: int | None
     rows: IntArray
     facts: ConditionalFacts
+    height: int = field(init=False)
+    width: int = field(init=False)
+    bare: bool = field(init=False)
+    needs_objects: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = self.facts.on_rows or self.facts.on_cells or self.facts.on_parts
+        wide = self.low.dtype == object or int(self.scale.max(initial=1)) >= 2**31
+        object.__setattr__(self, "height", int(self.low.shape[0]))
+        object.__setattr__(self, "width", int(self.low.shape[1]))
+        object.__setattr__(self, "bare", not known)
+        object.__setattr__(self, "needs_objects", wide)
 
     def chosen(self, rows: Sequence[int]) -> RowProblem:
         """The problem of some of the rows."""
@@ -64,22 +77,6 @@ class RowProblem:
             **arrays,
         )
 
-    @property
-    def height(self) -> int:
-        """The number of rows."""
-        return int(self.low.shape[0])
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return int(self.low.shape[1])
-
-    @property
-    def bare(self) -> bool:
-        """Whether nothing is known besides the rates and N."""
-        facts = self.facts
-        return not (facts.on_rows or facts.on_cells or facts.on_parts)
-
     def name(self, row: int) -> str:
         """The row's givens in words, for messages."""
         return _row_name(self.facts, int(self.rows[row]))
@@ -88,14 +85,9 @@ class RowProblem:
         """The possible counts of the cells of a row that have a list, by column."""
         return {column: values for (i, column), values in self.cell_values.items() if i == row}
 
-    @property
-    def needs_objects(self) -> bool:
-        """Whether products of rates and counts could leave int64 (after reduction by scale)."""
-        return self.low.dtype == object or int(self.scale.max(initial=1)) >= 2**31
-
 
 def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBounds) -> RowProblem:
-    """Lay the problem out row by row; `cells` and `rows` are the priors on both.
+    """Lay the problem out row by row; `cells` and `rows` are what is known of both.
 
     Raises
     ------
@@ -111,8 +103,8 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
     held = ends.zero & ((lower > 0).any(axis=1) | (row_lower > 0)) if known else ends.zero[:0]
     if held.any():
         raise InconsistentRelease(
-            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but prior "
-            "knowledge puts somebody there; correct one of the two"
+            f"the row {_row_name(facts, int(np.argmax(held)))} is said to hold nobody, but what "
+            "is known puts somebody there; correct one of the two"
         )
     place_of = {row: place for place, row in enumerate(kept.tolist())}
     cell_values = {
@@ -186,11 +178,12 @@ class RowShapes:
     def reach(self) -> IntArray:
         """Multiples of the step larger than (where the row can begin) + reach are admissible."""
         free, reach = ~self.exact, self._reach_of_all
-        if self._no_low.any():
-            raised = free & ~self._no_low
+        no_low, no_high = self._loose
+        if no_low.any():
+            raised = free & ~no_low
             reach = np.minimum(reach, self._reach_over(raised))
             # One free cell may hold all the free mass by itself.
-            reach = np.where(self._no_high.any(axis=1) & ~raised.any(axis=1), 0, reach)
+            reach = np.where(no_high.any(axis=1) & ~raised.any(axis=1), 0, reach)
         return np.where(free.any(axis=1), reach, 0)
 
     def touch(self, row: int, stride: int) -> int:
@@ -252,15 +245,11 @@ class RowShapes:
         return self._reach_over(~self.exact)
 
     @cached_property
-    def _no_low(self) -> BoolArray:
-        """Free cells that may be empty."""
-        return np.asarray(~self.exact & (self.low == 0) & ~self.low_open, dtype=bool)
-
-    @cached_property
-    def _no_high(self) -> BoolArray:
-        """Free cells that may hold the whole row."""
-        whole = self.high == self.scale[:, None]
-        return np.asarray(~self.exact & whole & ~self.high_open, dtype=bool)
+    def _loose(self) -> tuple[BoolArray, BoolArray]:
+        """Free cells that may be empty, and those that may hold the whole row."""
+        empty, whole = self.low == 0, self.high == self.scale[:, None]
+        no_low, no_high = empty & ~self.low_open, whole & ~self.high_open
+        return np.asarray(~self.exact & no_low, bool), np.asarray(~self.exact & no_high, bool)
 
     def _reach_over(self, cells: BoolArray) -> IntArray:
         """Reach if only `cells` carry the free mass and the other free cells stay empty.
@@ -269,21 +258,22 @@ class RowShapes:
         (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on. Here
         d = margin / (parts * scale) for the narrowest of three margins.
         """
+        no_low, no_high = self._loose
         rest = self.scale - self.share.sum(axis=1)
         count = np.maximum(cells.sum(axis=1), 1).astype(self.scale.dtype)
         moved = (count - 1) * self.scale
         far = 2 * self.scale[:, None]
         # Between both ends half the width is margin, below an upper end alone all of it.
-        room = np.where(self._no_low, 2 * self.high, self.high - self.low)
-        narrowest = np.where(cells & ~self._no_high, room, far).min(axis=1)
+        room = np.where(no_low, 2 * self.high, self.high - self.low)
+        narrowest = np.where(cells & ~no_high, room, far).min(axis=1)
         reach = 2 * moved // (count * np.maximum(narrowest, 1))
         # Lower ends that are not zero, all raised by d, must leave room for themselves.
-        lowered = (cells & ~self._no_low).sum(axis=1)
+        lowered = (cells & ~no_low).sum(axis=1)
         below = rest - np.where(self.exact, 0, self.low).sum(axis=1)
         reach = np.maximum(reach, moved * lowered // (count * np.maximum(below, 1)))
         # Upper ends, all lowered by d, must still hold everything, unless one may hold all.
         over = np.where(cells, self.high, 0).sum(axis=1) - rest
-        held = (cells & self._no_high).any(axis=1)
+        held = (cells & no_high).any(axis=1)
         reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
         possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
         return np.where(possible, reach, _NEVER)

@@ -34,7 +34,7 @@ from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats, distance_of
-from cellbounds.utility.retained import kept
+from cellbounds.utility.retained_utility import retained
 
 SLOW = 5.0
 """Seconds for the attainable counts; where they take longer, blame is left to whoever asks."""
@@ -98,7 +98,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "outcome": verdict.verdict.value,
         "said": _reason(verdict),
         "independent": verdict.independent,
-        "knows": [prior.notation for prior in verdict.knows],
+        "knows": [known.notation for known in verdict.knows],
         "warning": verdict.warning,
         "notes": list(verdict.notes),
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
@@ -519,7 +519,7 @@ def _size(cell: CellRisk) -> Any:
 def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
     """What a reader gets from the release: its figures, and the best guess of the table."""
     try:
-        own = kept(audit.table, audit.release).to_dict()
+        own = retained(audit.table, audit.release).to_dict()
     except CellboundsError as problem:
         return {"said": f"not worked out: {problem}"}
     return {

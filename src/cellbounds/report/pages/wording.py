@@ -102,7 +102,7 @@ def published(release: Release) -> dict[str, Any]:
     Examples
     --------
     >>> import cellbounds as cb
-    >>> said = published(cb.publish(cb.example_table("mp3"), "[mp3|gender]@2"))
+    >>> said = published(cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@2"))
     >>> for statement in said["statements"]:
     ...     print(statement["notation"], "-", statement["meaning"])
     [mp3|gender]@2 - rates of mp3 among those who share gender; 2 decimals, rounded to the

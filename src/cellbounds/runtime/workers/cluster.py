@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.files import library
 from cellbounds.version import __version__
 
 PACKAGE = "cellbounds"
@@ -44,20 +45,16 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
         cellbounds or none.
     """
     _check_address(address)
-    try:
-        from distributed import Client
-    except ImportError:
-        raise InvalidInput(
-            f"the scheduler {address} needs dask.distributed, which is not installed; "
-            "pip install 'cellbounds[dask]'"
-        ) from None
+    distributed = library("distributed", needed_for="clusters", extra="dask")
     _check_transport(address)
     _check_security(address)
     # It says on standard error, again and again, what our own errors say once.
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with _connected(Client, address, PATIENCE if patience is None else patience) as client:
+        with _connected(
+            distributed.Client, address, PATIENCE if patience is None else patience
+        ) as client:
             _check_versions(client)
             yield client.get_executor(pure=False)
     finally:

@@ -110,7 +110,7 @@ class Processes(Executor):
     >>> from cellbounds.runtime.workers import Processes
     >>> with Processes(2) as executor:
     ...     budget = cb.Budget(workers=executor)
-    ...     table = cb.example_table("delinquent")
+    ...     table = cb.datasets.read("delinquent")
     ...     found = cb.explore(table, response="education", budget=budget)
     >>> found.best.notation
     '[education|county]@1'
@@ -202,7 +202,8 @@ class Processes(Executor):
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Results that are still missing here are wanted by nobody.
-        self.shutdown(cancel_futures=True)
+        self._closed = True
+        self._end()
 
     def _end(self) -> None:
         with self._starting:

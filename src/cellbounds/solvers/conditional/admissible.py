@@ -105,20 +105,19 @@ class Evaluator:
                 possible[top : top + down, start : start + along] = fits
         return possible
 
-    def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
-        """Smallest and largest count of every cell for admissible sums."""
-        return self.ranges(*self.limits(rows, sums), sums)
-
-    @staticmethod
-    def ranges(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
-        """The same from l_j and u_j: what the other columns leave, at most and at least."""
-        short, long = sums - upper.sum(axis=0), sums - lower.sum(axis=0)
-        return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
-
     def sums_array(self, sums: Sequence[Any] | IntArray, largest: int) -> IntArray:
         """Row sums as an array that is safe to compute with."""
         small = largest < SAFE // 4 and not self._problem.needs_objects
         return np.array(sums, dtype=np.int64 if small else object)
+
+
+def ranges_within(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+    """Smallest and largest count of every cell for admissible sums, from l_j and u_j.
+
+    They are what the other columns leave, at most and at least.
+    """
+    short, long = sums - upper.sum(axis=0), sums - lower.sum(axis=0)
+    return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
 
 
 class ListedRow:
@@ -247,14 +246,14 @@ def admissible_sums(
 
 
 def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
-    """Rows without priors, and the others."""
+    """Rows without side information, and the others."""
     if problem.bare and problem.height > 1:
         return np.arange(problem.height), np.arange(0)
-    # An upper bound of zero is part of the row's shape, not of its priors.
+    # An upper bound of zero is part of the row's shape, not of its side information.
     bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
-    prior = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
-    prior[[*problem.row_values, *(row for row, _ in problem.cell_values)]] = True
-    return np.flatnonzero(~prior), np.flatnonzero(prior)
+    informed = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
+    informed[[*problem.row_values, *(row for row, _ in problem.cell_values)]] = True
+    return np.flatnonzero(~informed), np.flatnonzero(informed)
 
 
 def _plain_rows(
@@ -264,7 +263,7 @@ def _plain_rows(
     problem: RowProblem,
     copies: Sequence[int],
 ) -> list[OffsetSet]:
-    """Rows without priors: sums 1, ..., reach are tested, all multiples beyond are admissible.
+    """Rows of which nothing is known: sums 1 to reach are tested, all multiples beyond admissible.
 
     Sums that leave the other rows less than they need are never asked for: what is known of the
     rows' smallest sums, chunk by chunk, limits how far the others are tested.
@@ -330,7 +329,7 @@ def _stretched(bits: int, step: int) -> int:
 def _special_row(
     problem: RowProblem, shapes: RowShapes, evaluator: Evaluator, row: int, room: int | None
 ) -> tuple[OffsetSet, int | None]:
-    """A row with priors: sums from where it can begin to where it saturates or must end."""
+    """A row with known bounds: sums from where it can begin to where it saturates or must end."""
     step = int(shapes.step[row])
     real = real_row(problem, row)
     least = real.smallest_sum()
@@ -376,8 +375,8 @@ def _tested_bits(
     listed = ListedRow(problem, evaluator, row) if problem.lists(row) else None
     if count * problem.width > EFFORT or (listed is not None and count > LISTED_EFFORT):
         raise TooMuchWork(
-            f"the row {problem.name(row)} has {count} sums to test one by one because of prior "
-            "bounds on its cells; tighten the priors or leave them out"
+            f"the row {problem.name(row)} has {count} sums to test one by one because of known "
+            "bounds on its cells; tighten them or leave them out"
         )
     bits = 0
     rows = np.array([row])
@@ -426,16 +425,16 @@ def _impossible(problem: RowProblem, row: int, by_total: bool = False) -> Incons
     if by_total:
         return InconsistentRelease(
             f"the row {problem.name(row)} of {statement}: no sum that leaves enough of N for the "
-            "other rows agrees with its rates and prior bounds"
+            "other rows agrees with its rates and known bounds"
         )
-    prior = (
+    bounded = (
         (problem.cell_lower[row] > 0).any()
         or (problem.cell_upper[row] >= 0).any()
         or problem.row_upper[row] >= 0
     )
     cause = (
-        "its rates and prior bounds agree with no counts"
-        if prior
+        "its rates and known bounds agree with no counts"
+        if bounded
         else ("its rates cannot come from any counts (they do not add to one within the rounding)")
     )
     return InconsistentRelease(f"the row {problem.name(row)} of {statement}: {cause}")

@@ -13,7 +13,7 @@ from cellbounds.errors import CellboundsError, TooMuchWork
 from cellbounds.model.rates.offset_sets import OffsetSet, runs_of
 from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
+from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, sum_algebra
 from cellbounds.solvers.conditional.sum_sets import SumSet
 
@@ -70,9 +70,9 @@ class CellCounts:
             return empty, empty
         limited = self._solution.problem.total_upper is not None
         endless = np.array([not limited and row_sums.unbounded for row_sums in sums])
-        heads = [row_sums.head(_FIRST) for row_sums in sums]
+        heads = [row_sums.ends(_FIRST) for row_sums in sums]
         tails = [
-            head if without_end else row_sums.tail(_FIRST)
+            head if without_end else row_sums.ends(_FIRST, downwards=True)
             for head, row_sums, without_end in zip(heads, sums, endless.tolist(), strict=True)
         ]
         least, most, floor, ceiling = self._under(
@@ -83,9 +83,12 @@ class CellCounts:
             # A row with fewer sums than were looked at is settled too.
             long = np.array([len(end) == _FIRST for end in ends])
             waiting = np.flatnonzero(long & ~final[downwards])
+            if not len(waiting):
+                continue
             last = [ends[place][-1] for place in waiting.tolist()]
             sure = self._settled(rows[waiting], best[waiting], last, downwards)
-            for place in self._looked(rows, sums, best, waiting[~sure], downwards):
+            waiting = waiting[~sure]
+            for place in self._looked(rows, sums, best, waiting, downwards) if len(waiting) else ():
                 best[place] = self._searched(rows[place], sums[place], downwards)
         if endless.any():
             most = most.astype(object)
@@ -107,7 +110,7 @@ class CellCounts:
         for start in range(0, len(rows), block):
             part = values[start : start + block]
             lower, upper = evaluator.limits(rows[start : start + block], part)
-            smallest, largest = evaluator.ranges(lower, upper, part)
+            smallest, largest = ranges_within(lower, upper, part)
             ceiling = np.minimum(upper[:, :, -1], part[:, -1])
             ends = smallest.min(axis=2), largest.max(axis=2), lower[:, :, _FIRST - 1], ceiling
             blocks.append([side.T for side in ends])
@@ -119,8 +122,6 @@ class CellCounts:
         self, rows: IntArray, best: IntArray, last: list[int], downwards: bool
     ) -> BoolArray:
         """Whether no sum beyond the `last` of a row can improve on its best counts."""
-        if not last:
-            return np.zeros(0, dtype=bool)
         sums = self._solution.evaluator.sums_array(last, max(last))[:, None]
         floor, ceiling = (ends[:, :, 0].T for ends in self._shares.limits(rows, sums))
         final = best >= ceiling if downwards else best <= floor
@@ -149,10 +150,8 @@ class CellCounts:
         downwards: bool,
     ) -> list[int]:
         """Take in some more sums of all rows that wait at once; those that wait still."""
-        if not len(waiting):
-            return []
         waiting_sums = [sums[place] for place in waiting.tolist()]
-        ends = [one.tail(_MORE) if downwards else one.head(_MORE) for one in waiting_sums]
+        ends = [one.ends(_MORE, downwards=downwards) for one in waiting_sums]
         looked = self._under(rows[waiting], [_padded(end, _MORE) for end in ends])
         best[waiting] = looked[int(downwards)]
         last = [end[-1] for end in ends]
@@ -165,7 +164,7 @@ class CellCounts:
         """The extreme counts of one row, taking in more and more sums from one end."""
         taken, enough = 8 * _MORE, self._enough(row)
         while taken < enough:
-            ends = sums.tail(taken) if downwards else sums.head(taken)
+            ends = sums.ends(taken, downwards=downwards)
             best = self._best(row, ends, downwards)
             final = self._settled(np.array([row]), best[None, :], ends[-1:], downwards)
             if len(ends) < taken or final[0]:
@@ -185,7 +184,7 @@ class CellCounts:
         if count * self._solution.problem.width > VALUES_EFFORT:
             raise TooMuchWork(
                 f"the row {self._solution.problem.name(row)} has {count} feasible sums to "
-                "evaluate one by one; publish fewer decimals or leave priors out"
+                "evaluate one by one; publish fewer decimals or leave side information out"
             )
 
     def _enough(self, row: int) -> int:
@@ -253,7 +252,8 @@ class CellCounts:
         for start in range(0, len(singles), block):
             part = singles[start : start + block]
             values = evaluator.sums_array(part[None, :], int(part.max()))
-            low, high = evaluator.cell_ranges(np.array([row]), evaluator.shortened(values))
+            values = evaluator.shortened(values)
+            low, high = ranges_within(*evaluator.limits(np.array([row]), values), values)
             for column in range(width):
                 intervals[column].append(_united(low[column, 0], high[column, 0]))
         for run in runs:
@@ -317,7 +317,8 @@ def row_sum_for(solution: FeasibleRows, row: int, column: int, value: int) -> in
     while batch := list(itertools.islice(candidates, size)):
         if listed is None:
             totals = solution.evaluator.sums_array([batch], max(batch))
-            smallest, largest = solution.evaluator.cell_ranges(np.array([row]), totals)
+            limits = solution.evaluator.limits(np.array([row]), totals)
+            smallest, largest = ranges_within(*limits, totals)
             fits = np.flatnonzero((smallest[column, 0] <= value) & (value <= largest[column, 0]))
         else:
             fits = np.flatnonzero([value in listed.cell_values(n, column) for n in batch])

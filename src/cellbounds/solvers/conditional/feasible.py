@@ -323,8 +323,8 @@ def _fitting_residues(
 class FeasibleRows:
     """Feasible row sums of the distinct rows of a problem.
 
-    Rows with equal rates and priors share everything: `kind` maps each row of the problem to its
-    distinct row, `copies` counts them.
+    Rows with equal rates and known bounds share everything: `kind` maps each row of the problem to
+    its distinct row, `copies` counts them.
     """
 
     problem: RowProblem

@@ -7,7 +7,7 @@ import numpy as np
 from cellbounds.errors import TooMuchWork
 from cellbounds.model.rates.layout import PARTS_EFFORT, Layout, Parts
 from cellbounds.results.values import Unbounded, ValueSet
-from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.arrays import IntArray
 
 
 def part_bounds(layout: Layout, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
@@ -114,15 +114,6 @@ def _check_effort(sums: ValueSet) -> None:
     size = sums.size
     if isinstance(size, Unbounded) or size > PARTS_EFFORT:
         raise TooMuchWork(
-            "prior knowledge about parts of a summed cell needs its counts split one by one, and "
-            "there are too many; leave the prior out or publish the total"
+            "side information about parts of a summed cell needs its counts split one by one, and "
+            "there are too many; leave it out or publish the total"
         )
-
-
-def narrowest(values: IntArray) -> IntArray:
-    """An object array as int64 where every value fits."""
-    if values.dtype != object:
-        return values
-    if all(not isinstance(v, Unbounded) and -SAFE < v < SAFE for v in values.flat):
-        return values.astype(np.int64)
-    return values

@@ -1,9 +1,9 @@
 """Bounds of one conditional that tables of counts need not attain.
 
 *Linear*: the relaxation in closed form (Theorem 1 of document 003 and beyond). Counts may be any
-real numbers; rows still hold at least 1 each. Without priors the bounds are the smallest and
-largest share of each cell times the smallest and largest row sum; with priors they are extremes of
-piecewise linear functions of the row sum, found exactly.
+real numbers; rows still hold at least 1 each. If nothing is known besides, the bounds are the
+smallest and largest share of each cell times the smallest and largest row sum; else they are
+extremes of piecewise linear functions of the row sum, found exactly.
 
 *Improved*: closed forms for exact rates (document 000, eq. 2 and its verbal algorithm).
 """
@@ -24,8 +24,8 @@ from cellbounds.model.rates.row_problem import RealRow, real_row, row_shapes
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution
 from cellbounds.results.values import UNBOUNDED
-from cellbounds.runtime.arrays import IntArray
-from cellbounds.solvers.conditional.parts import narrowest, part_bounds
+from cellbounds.runtime.arrays import IntArray, narrowest
+from cellbounds.solvers.conditional.parts import part_bounds
 
 
 class LinearConditional:
@@ -34,7 +34,7 @@ class LinearConditional:
     name = "linear relaxation of one conditional"
 
     def refusal(self, facts: Facts, query: Query) -> str | None:
-        """Needs one conditional; margins and priors over its rows or cells only."""
+        """Needs one conditional; margins and side information over its rows or cells only."""
         if query.kind != "linear":
             return "gives linear bounds only"
         return refusal_of(facts, query.over)
@@ -94,7 +94,7 @@ class LinearConditionalSolution(RelaxedSolution):
             ):
                 raise InconsistentRelease(
                     f"the row {problem.name(place)} of {problem.facts.conditional.notation}: its "
-                    "rates and prior bounds agree with no row, not even of real numbers"
+                    "rates and known bounds agree with no row, not even of real numbers"
                 )
             ends.append((low, high))
         least = sum((low for low, _ in ends), Fraction(0))
@@ -231,7 +231,7 @@ class ImprovedConditional:
     name = "improved closed form of document 000"
 
     def refusal(self, facts: Facts, query: Query) -> str | None:
-        """Needs exact rates, an exact N, no priors, and a question about cells."""
+        """Needs exact rates, an exact N, no side information, and a question about cells."""
         if query.kind not in ("improved", "improved-verbal"):
             return "gives improved bounds only"
         refused = refusal_of(facts, query.over)
@@ -243,7 +243,7 @@ class ImprovedConditional:
         if held.total.exact is None:
             return "the improved bounds need N"
         if held.on_rows or held.on_cells or held.on_parts:
-            return "the improved bounds know no priors or margins"
+            return "the improved bounds know no side information or margins"
         if about(held, query.over) is About.ROWS:
             return "the improved bounds are for cells, not for row sums"
         return None

@@ -14,10 +14,10 @@ from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.evidence import checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import IntArray, narrowest
 from cellbounds.solvers.conditional.cells import CellCounts, row_sum_for, table_with
 from cellbounds.solvers.conditional.feasible import solve_rows
-from cellbounds.solvers.conditional.parts import PartCounts, narrowest, part_bounds
+from cellbounds.solvers.conditional.parts import PartCounts, part_bounds
 from cellbounds.statements import Release
 
 _ZERO = ValueSet([(0, 0, 1)])
@@ -29,7 +29,7 @@ class SharpConditional:
     name = "rows of one conditional"
 
     def refusal(self, facts: Facts, query: Query) -> str | None:
-        """Needs one conditional; margins and priors over its rows or cells only."""
+        """Needs one conditional; margins and side information over its rows or cells only."""
         if query.kind != "sharp":
             return "gives sharp bounds only"
         return refusal_of(facts, query.over, sharp=True)
@@ -63,14 +63,17 @@ class ConditionalSolution(Solution):
         """Lower and upper bounds in the shape of the cells asked for."""
         layout, rows = self._layout, self._rows
         if layout.about is About.ROWS:
-            smallest = np.array([sums.head(1)[0] for sums in rows.feasible], dtype=object)
+            smallest = np.array([sums.ends(1)[0] for sums in rows.feasible], dtype=object)
             largest = np.empty(len(rows.feasible), dtype=object)
             largest[:] = [
-                UNBOUNDED if sums.unbounded else sums.tail(1)[0] for sums in rows.feasible
+                UNBOUNDED if sums.unbounded else sums.ends(1, downwards=True)[0]
+                for sums in rows.feasible
             ]
             width = 1
         else:
-            smallest, largest = self._counts.bounds(self._needed_rows())
+            smallest, largest = self._counts.bounds(
+                None if self.places.chosen is None else self._needed_rows()
+            )
             width = layout.column_count
         both = []
         for values in (smallest, largest):
@@ -89,10 +92,8 @@ class ConditionalSolution(Solution):
         lower, upper = (self.places.picked(layout.shaped(narrowest(v))) for v in (lower, upper))
         return lower, upper
 
-    def _needed_rows(self) -> list[int] | None:
-        """The distinct rows that the cells asked about are in; None: all of them."""
-        if self.places.chosen is None:
-            return None
+    def _needed_rows(self) -> list[int]:
+        """The distinct rows that the cells asked about are in."""
         rows = {self._layout.place(position)[0] for position in self.places}
         return sorted({self._kind[row] for row in rows if row in self._kind})
 
@@ -104,7 +105,7 @@ class ConditionalSolution(Solution):
         if self._layout.about is About.ROWS:
             return self._rows.feasible[self._kind[row]].values
         if self._layout.about is About.CELLS:
-            return self._cell_values(row, column)
+            return self._counts.row_values(self._kind[row])[column]
         return self._part_values(row, column, part)
 
     def _cell_values(self, row: int, column: int) -> ValueSet:

@@ -43,7 +43,7 @@ OUT_OF_REACH = 2**62
 def moves_of(release: Release) -> tuple[tuple[int, ...], ...]:
     """The smallest sets of axes that no statement covers: moves along them change no sum.
 
-    A prior about single cells bounds them and covers nothing.
+    Knowledge of single cells bounds them and covers nothing.
     """
     domain = release.domain
     faces = [frozenset[int]()]

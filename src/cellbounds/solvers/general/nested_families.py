@@ -23,7 +23,7 @@ class Nested:
     >>> import cellbounds as cb
     >>> from cellbounds.model.constraints import compile_release
     >>> from cellbounds.model.problem import make_problem
-    >>> table = cb.example_table("delinquent")
+    >>> table = cb.datasets.read("delinquent")
     >>> release = cb.publish(table, "[county]~5", "[education]~5")
     >>> nested = Nested(make_problem(compile_release(release), table.domain.size))
     >>> nested.unbroken(np.array([0])), nested.unbroken(np.array([0, 5]))

@@ -23,7 +23,7 @@ EVEN = "an even guess"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptUse:
+class RetainedUse:
     """One use of a release.
 
     Attributes
@@ -56,7 +56,7 @@ class KeptUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Retained:
     """What a release keeps for some uses; it depends on the confidential counts.
 
     Attributes
@@ -65,7 +65,7 @@ class Kept:
         The uses, one by one.
     """
 
-    parts: tuple[KeptUse, ...]
+    parts: tuple[RetainedUse, ...]
 
     @property
     def share(self) -> float:
@@ -100,7 +100,7 @@ class Kept:
         return f"keeps {self.percent}\n" + aligned(header, rows, {"distance", "even guess"})
 
 
-def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Kept:
+def retained(table: Table, release: Release, use: Iterable[str] | None = None) -> Retained:
     """How much of what a reader wants to know a release tells him.
 
     Parameters
@@ -134,11 +134,11 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
     Examples
     --------
     >>> import cellbounds as cb
-    >>> from cellbounds.utility.retained import kept
-    >>> table = cb.example_table("delinquent")
+    >>> from cellbounds.utility.retained_utility import retained
+    >>> table = cb.datasets.read("delinquent")
     >>> for text in ("[education|county]", "[education|county]@1", "[education|]@2"):
     ...     release = cb.publish(table, text)
-    ...     print(text, round(kept(table, release, use=["[education|county]"]).share, 3))
+    ...     print(text, round(retained(table, release, use=["[education|county]"]).share, 3))
     [education|county] 1.0
     [education|county]@1 0.891
     [education|]@2 0.187
@@ -156,7 +156,7 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
     known = table.with_domain(domain)
     readings = [_told(one, release) for one in release.statements if isinstance(one, Told)]
     wanted = _stated(release) if use is None else _read(use, domain)
-    return Kept(
+    return Retained(
         tuple(
             _told_total(release) if request.is_total else _part(known, notation, request, readings)
             for notation, request in wanted
@@ -164,9 +164,9 @@ def kept(table: Table, release: Release, use: Iterable[str] | None = None) -> Ke
     )
 
 
-def _told_total(release: Release) -> KeptUse:
+def _told_total(release: Release) -> RetainedUse:
     total = _known_total(release)
-    return KeptUse("N", float(total is None), 1.0, None if total is None else f"N={total}")
+    return RetainedUse("N", float(total is None), 1.0, None if total is None else f"N={total}")
 
 
 Told = Conditional | Margin
@@ -260,7 +260,7 @@ def _known_total(release: Release) -> int | None:
     return None
 
 
-def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read]) -> KeptUse:
+def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read]) -> RetainedUse:
     counts = as_floats(table.margin(*wanted.names))
     rows = int(np.prod(counts.shape[: len(wanted.given or ())], dtype=np.int64))
     flat = counts.reshape(rows, -1)
@@ -272,7 +272,7 @@ def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read
             distance = _distance(flat, guess.reshape(rows, -1))
             if distance < best or (even == 0 and one.whole):
                 best, source = min(distance, best), one.notation
-    return KeptUse(notation, best, even, source, flat.size)
+    return RetainedUse(notation, best, even, source, flat.size)
 
 
 def _distance(counts: FloatArray, guess: FloatArray) -> float:

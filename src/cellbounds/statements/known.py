@@ -1,4 +1,4 @@
-"""What is known beforehand of the counts of a margin."""
+"""Side information: what is known of the counts of a margin besides what was published."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 _PARTS = ("lower", "upper", "values")
-"""What a prior may say."""
+"""What may be known of a count."""
 
 
-class Prior(BoundedCounts):
-    """What is known beforehand about a margin: bounds, or lists of possible values.
+class Known(BoundedCounts):
+    """What is known of a margin besides what was published: bounds, or lists of possible values.
+
+    An intruder's side information (``knows=`` of :func:`judge` and :func:`audit`), or what
+    everybody knows (structural zeros). It is no prior: no count is more likely for it than another.
 
     Parameters
     ----------
@@ -40,14 +43,15 @@ class Prior(BoundedCounts):
 
     Examples
     --------
-    >>> from cellbounds import Prior
-    >>> Prior(["county"], lower={"Alpha": 10}, values={"Beta": [50, 55, 60]})
-    Prior([county]: lower, values)
+    >>> from cellbounds import Known
+    >>> Known(["county"], lower={"Alpha": 10}, values={"Beta": [50, 55, 60]})
+    Known([county]: lower, values)
     """
 
     __slots__ = ("lower", "upper", "values", "variables")
 
-    kind: ClassVar[str] = "prior"
+    kind: ClassVar[str] = "prior"  # as ledgers and certificates of 0.1 have it
+    section: ClassVar[str] = "known"
     published: ClassVar[bool] = False
 
     variables: tuple[str, ...]
@@ -60,15 +64,15 @@ class Prior(BoundedCounts):
         upper: object = None,
         values: object = None,
     ) -> None:
-        self.variables = variable_names(variables, "a prior")
+        self.variables = variable_names(variables, "Known")
         if lower is None and upper is None and values is None:
-            raise InvalidInput("a prior says nothing; give lower=, upper= or values=")
+            raise InvalidInput("Known says nothing; give lower=, upper= or values=")
         self.lower, self.upper, self.values = lower, upper, values
 
     @property
     def notation(self) -> str:
         """A short text for this statement."""
-        return f"prior on [{names_text(self.variables)}]"
+        return f"knowledge of [{names_text(self.variables)}]"
 
     @property
     def lists_values(self) -> bool:
@@ -77,7 +81,7 @@ class Prior(BoundedCounts):
 
     def description(self, domain: Domain) -> str:
         """What is known, and of which counts."""
-        return f"what is known beforehand of the counts over {', '.join(self.variables)}"
+        return f"what is known besides of the counts over {', '.join(self.variables)}"
 
     def known(self, domain: Domain) -> MarginBounds:
         """Lay this knowledge out over its margin, checked against the domain."""
@@ -196,13 +200,13 @@ class Prior(BoundedCounts):
             if lower or upper >= 0 or listed:
                 rows.append([*labels, lower or "", upper if upper >= 0 else "", listed])
         if not rows:
-            rows = [[*next(margin.cells()), 0, "", ""]]  # a prior that says nothing is still said
+            rows = [[*next(margin.cells()), 0, "", ""]]  # what says nothing is still said
         return {"variables": list(self.variables), "bounds": figures}, _PARTS, rows
 
     @classmethod
     def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
-        """From ``[[prior]]``: variables, and lower, upper, values or a file of bounds."""
-        file.only(entry, {"variables", *_PARTS, "bounds"}, "[[prior]]")
+        """From ``[[known]]``: variables, and lower, upper, values or a file of bounds."""
+        file.only(entry, {"variables", *_PARTS, "bounds"}, "[[known]]")
         names = file.names(entry, "variables")
         if "bounds" not in entry:
             return cls(names, **{part: entry[part] for part in _PARTS if part in entry})
@@ -220,7 +224,7 @@ class Prior(BoundedCounts):
 
     def __repr__(self) -> str:
         parts = [name for name in _PARTS if getattr(self, name) is not None]
-        return f"Prior([{names_text(self.variables)}]: {', '.join(parts)})"
+        return f"Known([{names_text(self.variables)}]: {', '.join(parts)})"
 
 
 def _plain(given: object) -> Any:
