@@ -398,4 +398,4 @@ def test_a_prior_of_a_policy_is_a_name(run, here):
 def test_questions_of_another_kind_are_refused(here, options, said):
     table = cb.read_table("t.csv")
     with pytest.raises(cb.InvalidInput, match=said):
-        cb.judge(cb.publish(table, "[row]"), table, **options)
+        cb.judge(table, cb.publish(table, "[row]"), **options)

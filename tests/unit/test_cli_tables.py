@@ -230,8 +230,8 @@ def test_synthetic_tables_are_written_with_a_readme(run, table, tmp_path):
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["README.md", "synthetic-1.csv", "synthetic-2.csv", "synthetic-3.csv"]
     made = cb.read_table(folder / "synthetic-2.csv")
-    assert made.margin("sex").counts.tolist() == [25, 25]
-    assert made.margin("mp3").counts.tolist() == [20, 30]
+    assert made.margin(["sex"]).counts.tolist() == [25, 25]
+    assert made.margin(["mp3"]).counts.tolist() == [20, 30]
 
 
 def test_rounded_rates_are_taken_as_exact(run, table, tmp_path):

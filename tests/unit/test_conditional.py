@@ -215,7 +215,7 @@ def test_axes_are_givens_then_responses():
     rates = cb.Conditional(["a"], given=["b"], rates=[["1/6", "2/6", "3/6"], ["1/3", "1/3", "1/3"]])
     release = cb.Release(domain, [rates, cb.Total(9)])
     table = cb.Table(domain, [[1, 1], [2, 1], [3, 1]])
-    assert cb.violations(release, table) == []
+    assert cb.violations(table, release) == []
     with pytest.raises(cb.InvalidInput, match=r"shape \(2, 3\).*need \(3, 2\)"):
         cb.Release(domain, [cb.Conditional(["b"], given=["a"], rates=rates.rates.tolist())])
 

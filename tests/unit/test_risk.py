@@ -24,8 +24,8 @@ def cells_of(found):
 def test_an_audit_says_what_judge_says(said, policy, seconds):
     table = cb.datasets.read("delinquent")
     release = cb.publish(table, *said)
-    found, judged = audit(table, release, policy, seconds=seconds), judge(release, table, policy)
-    assert found.verdict.verdict is judged.verdict
+    found, judged = audit(table, release, policy, seconds=seconds), judge(table, release, policy)
+    assert found.verdict.outcome is judged.outcome
     assert [one.outcome for one in found.verdict.cells] == [one.outcome for one in judged.cells]
     for cell, (labels, values) in zip(found.cells, cb.attainable(release).items(), strict=True):
         assert (cell.labels, str(cell.values)) == (labels, str(values))
@@ -78,7 +78,7 @@ def test_derived_variables_that_only_the_release_knows():
     found = audit(table, cb.publish(grouped, "[education|region]@2"), over=["region", "education"])
     assert found.answer.over == ("region", "education")
     assert [cell.count for cell in found.cells] == np.ravel(
-        grouped.margin("region", "education").counts
+        grouped.margin(["region", "education"]).counts
     ).tolist()
 
 
@@ -86,7 +86,7 @@ def test_no_time_is_undecided_and_refusals_are_raised():
     table = cb.Table(DOMAIN, [[1, 1], [4, 8]])
     release = cb.publish(table, "[row]", "[col]")
     spent = audit(table, release, seconds=1e-9)
-    assert spent.verdict.verdict is Outcome.UNDECIDED
+    assert spent.verdict.outcome is Outcome.UNDECIDED
     assert len(spent.cells) == 4
     wide = cb.publish(table, "[col|row]@18", "[row|col]@18")
     with pytest.raises(cb.TooMuchWork, match="64-bit"):

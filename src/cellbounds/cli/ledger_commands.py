@@ -99,7 +99,7 @@ def write_answer(answer: LedgerAnswer, style: str, output: str | None) -> int:
     """Write an answer to a file or the terminal; its verdict as the exit status."""
     with recorded(answer.entry):
         write_plain(answer, style, output)
-    return options.STATUSES[answer.verdict.value]
+    return options.STATUSES[answer.outcome.value]
 
 
 def write_lines(entry: Entry, *lines: str) -> int:

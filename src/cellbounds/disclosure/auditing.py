@@ -188,7 +188,7 @@ def audit(
     >>> import cellbounds as cb
     >>> table = cb.datasets.read("delinquent")
     >>> found = audit(table, cb.publish(table, "[education|county]@2"))
-    >>> found.verdict.verdict, sum(cell.disclosed for cell in found.cells)
+    >>> found.verdict.outcome, sum(cell.disclosed for cell in found.cells)
     (UNSAFE, 16)
     >>> found.cells[2].labels, found.cells[2].values, found.cells[2].outcome
     (('Alpha', 'High'), ValueSet(3), UNSAFE)

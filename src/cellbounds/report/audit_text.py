@@ -108,7 +108,7 @@ def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
     }
     if verdict is not None:
         content |= {
-            "verdict": verdict.verdict.value,
+            "verdict": verdict.outcome.value,
             "policy": verdict.policy.to_dict(),
             "independent": verdict.independent,
             "warning": verdict.warning,
@@ -126,7 +126,7 @@ def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None)
     if verdict is None:
         lines = [[*cell.labels, *_figures(cell, cell_value, CSV_RUNS)] for cell in cells]
         return csv_text([*keys, *figures], lines)
-    judged = [verdict.policy.name, verdict.verdict.value]
+    judged = [verdict.policy.name, verdict.outcome.value]
     reasons, others = _reasons(verdict)
     lines = []
     for cell in cells:
@@ -234,7 +234,7 @@ def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
     asked = f"  published: {told or 'nothing'}"
     about = f"  asked about: {' x '.join(answer.over)}"
     if verdict is not None:
-        title = f"{verdict.verdict} under the policy {verdict.policy.name}: {_reason(verdict)}"
+        title = f"{verdict.outcome} under the policy {verdict.policy.name}: {_reason(verdict)}"
         lines = [title, *(f"  rule {sentence}" for sentence in verdict.policy.sentences), asked]
         if verdict.knows:
             given = ", ".join(known.notation for known in verdict.knows)
@@ -261,9 +261,9 @@ def _part(some: int, cells: int) -> str:
 def _reason(verdict: Verdict) -> str:
     broken, undecided = len(verdict.broken), len(verdict.open)
     opened = f"{counted(undecided, 'finding')} could not be decided"
-    if verdict.verdict is Outcome.SAFE:
+    if verdict.outcome is Outcome.SAFE:
         return "no rule is broken"
-    if verdict.verdict is Outcome.UNDECIDED:
+    if verdict.outcome is Outcome.UNDECIDED:
         return f"no rule is broken for certain, but {opened}"
     text = f"{counted(broken, 'finding')} {'breaks' if broken == 1 else 'break'} a rule"
     return f"{text}, and {opened}" if undecided else text

@@ -306,7 +306,7 @@ class Conditional(Tabulated):
         responses, given, eps = request.responses, request.given or (), request.eps
         shape = table.domain.project((*given, *responses)).shape
         check_rate_variables(table.domain, responses, given, "rates")
-        counts = table.margin(*given, *responses).counts
+        counts = table.margin([*given, *responses]).counts
         counts = counts.reshape(math.prod(shape[: len(given)]), -1)
         sums = counts.sum(axis=1)
         zero = np.asarray(sums == 0, dtype=bool)
@@ -350,7 +350,7 @@ class Conditional(Tabulated):
 
     def holds(self, domain: Domain, table: Table) -> bool:
         """Whether rows of a table hold somebody, or nobody, and all their rates are as said."""
-        counts = table.with_domain(domain).margin(*self.variables).counts
+        counts = table.with_domain(domain).margin(self.variables).counts
         counts = counts.reshape(self.intervals.low.shape)
         nobody = counts.sum(axis=1) == 0
         return bool((nobody == self.intervals.zero).all()) and self.intervals.missed(counts) is None

@@ -244,7 +244,7 @@ def _disclosure(published: str, audited: Audit, effort: float) -> Disclosure:
         unsafe=sum(cell.outcome is Outcome.UNSAFE for cell in cells),
         undecided=sum(cell.outcome is Outcome.UNDECIDED for cell in cells),
         values=float(statistics.median(plain)) if len(plain) == len(cells) else None,
-        verdict=audited.verdict.verdict.value,
+        verdict=audited.verdict.outcome.value,
     )
 
 

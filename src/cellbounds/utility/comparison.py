@@ -357,7 +357,7 @@ def compare(
 
     >>> from cellbounds import Table, datasets
     >>> from cellbounds.utility import compare
-    >>> trial = datasets.read("analgesic").margin("treatment", "response")
+    >>> trial = datasets.read("analgesic").margin(["treatment", "response"])
     >>> guesses = {
     ...     "given rates": Table(trial.domain, [[19, 68], [38, 68]]),
     ...     "given margins": Table(trial.domain, [[28, 69], [27, 69]]),

@@ -261,7 +261,7 @@ def _known_total(release: Release) -> int | None:
 
 
 def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read]) -> RetainedUse:
-    counts = as_floats(table.margin(*wanted.names))
+    counts = as_floats(table.margin(wanted.names))
     rows = int(np.prod(counts.shape[: len(wanted.given or ())], dtype=np.int64))
     flat = counts.reshape(rows, -1)
     even = _distance(flat, np.zeros(flat.shape))

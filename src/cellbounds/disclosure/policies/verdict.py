@@ -162,14 +162,14 @@ class Verdict(Listing):
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
 
     @property
-    def verdict(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """UNSAFE if a rule is broken for certain, else UNDECIDED if one is open, else SAFE."""
         return worst(one.outcome for one in self.cells)
 
     @property
     def safe(self) -> bool:
         """Whether it is certain that no rule is broken."""
-        return self.verdict is Outcome.SAFE
+        return self.outcome is Outcome.SAFE
 
     @property
     def broken(self) -> tuple[Finding, ...]:
@@ -247,7 +247,7 @@ class Verdict(Listing):
             "format": FORMAT,
             "version": __version__,
             "view": "public" if public else "owner",
-            "verdict": None if withheld else self.verdict.value,
+            "verdict": None if withheld else self.outcome.value,
             "independent": self.independent,
             "warning": self.warning,
             "policy": self.policy.to_dict(),
@@ -268,7 +268,7 @@ class Verdict(Listing):
     def _title(self) -> str:
         about = "" if self.over == self.release.domain.names else f" over {list(self.over)}"
         return (
-            f"{self.verdict} under the policy {self.policy.name}{about}: "
+            f"{self.outcome} under the policy {self.policy.name}{about}: "
             f"{', '.join(notations(self.release)) or 'nothing said'}"
         )
 

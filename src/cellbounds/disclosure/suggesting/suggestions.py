@@ -71,7 +71,7 @@ class Suggestion:
         return {
             "changes": [change.to_dict() for change in self.changes],
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
-            "verdict": worst(one.verdict for one in self.verdicts).value,
+            "verdict": worst(one.outcome for one in self.verdicts).value,
             "over": [list(one.domain.names) for one in self.verdicts],
             "kept": self.kept.to_dict(),
         }
@@ -146,14 +146,14 @@ class Suggestions(Listing, Sequence[Suggestion]):
     seconds: float
 
     @property
-    def verdict(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """Whether the release that was asked about is safe."""
-        return worst(one.verdict for one in self.verdicts)
+        return worst(one.outcome for one in self.verdicts)
 
     @property
     def safe_already(self) -> bool:
         """Whether nothing has to change."""
-        return self.verdict is Outcome.SAFE
+        return self.outcome is Outcome.SAFE
 
     @property
     def warning(self) -> str:
@@ -164,7 +164,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
     def summary(self) -> str:
         """What came out, in a sentence or two; never that nothing exists."""
         asked = ", ".join(notations(self.release)) or "nothing said"
-        head = f"{asked}: {self.verdict} under the policy {self.policy.name}{self._scope}"
+        head = f"{asked}: {self.outcome} under the policy {self.policy.name}{self._scope}"
         if self.safe_already:
             return f"{head}; nothing has to change"
         return f"{head}; {self._came_out}: {self.searched.sentence}"
@@ -172,7 +172,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
     @property
     def _scope(self) -> str:
         """The margin that is not safe, if a judgement over all cells would call it safe."""
-        margin = next((one for one in self.verdicts if one.verdict is self.verdict), None)
+        margin = next((one for one in self.verdicts if one.outcome is self.outcome), None)
         if margin is None or margin is self.verdicts[0]:
             return ""
         return f" as a table of {', '.join(margin.domain.names)}"
@@ -212,7 +212,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
         return {
             "format": FORMAT,
             "version": __version__,
-            "verdict": self.verdict.value,
+            "verdict": self.outcome.value,
             "over": [list(one.domain.names) for one in self.verdicts],
             **picked(self, "independent", "warning"),
             "policy": self.policy.to_dict(),
@@ -235,7 +235,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
 
     def __str__(self) -> str:
         asked = ", ".join(notations(self.release)) or "nothing said"
-        lines = [f"{self.verdict} under the policy {self.policy.name}{self._scope}: {asked}"]
+        lines = [f"{self.outcome} under the policy {self.policy.name}{self._scope}: {asked}"]
         if self.safe_already:
             lines.append("  nothing has to change")
         else:
