@@ -80,9 +80,12 @@ def wrapped(text: str, most: int, indent: str = "") -> list[str]:
         sums = itertools.accumulate(map(_columns, text))
         end = max(1, sum(1 for _ in itertools.takewhile(lambda columns: columns <= most, sums)))
         begun = len(text) - len(text.lstrip())
-        cut = text.rfind(" ", begun + 1, end + 1)
-        if cut < 0:  # not where it would leave a line almost empty
-            cut = 1 + max(text.rfind(mark, max(begun, end // 3), end) for mark in ",;/|") or end
+        first = max(begun + 1, end // 3)  # what comes before leaves a line almost empty
+        cut = text.rfind(" ", first, end + 1)
+        if cut < 0:
+            cut = 1 + max(text.rfind(mark, first, end) for mark in ",;/|")
+        if cut <= 0:
+            cut = max(text.rfind(" ", begun + 1, end + 1), 0) or end
         lines.append(text[:cut].rstrip())
         text = indent + text[cut:].lstrip()
     return [*lines, text]
