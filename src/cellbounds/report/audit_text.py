@@ -165,7 +165,7 @@ def _exposure(cell: CellRisk) -> tuple[int, Any, int]:
 
 def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> list[str]:
     """The verdict, or what can be worked out; what was asked; the rules."""
-    counts = audit_summary(cells, verdict is not None)
+    counts = audit_summary(cells, owner=verdict is not None)
     known = (
         f"worked out exactly (one attainable count): {_part(counts['disclosed'], len(cells))}; "
         f"nearly (2 to {NARROW}): {_part(counts['narrow'], len(cells))}"
