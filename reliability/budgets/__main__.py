@@ -98,7 +98,8 @@ def all_answers(only: str) -> Iterator[tuple[str, str, Answered]]:
         if not chosen:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            files = written(case, Path(folder))
+            table = HARD[case][0]()
+            files = written(table, HARD[case][1](table), Path(folder))
             for name in chosen:
                 command = [word.format(**files) for word in COMMANDS[name].split()]
                 yield case, f"cellbounds {name}", commanded(command, seconds, start)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import json
 import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -137,13 +139,19 @@ COMMANDS: dict[str, str] = {
     "ledger ask": "ledger ask {ledger} {release} --table {table}",
     "ledger commit": "ledger commit {ledger} {release} --table {table} --why tried",
     "ledger frontier": "ledger frontier {ledger} --table {table}",
+    "ledger refuse": "ledger refuse {ledger} {release} --table {table} --why tried",
+    "ledger policy": "ledger policy {ledger} --policy strict --table {table} --why tried",
+    "ledger grow": "ledger grow {ledger} {table} --table {table} --why tried",
+    "ledger revise": "ledger revise {ledger} {table} --table {table} --why tried",
+    "ledger refine": "ledger refine {ledger} --table {table} --why tried",
+    "ledger history": "ledger history {ledger} --table {table} --format html -o {folder}/page.html",
+    "verify": "verify {certificate}",
 }
 """Every command that takes --seconds, and the files of an input in it."""
 
 
-def written(name: str, folder: Path) -> dict[str, str]:
-    """The files of an input, for commands."""
-    table = HARD[name][0]()
+def written(table: cb.Table, statements: Sequence[str], folder: Path) -> dict[str, str]:
+    """The files of a table and of what is published of it, for commands."""
     names = table.domain.names
     positions, counts = table.cells()
     lines = [
@@ -153,10 +161,16 @@ def written(name: str, folder: Path) -> dict[str, str]:
     (folder / "table.csv").write_text("\n".join([",".join([*names, "count"]), *lines]) + "\n")
     # Levels are those that occur, in the order of the file.
     read = cb.read_table(folder / "table.csv")
-    cb.publish(read, *HARD[name][1](read)).write(folder / "release.toml")
+    release = cb.publish(read, *statements)
+    release.write(folder / "release.toml")
     cb.Ledger.create(folder / "hard.ledger", read, who="nobody")
+    claims: dict[str, Any] = {}
+    with suppress(cb.CellboundsError):  # there is nothing to verify of what cannot be answered
+        claims = _certificate(read, release)
+    (folder / "certificate.json").write_text(json.dumps(claims))
     files = {"table": "table.csv", "release": "release.toml", "ledger": "hard.ledger"}
     paths = {key: str(folder / file) for key, file in files.items()}
+    paths["certificate"] = str(folder / "certificate.json")
     return {**paths, "folder": str(folder), "first": names[0], "last": names[-1]}
 
 
