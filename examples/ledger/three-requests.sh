@@ -4,7 +4,7 @@
 #
 #     sh examples/ledger/three-requests.sh
 set -u
-TABLE=src/cellbounds/papers/data/census3.csv
+TABLE=src/cellbounds/datasets/census3.csv
 LEDGER=${1:-$(mktemp -d)/census3.ledger}
 
 cellbounds ledger init "$LEDGER" --table "$TABLE" --policy small-counts --who ann

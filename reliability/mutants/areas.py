@@ -86,7 +86,7 @@ AREAS = {
             "ledger",
             _within("ledger"),
             _tests(
-                ledger="ledger_chain ledger_command ledger_contents ledger_guards "
+                ledger="ledger_chain ledger_command ledger_contents ledger_details ledger_guards "
                 "ledger_knowledge ledger_meanwhile ledger_repeats ledger_stories ledger_use "
                 "ledger_versions",
             ),
