@@ -1,7 +1,7 @@
 # Every target sets itself up: a virtual environment in .venv, then what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
-EXAMPLE := src/cellbounds/papers/data/delinquent.csv
+EXAMPLE := src/cellbounds/datasets/delinquent.csv
 
 .PHONY: demo test test-long check lint bench bench-quick fuzz faults budgets mutants clean
 

@@ -34,7 +34,7 @@ def load(source: Mapping[str, Any] | str | Path) -> Any:
     what = "the certificate" if isinstance(source, Mapping) else str(source)
     try:
         if isinstance(source, Mapping):
-            raw = json.dumps(source, allow_nan=False).encode()
+            raw = json.dumps(source).encode()
         else:
             raw = read_bytes(source)
         return parse_json(raw, what, object_pairs_hook=_once, parse_constant=_no_constant)

@@ -231,8 +231,8 @@ class Reprover:
             return None, "its numbers are too large for CP-SAT"
         lists = []
         for listed, values in self._lists:
-            if any(limits[cell] is None for cell in listed) or not listed:
-                continue
+            if not listed:
+                continue  # nobody is counted: 0 is in the list, or no table is possible
             most = sum(tops[cell] for cell in listed)
             within = [value for value in values if value <= most]
             if not within:
