@@ -17,7 +17,7 @@ from cellbounds import cli
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile(
-    "default", max_examples=300, deadline=None, suppress_health_check=_CHECKS, derandomize=True
+    "default", max_examples=100, deadline=None, suppress_health_check=_CHECKS, derandomize=True
 )
 settings.register_profile(
     "long", max_examples=12_000, deadline=None, suppress_health_check=_CHECKS, print_blob=True
@@ -45,13 +45,16 @@ def interruptible_again():
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run the command in this process; returns exit status, standard output, standard error."""
+    """Run the command in this process; returns exit status, standard output, standard error.
+
+    What is said on standard error is broken to fit the terminal, and put together again here.
+    """
 
     def runs(*arguments):
         monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             cli.main()
         caught = capsys.readouterr()
-        return left.value.code, caught.out, caught.err
+        return left.value.code, caught.out, caught.err.replace("\n  ", " ")
 
     return runs

@@ -48,7 +48,7 @@ class Case:
 def document002() -> list[Case]:
     """Its examples: two margins, its 37 tables, rounded rates, and these of a 2x2x2 table."""
     trial = cb.datasets.read("analgesic")
-    small = trial.margin(*PAIR)
+    small = trial.margin(PAIR)
     two, three = cb.priors.GammaPoisson(193, "1/4"), cb.priors.GammaPoisson(193, "1/8")
     rates = "[response|treatment]@1"
     return [
@@ -101,7 +101,7 @@ def hair_and_eyes(data: Path, seed: int) -> Owned:
     """The table of hair and eye colour, or one of the same shape and size."""
     path = data / f"{HAIR_EYE}.csv"
     if path.exists():
-        return Owned(HAIR_EYE, cb.read_table(path).margin("Hair", "Eye"))
+        return Owned(HAIR_EYE, cb.read_table(path).margin(["Hair", "Eye"]))
     counts = random_table(HAIR_EYE_SHAPE, HAIR_EYE_TOTAL, seed)
     return Owned(f"{HAIR_EYE} look-alike", cb.read_table(counts))
 

@@ -79,6 +79,6 @@ def chain_of_threes(variables: int) -> list[tuple[int, ...]]:
 def publish(table: cb.Table, margins: Iterable[Sequence[str]]) -> cb.Release:
     """Publish some margins and the total, all exact."""
     said: list[cb.Margin | cb.Total] = [
-        cb.Margin(tuple(names), table.margin(*names).counts) for names in margins
+        cb.Margin(tuple(names), table.margin(names).counts) for names in margins
     ]
     return cb.Release(table.domain, [*said, cb.Total(table.total)])

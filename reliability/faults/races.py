@@ -53,7 +53,7 @@ def _check_requests() -> None:
 
 
 def _verdict(*statements: str) -> str:
-    return cb.judge(cb.publish(TABLE, *statements), TABLE).verdict.value
+    return cb.judge(TABLE, cb.publish(TABLE, *statements)).outcome.value
 
 
 def _race(shop: Workshop, folder: Path, place: str, tally: Tally, *, killing: bool) -> None:

@@ -47,7 +47,7 @@ def test_bounds_values_and_witnesses(release):
         for value in values[last]:
             table = values.witness(*last, value=value)
             assert any(np.array_equal(table.counts, known) for known in tables)
-            assert table.margin(*names)[last] == value
+            assert table.margin(names)[last] == value
 
 
 @pytest.mark.parametrize("held", ["residues", "sparse"])

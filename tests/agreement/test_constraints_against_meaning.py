@@ -36,5 +36,5 @@ def test_a_table_breaks_the_same_statements(data):
     for counts in others(data.draw, case):
         table = cb.Table(release.domain, counts)
         broken = [one.notation for one in release.statements if not holds(one, release, counts)]
-        assert violations(release, table) == broken
-        assert violations(release, table, system) == broken
+        assert violations(table, release) == broken
+        assert violations(table, release, system) == broken

@@ -372,7 +372,7 @@ OF_CHAIN = np.array([1, 0, 2, 1, 0, 1, 1, 0, 1, 1, 0, 2, 1, 0, 1, 1]).reshape(2,
 
 def margins_of(domain: cb.Domain, counts: np.ndarray, *names: list[str]) -> cb.Release:
     table = cb.Table(domain, counts)
-    margins = [cb.Margin(one, table.margin(*one).counts) for one in names]
+    margins = [cb.Margin(one, table.margin(one).counts) for one in names]
     return cb.Release(domain, [cb.Total(table.total), *margins])
 
 

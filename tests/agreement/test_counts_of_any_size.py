@@ -235,7 +235,7 @@ def drawn(release, ends):
 
 def judged(release, ends):
     del ends
-    assert cb.judge(release, independent=True, seconds=5).verdict in cb.Outcome
+    assert cb.judge(None, release, independent=True, seconds=5).outcome in cb.Outcome
 
 
 def written(release, ends):
@@ -293,11 +293,11 @@ def test_contradictions_are_seen_or_refused(kind, size):
 def test_tables(one, other, said):
     table = cb.Table(SQUARE, [[one, other], [1, 0]])
     assert table.total == one + other + 1
-    assert table.margin("a").counts.tolist() == [one + other, 1]
-    assert table.margin("b").counts.tolist() == [one + 1, other]
+    assert table.margin(["a"]).counts.tolist() == [one + other, 1]
+    assert table.margin(["b"]).counts.tolist() == [one + 1, other]
     assert table.merge("b", {"xy": ["x", "y"]}).counts.tolist() == [[one + other], [1]]
     release = cb.publish(table, said)
-    assert answered(lambda: cb.violations(release, table)) in ([], None)
+    assert answered(lambda: cb.violations(table, release)) in ([], None)
     answered(lambda: cb.audit(table, release, seconds=2))
 
 

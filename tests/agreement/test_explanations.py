@@ -29,7 +29,7 @@ def test_blame(release):
     answer = cb.bounds(release)
     explained = answer.explain(*labels)
     assert (explained.lower, explained.upper) == answer[labels]
-    assert not cb.violations(release, explained.lower_witness)
+    assert not cb.violations(explained.lower_witness, release)
     assert explained.lower_witness[labels] == explained.lower
     for side, value, blame in (
         (0, explained.lower, explained.lower_blame),

@@ -186,7 +186,7 @@ def test_a_policy_that_asks_more_of_parts_is_not_carried_over():
     table = cb.Table(cb.Domain({"a": ["p", "q"], "b": ["x", "y"]}), [[1, 1], [1, 5]])
     found = explore(table, response="a", givens=[()], digits=[None], policy=strict)
     (one,) = found.designs
-    assert cb.judge(one.release, table, strict, over=["a"]).verdict is cb.Outcome.SAFE
+    assert cb.judge(table, one.release, strict, over=["a"]).outcome is cb.Outcome.SAFE
     assert one.outcome is cb.Outcome.UNSAFE
 
 
@@ -252,8 +252,8 @@ def test_every_outcome_is_that_of_both_judgements(name):
     for one in found.designs[:: max(1, len(found.designs) // 40)]:
         known = one.design.prepared(table)
         verdicts = {
-            cb.judge(one.release, known, over=one.design.names).verdict,
-            cb.judge(one.release, known).verdict,
+            cb.judge(known, one.release, over=one.design.names).outcome,
+            cb.judge(known, one.release).outcome,
         }
         worse = cb.Outcome.UNSAFE if cb.Outcome.UNSAFE in verdicts else cb.Outcome.SAFE
         assert one.outcome is worse

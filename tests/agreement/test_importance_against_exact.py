@@ -65,7 +65,7 @@ def check_violations(release, tables) -> None:
     system = compile_release(release)
     for counts in tables:
         table = cb.Table(release.domain, counts.reshape(release.domain.shape))
-        assert cb.violations(release, table, system) == []
+        assert cb.violations(table, release, system) == []
 
 
 def check_estimate(release, tables, weights, estimate) -> None:

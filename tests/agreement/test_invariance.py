@@ -190,7 +190,7 @@ def test_more_statements_never_widen(case):
 @few(3)
 @given(cases(closed=False, spoil=False))
 def test_the_true_table_is_inside(case):
-    assume(not cb.violations(case.release, case.table))
+    assume(not cb.violations(case.table, case.release))
     margin = sums(case.release, case.counts.reshape(1, -1), case.over)[0]
     answer = cb.bounds(case.release, over=case.over)
     assert answer.evidence is cb.Evidence.EXACT
@@ -204,7 +204,7 @@ def test_the_true_table_is_inside(case):
         if answer[labels][at == "upper"] is cb.UNBOUNDED:
             continue
         witness = answer.witness(*labels, at=at)
-        assert not cb.violations(case.release, witness)
+        assert not cb.violations(witness, case.release)
 
 
 @few(6)

@@ -103,7 +103,7 @@ def named(release):
 @given(published())
 def test_suggestions_are_safe_in_the_list_of_all_tables(case):
     table, release = case
-    found = suggest(release, table, most=5, changes=2)
+    found = suggest(table, release, most=5, changes=2)
     everything = [
         np.array(flat).reshape(table.domain.shape)
         for flat in compositions(table.total, table.domain.size)
@@ -122,17 +122,17 @@ def test_suggestions_are_safe_in_the_list_of_all_tables(case):
 @given(published(), st.booleans())
 def test_suggestions_are_judged_safe_again(case, independent):
     table, release = case
-    found = suggest(release, table, most=4, changes=1, independent=independent)
+    found = suggest(table, release, most=4, changes=1, independent=independent)
     owned = None if independent else table
     for suggestion in found:
         for over in {None, named(suggestion.release)}:
-            again = cb.judge(suggestion.release, owned, over=over, independent=independent)
-            assert again.verdict is cb.Outcome.SAFE
-        assert not cb.violations(suggestion.release, table)
+            again = cb.judge(owned, suggestion.release, over=over, independent=independent)
+            assert again.outcome is cb.Outcome.SAFE
+        assert not cb.violations(table, suggestion.release)
     shares = [one.kept.share for one in found]
     assert shares == sorted(shares, reverse=True)
     if found.safe_already:
-        assert cb.judge(release, owned, independent=independent).safe
+        assert cb.judge(owned, release, independent=independent).safe
 
 
 @pytest.mark.parametrize(
@@ -147,19 +147,19 @@ def test_suggestions_are_judged_safe_again(case, independent):
 )
 def test_the_papers_tables(name, statements):
     table = cb.datasets.read(name)
-    found = suggest(cb.publish(table, *statements), table, most=6)
-    assert found.verdict is cb.Outcome.UNSAFE
+    found = suggest(table, cb.publish(table, *statements), most=6)
+    assert found.outcome is cb.Outcome.UNSAFE
     assert len(found) == 6
     assert len({one.release.digest for one in found}) == 6
     for suggestion in found:
         assert suggestion.changes
         for over in (None, named(suggestion.release)):
-            assert cb.judge(suggestion.release, table, over=over).safe
+            assert cb.judge(table, suggestion.release, over=over).safe
 
 
 def test_sets_of_changes_hold_no_smaller_safe_set():
     table = cb.datasets.read("delinquent")
-    found = suggest(cb.publish(table, "[education|county]@3"), table, most=30, changes=2)
+    found = suggest(table, cb.publish(table, "[education|county]@3"), most=30, changes=2)
     plain = [set(one.changes) for one in found if all(c.kind != "suppress" for c in one.changes)]
     assert any(len(changes) == 2 for changes in plain)
     assert not any(one < other for one, other in itertools.permutations(plain, 2))

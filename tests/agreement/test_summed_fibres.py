@@ -34,7 +34,7 @@ def brute(release, total, prior):
     found = {}
     for cells in compositions(total, size):
         table = cb.Table(release.domain, np.reshape(cells, release.domain.shape))
-        if not cb.violations(release, table):
+        if not cb.violations(table, release):
             found[cells] = math.prod(weights.exact(k, n) for k, n in enumerate(cells))
     mass = sum(found.values())
     chances = [{} for _ in range(size)]

@@ -230,7 +230,7 @@ def shown_broken(rule, case):
             shown = [((), (), statement.lower)]
         elif isinstance(statement, Margin):
             margin = domain.project(statement.variables)
-            known = nobody.margin(*statement.variables).structural
+            known = nobody.margin(statement.variables).structural
             shown = [
                 (statement.variables, labels, entry)
                 for labels, entry, skip in zip(
@@ -397,10 +397,10 @@ def test_verdicts_and_findings_about_margins(case):
 
 
 def check_findings(case):
-    found = judge(case.release, case.table, case.policy, over=case.over, knows=case.knows)
+    found = judge(case.table, case.release, case.policy, over=case.over, knows=case.knows)
     x = case.table.counts.ravel()
     assert found.over == case.names
-    assert found.verdict is overall(any_broken(case, x))
+    assert found.outcome is overall(any_broken(case, x))
     for rule in case.policy.rules:
         mine = {
             (one.response, one.labels): one.outcome
@@ -452,10 +452,10 @@ def declared(case):
 
 def check_independent(case):
     found = judge(
-        case.release, case.table, case.policy, over=case.over, knows=case.knows, independent=True
+        case.table, case.release, case.policy, over=case.over, knows=case.knows, independent=True
     )
     case = declared(case)
-    assert found.verdict is overall(any(any_broken(case, x) for x in case.tables))
+    assert found.outcome is overall(any(any_broken(case, x) for x in case.tables))
     assert all(one.count is None for one in found.cells)
 
 
@@ -515,7 +515,7 @@ def test_independent_verdicts_are_the_same_for_every_table(case, data):
     shape = case.release.domain.shape
     another = Table(case.release.domain, other.reshape(shape), structural=case.table.structural)
     said = [
-        judge(case.release, table, case.policy, knows=case.knows, independent=True).to_dict()
+        judge(table, case.release, case.policy, knows=case.knows, independent=True).to_dict()
         for table in (case.table, another)
     ]
     for one in said:
@@ -537,7 +537,7 @@ def test_independent_verdicts_need_no_table(case, data):
     release = Release(domain, [*case.release.statements, zeros])
     given = [None, Table(domain, counts), Table(domain, counts, structural=closed)]
     said = [
-        judge(release, table, case.policy, knows=case.knows, independent=True).to_dict()
+        judge(table, release, case.policy, knows=case.knows, independent=True).to_dict()
         for table in given
     ]
     for one in said:
@@ -553,19 +553,19 @@ def test_independent_verdicts_need_no_table(case, data):
 @examples(30, 150)
 def test_a_spent_budget_never_lies(case, seconds, independent):
     found = judge(
-        case.release,
         case.table,
+        case.release,
         case.policy,
         over=case.over,
         knows=case.knows,
         seconds=seconds,
         independent=independent,
     )
-    if found.verdict is Outcome.UNDECIDED:
+    if found.outcome is Outcome.UNDECIDED:
         return
     candidates = case.tables if independent else [case.table.counts.ravel()]
     case = declared(case) if independent else case
-    assert found.verdict is overall(any(any_broken(case, x) for x in candidates))
+    assert found.outcome is overall(any(any_broken(case, x) for x in candidates))
 
 
 # Decisions from sets that are known in part, against every set that they may be.
@@ -676,9 +676,9 @@ def with_alike_cells(draw):
 @examples(30, 100)
 def test_respondents_in_alike_cells(case, independent):
     candidates = case.tables if independent else [case.table.counts.ravel()]
-    found = judge(case.release, case.table, case.policy, independent=independent)
+    found = judge(case.table, case.release, case.policy, independent=independent)
     meant = declared(case) if independent else case
-    assert found.verdict is overall(any(any_broken(meant, x) for x in candidates))
+    assert found.outcome is overall(any(any_broken(meant, x) for x in candidates))
 
     def each_by_itself(release, over):
         shape = release.domain.project(over).shape

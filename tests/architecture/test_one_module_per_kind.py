@@ -111,9 +111,9 @@ def test_bounds_and_every_attainable_value(release):
 
 
 def test_a_table_satisfies_it_or_not(release, table):
-    assert cb.violations(release, table) == []
+    assert cb.violations(table, release) == []
     turned = cb.Table(table.domain, [[2, 6], [3, 9]])
-    assert cb.violations(release, turned) == ["Low >= 2 x High"]
+    assert cb.violations(turned, release) == ["Low >= 2 x High"]
 
 
 def test_it_is_blamed(release):
@@ -133,10 +133,10 @@ def test_it_is_printed_and_has_a_digest(release, ratio):
 
 def test_judging_suggesting_and_the_report(release, table):
     policy = cb.policies.Policy("strict", rules=[SmallCounts(at_most=3, values=8)])
-    verdict = cb.judge(release, table, policy=policy)
-    assert verdict.verdict is cb.Outcome.UNSAFE
+    verdict = cb.judge(table, release, policy=policy)
+    assert verdict.outcome is cb.Outcome.UNSAFE
     assert "Low >= 2 x High" in str(verdict.to_dict())
-    suggested = cb.suggest(release, table, policy=policy)
+    suggested = cb.suggest(table, release, policy=policy)
     sentences = [one.sentence for one in suggested]
     assert any("withhold Low >= 2 x High" in one for one in sentences), sentences
     report = cb.audit(table, release, policy=policy).report()

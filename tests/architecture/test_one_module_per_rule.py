@@ -61,21 +61,21 @@ def test_it_is_read_and_written(policy, tmp_path):
 
 
 def test_it_judges(policy):
-    unsafe = cb.judge(cb.publish(TABLE, "[a,b]"), TABLE, policy)
+    unsafe = cb.judge(TABLE, cb.publish(TABLE, "[a,b]"), policy)
     assert {one.labels for one in unsafe.broken} == {("x", "p"), ("y", "p")}
     assert unsafe.broken[0].change.startswith("a smaller attainable count: coarser figures")
     assert unsafe.blame(unsafe.broken[0]) == ("[a,b]",)
-    assert cb.judge(cb.publish(TABLE, "[a]", "[b]"), TABLE, policy).safe
-    alone = cb.judge(cb.publish(TABLE, "[a,b]"), None, policy, independent=True)
-    assert alone.verdict is cb.Outcome.UNSAFE
+    assert cb.judge(TABLE, cb.publish(TABLE, "[a]", "[b]"), policy).safe
+    alone = cb.judge(None, cb.publish(TABLE, "[a,b]"), policy, independent=True)
+    assert alone.outcome is cb.Outcome.UNSAFE
     assert (
-        cb.judge(cb.publish(TABLE, "[a]"), TABLE, policy, over=["a"]).verdict is cb.Outcome.UNSAFE
+        cb.judge(TABLE, cb.publish(TABLE, "[a]"), policy, over=["a"]).outcome is cb.Outcome.UNSAFE
     )
 
 
 def test_respondents_are_tried(policy):
     inside = cb.policies.Policy("inside", rules=policy.rules, respondent=True)
-    found = cb.judge(cb.publish(TABLE, "[a]", "[b]"), TABLE, inside)
+    found = cb.judge(TABLE, cb.publish(TABLE, "[a]", "[b]"), inside)
     assert {one.respondent for one in found.cells} == {None, ("x", "r")}
     assert found.safe
 
@@ -96,7 +96,7 @@ def test_it_explores(policy):
     # Rates to three decimals tell that a lot of people are in a cell; nothing carries over.
     assert {one.outcome for one in found.designs} == {cb.Outcome.SAFE, cb.Outcome.UNSAFE}
     assert found.best is not None
-    assert cb.judge(found.best_release(), TABLE, policy).safe
+    assert cb.judge(TABLE, found.best_release(), policy).safe
     assert not policy.carries_over()
 
 
@@ -109,10 +109,10 @@ def test_it_finds_safe_sets(policy):
 
 
 def test_it_suggests(policy):
-    found = cb.suggest(cb.publish(TABLE, "[a,b]"), TABLE, policy, changes=1)
-    assert found.verdict is cb.Outcome.UNSAFE
+    found = cb.suggest(TABLE, cb.publish(TABLE, "[a,b]"), policy, changes=1)
+    assert found.outcome is cb.Outcome.UNSAFE
     assert len(found)
-    assert all(cb.judge(one.release, TABLE, policy).safe for one in found)
+    assert all(cb.judge(TABLE, one.release, policy).safe for one in found)
 
 
 def kinds_told_apart(path: Path) -> set[str]:

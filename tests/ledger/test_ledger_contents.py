@@ -69,6 +69,7 @@ MALFORMED = [
     (2, put(2, "content", "judged", value={"outcome": "fine"})),
     (2, put(2, "content", "version", value="1")),
     (2, put(2, "content", "release", "statements", 0, value={"margin": {}})),
+    (2, put(2, "content", "release", "statements", 0, value={"no such kind": {}})),
     (2, put(2, "content", "release", value=None)),
 ]
 

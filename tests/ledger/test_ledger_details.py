@@ -101,7 +101,7 @@ def test_all_versions_need_the_levels_of_the_finer_table(tmp_path):
     finer = [_split(one, ["m", "f"]) for one in tables]
     with pytest.raises(cb.InvalidInput, match="different variables or levels"):
         ledger.refine([*finer[:2], _split(tables[2], ["m", "w"])], why="sex")
-    assert ledger.refine(finer, why="sex").verdict is not None
+    assert ledger.refine(finer, why="sex").outcome is not None
 
 
 def test_an_entry_has_the_release_that_went_out_with_it(tmp_path):

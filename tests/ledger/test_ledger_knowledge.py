@@ -37,11 +37,11 @@ def ledger(place):
 
 
 def test_an_answer_depends_on_what_an_intruder_knows(ledger):
-    assert ledger.ask(RATES).verdict is Outcome.SAFE
+    assert ledger.ask(RATES).outcome is Outcome.SAFE
     answer = ledger.ask(RATES, knows=[ALPHA])
-    assert answer.verdict is Outcome.UNSAFE
-    alone = cb.judge(cb.publish(TABLE, RATES), TABLE, knows=[ALPHA])
-    assert answer.judged[0][1].verdict is alone.verdict
+    assert answer.outcome is Outcome.UNSAFE
+    alone = cb.judge(TABLE, cb.publish(TABLE, RATES), knows=[ALPHA])
+    assert answer.judged[0][1].outcome is alone.outcome
     assert answer.judged[0][1].knows[0].notation == "knowledge of [county]"
     with pytest.raises(NotSafe):
         ledger.commit(RATES, knows=ALPHA, why="x")
@@ -52,7 +52,7 @@ def test_what_was_recorded_is_known_from_then_on(ledger):
     first = ledger.commit("[education]~5", knows=[ALPHA], why="x")
     assert first.knows == ("knowledge of [county]",)
     answer = ledger.ask(RATES)
-    assert answer.verdict is Outcome.UNSAFE
+    assert answer.outcome is Outcome.UNSAFE
     # He knows it without the release with which it was recorded.
     assert (answer.harmful, answer.smallest) == ((), True)
     with pytest.raises(NotSafe):
@@ -61,8 +61,8 @@ def test_what_was_recorded_is_known_from_then_on(ledger):
     with pytest.raises(cb.InvalidInput, match="knows more"):
         ledger.frontier(["N"], sets=True)
     assert RATES in ledger.frontier([RATES, "[education]~5"]).unsafe
-    assert ledger.set_policy("small-counts", protect=[["county"]], why="z").verdict is (
-        cb.judge(cb.publish(TABLE, "[education]~5"), TABLE, knows=[ALPHA], over=["county"]).verdict
+    assert ledger.set_policy("small-counts", protect=[["county"]], why="z").outcome is (
+        cb.judge(TABLE, cb.publish(TABLE, "[education]~5"), knows=[ALPHA], over=["county"]).outcome
     )
 
 
@@ -73,7 +73,7 @@ def test_questions_and_refusals_leave_no_knowledge_and_no_figures_of_it(ledger):
     for entry in (asked, refused):
         assert entry.knows == ("knowledge of [county]",)
         assert set(entry.content) == {"statements", "digest", "version", "judged", "knows"}
-    assert ledger.ask(RATES).verdict is Outcome.SAFE
+    assert ledger.ask(RATES).outcome is Outcome.SAFE
 
 
 def test_the_history_tells_its_owner_and_nobody_else(ledger, run):
@@ -102,7 +102,7 @@ def test_knowledge_of_other_variables_than_the_release_speaks_of(ledger):
     known = cb.Known(["education"], lower={"Low": 20})
     entry = ledger.commit(release, knows=[known], why="x")
     assert entry.knows == ("knowledge of [education]",)
-    assert ledger.ask("[education]~5").verdict is Outcome.SAFE
+    assert ledger.ask("[education]~5").outcome is Outcome.SAFE
 
 
 def test_knowledge_of_derived_variables(place):
@@ -110,8 +110,8 @@ def test_knowledge_of_derived_variables(place):
     ledger = Ledger.create(place, TABLE, who="ann")
     known = cb.Known(["side"], lower={"w": 10}, upper={"w": 10})
     ledger.commit("[education]~5", table=table, knows=[known], why="x")
-    assert ledger.ask(RATES, table=TABLE).verdict is Outcome.UNSAFE
-    assert ledger.ask("[education]~5", table=TABLE).verdict is Outcome.SAFE
+    assert ledger.ask(RATES, table=TABLE).outcome is Outcome.UNSAFE
+    assert ledger.ask("[education]~5", table=TABLE).outcome is Outcome.SAFE
 
 
 def test_knowledge_is_about_its_version(place):
@@ -119,8 +119,8 @@ def test_knowledge_is_about_its_version(place):
     ledger = Ledger.create(place, TABLE, keep_table=True, who="ann")
     ledger.grow(later, why="late")
     ledger.commit("[education]~5", version=1, knows=[ALPHA], why="x")
-    assert ledger.ask(RATES, version=1).verdict is Outcome.UNSAFE
-    assert ledger.ask(RATES, version=2).verdict is Outcome.SAFE
+    assert ledger.ask(RATES, version=1).outcome is Outcome.UNSAFE
+    assert ledger.ask(RATES, version=2).outcome is Outcome.SAFE
     with pytest.raises(cb.InvalidInput, match="contradicts the table"):
         ledger.ask(RATES, version=2, knows=[ALPHA])
 
@@ -133,7 +133,7 @@ def test_knowledge_stays_when_the_table_becomes_finer(place):
     ledger = Ledger.create(place, TABLE, keep_table=True, who="ann")
     ledger.commit("[education]~5", knows=[ALPHA], why="x")
     ledger.refine(finer, why="sex is known")
-    assert ledger.ask(RATES).verdict is Outcome.UNSAFE
+    assert ledger.ask(RATES).outcome is Outcome.UNSAFE
 
 
 @pytest.mark.parametrize(

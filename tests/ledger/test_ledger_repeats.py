@@ -46,7 +46,7 @@ def full(*arguments, stdout="/dev/full", stderr=None):
             check=False,
             timeout=300,
         )
-    return done.returncode, done.stderr
+    return done.returncode, None if done.stderr is None else done.stderr.replace("\n  ", " ")
 
 
 def without_progress(err):
@@ -163,7 +163,7 @@ def test_what_is_out_is_not_recorded_again_whoever_asks_for_whatever_reason(ledg
 def test_what_is_out_stays_out_whatever_the_policy_says_now(ledger):
     ledger.commit(RATES, table=TABLE, who="ann", why="yearbook")
     wide = cb.policies.Policy("wide", rules=[SmallCounts(at_most=3, values=90)])
-    assert ledger.set_policy(wide, table=TABLE, why="new law").verdict is Outcome.UNSAFE
+    assert ledger.set_policy(wide, table=TABLE, why="new law").outcome is Outcome.UNSAFE
     assert ledger.commit(RATES, table=TABLE, why="a retry").repeated
 
 
@@ -207,7 +207,7 @@ def test_changes_are_recognised_though_something_was_released_since(place):
     ledger.commit("[county]~5", why="x")
     again = ledger.grow(LATER, why="late")
     assert (again.entry.number, again.entry.repeated) == (2, True)
-    assert again.verdict is Outcome.SAFE
+    assert again.outcome is Outcome.SAFE
     with pytest.raises(cb.InvalidInput, match="nothing was changed"):
         ledger.revise(LATER, why="another thing")
     assert len(ledger.history()) == 3

@@ -46,9 +46,9 @@ def test_the_third_is_refused_because_of_the_first_two(tmp_path, name):
     table, story = cb.datasets.read(name), STORIES[name]
     ledger = Ledger.create(tmp_path / f"{name}.ledger", table, who="ann")
     for statement in story:
-        assert ledger.ask(statement, table=table).verdict is Outcome.SAFE
+        assert ledger.ask(statement, table=table).outcome is Outcome.SAFE
     refused = told(ledger, table, story)
-    assert refused.answer.verdict is Outcome.UNSAFE
+    assert refused.answer.outcome is Outcome.UNSAFE
     assert [one.number for one in refused.answer.harmful] == [2, 3]
     assert refused.answer.smallest
     for number, statement in zip((2, 3), story, strict=False):
@@ -62,7 +62,7 @@ def test_the_same_on_cps8(tmp_path):
     protect = ["Age", "EmployerType", "Salary"]
     table = cb.read_table(CPS8)
     if not LONG:
-        table = table.margin(*protect)  # all eight variables take minutes
+        table = table.margin(protect)  # all eight variables take minutes
     ledger = Ledger.create(tmp_path / "cps8.ledger", table, protect=[protect], who="ann")
     story = ["[Age]", "[Salary|Age,EmployerType]@3", "[EmployerType|Age]@3"]
     refused = told(ledger, table, story)
@@ -113,8 +113,8 @@ def test_no_fewer_past_releases_do_the_harm(counts, past, new):
     state = released(table, past)
     release = cb.publish(table, new)
     answer = answered(state, release, 1, table, Budget())
-    expected = cb.judge(cb.publish(table, *past, new), table).verdict
-    assert answer.verdict is expected
+    expected = cb.judge(table, cb.publish(table, *past, new)).outcome
+    assert answer.outcome is expected
     found = blamed(state, answer, table, Budget())
     if expected is not Outcome.UNSAFE:
         assert found.harmful == ()
@@ -122,7 +122,7 @@ def test_no_fewer_past_releases_do_the_harm(counts, past, new):
         return
 
     def unsafe(chosen):
-        return cb.judge(cb.publish(table, *chosen, new), table).verdict is Outcome.UNSAFE
+        return cb.judge(table, cb.publish(table, *chosen, new)).outcome is Outcome.UNSAFE
 
     assert unsafe([one.statements[0] for one in found.harmful])
     assert found.smallest
@@ -156,7 +156,7 @@ def test_the_frontier_says_of_every_candidate_what_asking_says(tmp_path):
     candidates = list(candidates_of(domain, None, 2))
     assert {*found.safe, *found.unsafe, *found.undecided} == set(candidates)
     for statement in candidates:
-        asked = ledger.ask(statement).verdict
+        asked = ledger.ask(statement).outcome
         listed = found.safe if asked is Outcome.SAFE else found.unsafe
         assert statement in listed
     assert found.never == found.unsafe
@@ -181,7 +181,7 @@ def test_sets_that_may_follow_together(tmp_path):
     assert found.to_dict()["sets"]["format"] == found.sets.to_dict()["format"]
     assert str(found.sets) in str(found)
     for chosen in found.sets.maximal:
-        assert ledger.ask(list(chosen)).verdict is Outcome.SAFE
+        assert ledger.ask(list(chosen)).outcome is Outcome.SAFE
     ledger.set_policy(protect=[["gender", "race"]], why="x")
     with pytest.raises(cb.InvalidInput, match="ask for sets one at a time"):
         ledger.frontier(listed, sets=True)

@@ -55,13 +55,13 @@ def test_a_user_without_a_name_must_be_named(tmp_path, monkeypatch):
 
 
 def test_the_second_of_two_is_refused_and_the_first_is_named(ledger):
-    assert ledger.ask(ROWS, table=TABLE).verdict is Outcome.SAFE
+    assert ledger.ask(ROWS, table=TABLE).outcome is Outcome.SAFE
     first = ledger.commit(RATES, table=TABLE, why="yearbook")
     before = ledger.history()
     with pytest.raises(NotSafe) as refused:
         ledger.commit(ROWS, table=TABLE, why="web page")
     answer = refused.value.answer
-    assert answer.verdict is Outcome.UNSAFE
+    assert answer.outcome is Outcome.UNSAFE
     assert answer.harmful == (first,)
     assert answer.smallest
     assert "entry 2" in str(refused.value)
@@ -98,7 +98,7 @@ def test_what_is_out_already_is_recorded_whatever_the_verdict(ledger):
     assert entry.outcome == "unsafe"
     assert ledger.state().standing is Outcome.UNSAFE
     answer = ledger.ask("[education]", table=TABLE)
-    assert answer.verdict is Outcome.UNSAFE
+    assert answer.outcome is Outcome.UNSAFE
     assert "unsafe already" in answer.reason
 
 
@@ -124,10 +124,10 @@ def test_the_table_must_be_supplied_and_match(ledger):
     other[0, 0] += 1
     with pytest.raises(cb.InvalidInput, match="is not the ledger's"):
         ledger.ask(RATES, table=cb.Table(TABLE.domain, other))
-    turned = TABLE.margin("education", "county")
-    assert ledger.ask(RATES, table=turned).verdict is Outcome.SAFE
+    turned = TABLE.margin(["education", "county"])
+    assert ledger.ask(RATES, table=turned).outcome is Outcome.SAFE
     with pytest.raises(cb.InvalidInput, match="no variable 'county'"):
-        ledger.ask(RATES, table=TABLE.margin("education"))
+        ledger.ask(RATES, table=TABLE.margin(["education"]))
 
 
 def test_labels_that_are_numbers_match_the_texts_of_files(place, tmp_path):
@@ -137,8 +137,8 @@ def test_labels_that_are_numbers_match_the_texts_of_files(place, tmp_path):
     read = cb.read_table(tmp_path / "t.csv")
     assert read != table
     assert ledger.commit(RATES, table=read, why="x").number == 2
-    assert ledger.ask(ROWS, table=table).verdict is Outcome.UNSAFE
-    assert ledger.ask(ROWS, table=read).verdict is Outcome.UNSAFE
+    assert ledger.ask(ROWS, table=table).outcome is Outcome.UNSAFE
+    assert ledger.ask(ROWS, table=read).outcome is Outcome.UNSAFE
 
 
 def test_of_several_who_make_the_same_ledger_one_does(place):
@@ -167,11 +167,11 @@ def test_a_ledger_without_the_counts_needs_no_table_for_a_release_file(place, tm
     ledger = Ledger.create(place, TABLE, independent=True, who="ann")
     file = tmp_path / "said.toml"
     cb.publish(TABLE, "[education|county]@1").write(file)
-    assert ledger.ask(str(file)).verdict is ledger.ask(RATES, table=TABLE).verdict
+    assert ledger.ask(str(file)).outcome is ledger.ask(RATES, table=TABLE).outcome
     with pytest.raises(cb.InvalidInput, match="need the table"):
         ledger.ask(RATES)
-    counted = cb.judge(cb.publish(TABLE, RATES), independent=True)
-    assert ledger.ask(RATES, table=TABLE).verdict is counted.verdict
+    counted = cb.judge(None, cb.publish(TABLE, RATES), independent=True)
+    assert ledger.ask(RATES, table=TABLE).outcome is counted.outcome
 
 
 def test_groupings_come_with_the_release(ledger):
@@ -200,13 +200,13 @@ def test_a_policy_is_an_entry_and_judges_what_is_out_again(ledger):
     ledger.commit(RATES, table=TABLE, why="yearbook")
     wide = Policy("wide", rules=[SmallCounts(at_most=3, values=50)])
     answer = ledger.set_policy(wide, table=TABLE, who="head", why="new law")
-    assert answer.verdict is Outcome.UNSAFE
+    assert answer.outcome is Outcome.UNSAFE
     entry = ledger.history()[-1]
     assert (entry.kind, entry.outcome) == ("policy", "unsafe")
     assert ledger.state().policy == wide
     assert ledger.state().standing is Outcome.UNSAFE
     again = ledger.set_policy("small-counts", table=TABLE, why="the law was repealed")
-    assert again.verdict is Outcome.SAFE
+    assert again.outcome is Outcome.SAFE
     assert ledger.state().standing is Outcome.SAFE
 
 
@@ -230,24 +230,24 @@ def test_margins_can_be_protected_too(place, tmp_path):
     table = cb.datasets.read("koch4")
     rates = "[recovery|center,status]@2"
     whole = Ledger.create(place, table, who="ann")
-    assert whole.ask("[center,recovery]", table=table).verdict is Outcome.SAFE
+    assert whole.ask("[center,recovery]", table=table).outcome is Outcome.SAFE
     protecting = Ledger.create(
         str(tmp_path / "other.ledger"),
         table,
         protect=[["center", "status", "recovery"]],
         who="ann",
     )
-    alone = cb.judge(cb.publish(table, rates), table, over=["center", "status", "recovery"])
-    cells = cb.judge(cb.publish(table, rates), table)
+    alone = cb.judge(table, cb.publish(table, rates), over=["center", "status", "recovery"])
+    cells = cb.judge(table, cb.publish(table, rates))
     answer = protecting.ask(rates, table=table)
-    assert [one.verdict for _, one in answer.judged] == [cells.verdict, alone.verdict]
+    assert [one.outcome for _, one in answer.judged] == [cells.outcome, alone.outcome]
 
 
 def test_margins_can_be_protected_later(ledger):
     assert ledger.state().protected == (("county", "education"),)
     ledger.commit(ROWS, table=TABLE, why="x")
     answer = ledger.set_policy(protect=[["county"]], table=TABLE, why="a new promise")
-    assert answer.verdict is Outcome.SAFE
+    assert answer.outcome is Outcome.SAFE
     assert ledger.state().protected == (("county", "education"), ("county",))
     assert ledger.state().policy.name == "small-counts"
     with pytest.raises(cb.InvalidInput, match="unknown variable"):
@@ -260,10 +260,10 @@ def test_a_small_margin_is_harmed_only_if_it_is_protected(place):
     table = cb.Table(TABLE.domain, [[1, 2], [20, 30]])
     ledger = Ledger.create(place, table, keep_table=True, who="ann")
     answer = ledger.ask(ROWS)
-    assert answer.verdict is Outcome.SAFE
+    assert answer.outcome is Outcome.SAFE
     assert "were not judged" in str(answer)
     ledger.set_policy(protect=[["county"]], why="a promise")
-    assert ledger.ask(ROWS).verdict is Outcome.UNSAFE
+    assert ledger.ask(ROWS).outcome is Outcome.UNSAFE
 
 
 def test_several_ledgers_share_a_database(place):
@@ -305,7 +305,7 @@ def test_budgets_leave_it_undecided_and_uncommitted(place):
             why="y",
             seconds=1e-6,
         )
-    assert refused.value.answer.verdict in (Outcome.UNDECIDED, Outcome.UNSAFE)
+    assert refused.value.answer.outcome in (Outcome.UNDECIDED, Outcome.UNSAFE)
     assert len(ledger.history()) == 2
 
 

@@ -26,7 +26,7 @@ def skewed(seed, shape, mean=4.0):
 
 def all_margins(table, ways):
     said = [
-        cb.Margin(names, table.margin(*names).counts)
+        cb.Margin(names, table.margin(names).counts)
         for names in combinations(table.domain.names, ways)
     ]
     return cb.Release(table.domain, [*said, cb.Total(table.total)])
@@ -142,7 +142,7 @@ def test_gathered_values_are_those_asked_for_one_by_one():
         for value in gathered[labels]:
             witness = gathered.witness(*labels, value=value)
             assert witness[labels] == value
-            assert not cb.violations(release, witness)
+            assert not cb.violations(witness, release)
 
 
 def test_integer_programs_find_the_same_table_again():

@@ -108,7 +108,7 @@ def test_interrupted_work_goes_on(path, at):
     same(answer)
     for labels in DOMAIN.cells():
         for end in ("lower", "upper"):
-            assert not cb.violations(RELEASE, answer.witness(*labels, at=end))
+            assert not cb.violations(answer.witness(*labels, at=end), RELEASE)
         assert answer._source.proof(DOMAIN.index(labels), 0) in ("propagation", "dual", "solver")
 
 
@@ -147,7 +147,7 @@ def test_tables_for_values_that_were_read(path):
         for value in values:
             witness = again.witness(*labels, value=value)
             assert witness[labels] == value
-            assert not cb.violations(RELEASE, witness)
+            assert not cb.violations(witness, RELEASE)
 
 
 def test_bounds_and_values_share_a_state(path, busy):

@@ -200,7 +200,7 @@ def test_records_of_many_variables_make_nothing_dense():
     table = cb.read_table(frame, count=None)
     assert table.domain.size == 4**30
     assert table.total == 500
-    assert table.margin("v3").counts.sum() == 500
+    assert table.margin(["v3"]).counts.sum() == 500
     labels = tuple(int(one) for one in lines[17])
     assert table[labels] == int((lines == lines[17]).all(axis=1).sum())
 

@@ -135,7 +135,7 @@ def test_tables_of_table_1(run, lower):
     assert sums_seen(tables) == run["feasible_row_sums"]
     assert values_seen(tables) == run["cell_values"]
     release = two_way(run["rates"], 48, eps=run["eps"], strict=run["strict"], lower=lower)
-    assert not any(cb.violations(release, cb.Table(release.domain, table)) for table in tables)
+    assert not any(cb.violations(cb.Table(release.domain, table), release) for table in tables)
 
 
 def test_exact_fractions_leave_tables_1a_and_1b_only():
@@ -567,6 +567,6 @@ def test_prior_of_one_in_every_cell_rules_out_tables_with_zeros():
         )
         assert cb.bounds(release).evidence is cb.Evidence.EXACT
         ones = cb.Known(table.domain.names, lower=1)
-        assert cb.violations(cb.Release(table.domain, [ones]), table)
+        assert cb.violations(table, cb.Release(table.domain, [ones]))
         with pytest.raises(cb.InconsistentRelease):
             cb.bounds(cb.Release(table.domain, [*release.statements, ones]))

@@ -49,7 +49,7 @@ def test_one_digit_with_the_nearest_total():
     for table in made:
         assert table.total == 130
         assert table.conditional(["education"], given=["county"]).tolist() == fractions(ONE_DIGIT)
-    assert cb.violations(made.release, made[0]) == []
+    assert cb.violations(made[0], made.release) == []
 
 
 @pytest.mark.parametrize(("digits", "least"), [(2, 195), (3, 20 + 1000 + 25 + 1000)])

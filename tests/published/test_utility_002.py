@@ -33,7 +33,7 @@ CORRECTED = {"0.5079": "0.5039", "0.8614": "0.8615"}
 
 
 def trial() -> cb.Table:
-    return cb.datasets.read("analgesic").margin("treatment", "response")
+    return cb.datasets.read("analgesic").margin(["treatment", "response"])
 
 
 def table(counts) -> cb.Table:

@@ -53,9 +53,9 @@ def check(case, cells, **options):
         assert found[labels] == found.at((number,)) == sets[labels]
     labels = cells[-1]
     for value in found[labels]:
-        assert found.witness(*labels, value=value).margin(*over)[labels] == value
+        assert found.witness(*labels, value=value).margin(over)[labels] == value
     for place, at in enumerate(("lower", "upper")):
-        assert chosen.witness(*labels, at=at).margin(*over)[labels] == chosen[labels][place]
+        assert chosen.witness(*labels, at=at).margin(over)[labels] == chosen[labels][place]
 
 
 @few(6)
@@ -103,7 +103,7 @@ def test_variables_that_no_statement_names(case, length, where, data):
         assert sets[labels] == expected
         assert whole[labels] == some[labels] == (sets[labels].smallest, sets[labels].largest)
         for value in sets[labels]:
-            assert sets.witness(*labels, value=value).margin(*over)[labels] == value
+            assert sets.witness(*labels, value=value).margin(over)[labels] == value
     everybody = cb.bounds(release, over=["z"], cells=["z0"])
     assert everybody["z0"] == cb.bounds(release, over=["z"])["z0"]
     assert everybody["z0"][0] == 0 or length == 1
@@ -241,7 +241,7 @@ def test_groups_of_a_variable_that_no_statement_names(over):
     for labels, held in zip(cells, margins.T[::-1], strict=True):
         assert chosen[labels] == set(held.tolist())
         for value in chosen[labels]:
-            assert chosen.witness(*labels, value=value).margin(*over)[labels] == value
+            assert chosen.witness(*labels, value=value).margin(over)[labels] == value
 
 
 def test_certificates_of_chosen_cells(children):

@@ -60,7 +60,7 @@ def test_an_estimated_posterior_says_so_and_how_far_it_is_off():
     assert {"mc_error", "effective_size", "rhat"} <= set(estimated.columns())
     again = cb.posterior(wide(), "uniform", draws=400)
     assert (again.mean == estimated.mean).all()
-    assert cb.violations(wide(), estimated.joint_mode) == []
+    assert cb.violations(estimated.joint_mode, wide()) == []
 
 
 @pytest.mark.parametrize("method", ["exact", "chain", "importance"])
@@ -68,7 +68,7 @@ def test_an_estimated_posterior_says_so_and_how_far_it_is_off():
 def test_as_many_tables_as_asked_for(method, size):
     drawn = cb.sample(MARGINS, size, method=method)
     assert len(drawn) == size
-    assert all(cb.violations(MARGINS, table) == [] for table in drawn)
+    assert all(cb.violations(table, MARGINS) == [] for table in drawn)
     assert len(drawn.columns()["count"]) == 4 * size
     assert drawn.independent == (method != "chain")
 

@@ -221,7 +221,7 @@ def test_messages_are_one_short_line_in_python_as_well(here):
         cb.policies.read("p.yaml")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1300
     with pytest.raises(cb.InvalidInput) as caught:
-        cb.read_table("t.csv").margin("z" * 10_000)
+        cb.read_table("t.csv").margin(["z" * 10_000])
     assert len(str(caught.value)) < 300
     assert "the variables are 'a', 'b'" in str(caught.value)
 

@@ -139,7 +139,7 @@ def test_rows_with_equal_rates_share_an_upper_prior():
     domain = cb.Domain({"row": ["a", "b", "c"], "col": ["x", "y"]})
     rates = cb.Conditional(["col"], ["row"], rates=[["1/2", "1/2"]] * 3)
     release = cb.Release(domain, [rates, cb.Total(24), cb.Known(["row"], upper=10)])
-    assert cb.violations(release, cb.Table(domain, [[4, 4]] * 3)) == []
+    assert cb.violations(cb.Table(domain, [[4, 4]] * 3), release) == []
     assert values_of(release, over=["row"])[("a",)] == {4, 6, 8, 10}
 
 
@@ -223,7 +223,7 @@ def test_total_ranges(total, expected):
     for labels, values in cb.attainable(release).items():
         for value in values:
             table = cb.attainable(release).witness(*labels, value=value)
-            assert cb.violations(release, table) == []
+            assert cb.violations(table, release) == []
             assert table[labels] == value
 
 
@@ -233,7 +233,7 @@ def test_a_total_with_a_lower_limit_only():
     assert answer["a", "x"] == (1, cb.UNBOUNDED)
     table = answer.witness("a", "x", at="lower")
     assert table.total >= 100
-    assert cb.violations(release, table) == []
+    assert cb.violations(table, release) == []
 
 
 # --- large numbers -------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_large_counts_give_python_integers_that_contain_the_truth(kind):
         for at in ("lower", "upper"):
             witness = answer.witness(*labels, at=at)
             assert witness.total == table.total
-            assert cb.violations(release, witness) == []
+            assert cb.violations(witness, release) == []
 
 
 def test_exact_rates_of_large_counts():
@@ -306,7 +306,7 @@ def test_the_same_rates_with_a_million_times_the_people():
     release = cb.Release(table.domain, [rates, cb.Total(135 * 10**6)])
     answer = cb.bounds(release)
     million = cb.Table(table.domain, table.counts * 10**6)
-    assert cb.violations(release, million) == []
+    assert cb.violations(million, release) == []
     assert (answer.lower <= million.counts).all()
     assert (answer.upper >= million.counts).all()
     # Every row may shrink to the smallest table with these rates, so small answers stay.
@@ -434,7 +434,7 @@ def test_omitted_variables():
     for value in range(5):
         table = cb.attainable(release).witness("b", "y", "f", value=value)
         assert table["b", "y", "f"] == value
-        assert cb.violations(release, table) == []
+        assert cb.violations(table, release) == []
 
 
 def test_an_omitted_variable_with_one_level_hides_nothing():
@@ -566,7 +566,7 @@ def test_every_extreme_has_a_checked_witness(statement):
         for at, value in (("lower", low), ("upper", high)):
             witness = answer.witness(*labels, at=at)
             assert witness[labels] == value
-            assert cb.violations(release, witness) == []
+            assert cb.violations(witness, release) == []
 
 
 def test_witnesses_refused():
@@ -582,13 +582,13 @@ def test_witnesses_refused():
 
 def test_violations_name_the_statements():
     release = cb.Release(TWO, [EXACT, cb.Total(10), cb.Known(["row"], upper={"a": 3})])
-    assert cb.violations(release, cb.Table(TWO, [[2, 2], [2, 4]])) == ["knowledge of [row]"]
-    assert cb.violations(release, cb.Table(TWO, [[1, 1], [1, 2]])) == ["N=10"]
-    assert cb.violations(release, cb.Table(TWO, [[1, 2], [3, 4]])) == ["[col|row]"]
+    assert cb.violations(cb.Table(TWO, [[2, 2], [2, 4]]), release) == ["knowledge of [row]"]
+    assert cb.violations(cb.Table(TWO, [[1, 1], [1, 2]]), release) == ["N=10"]
+    assert cb.violations(cb.Table(TWO, [[1, 2], [3, 4]]), release) == ["[col|row]"]
     # A row without anybody has no rates.
-    assert "[col|row]" in cb.violations(release, cb.Table(TWO, [[0, 0], [4, 6]]))
+    assert "[col|row]" in cb.violations(cb.Table(TWO, [[0, 0], [4, 6]]), release)
     with pytest.raises(cb.InvalidInput, match="same variables"):
-        cb.violations(release, cb.datasets.read("mp3"))
+        cb.violations(cb.datasets.read("mp3"), release)
 
 
 def test_explanations_name_the_statements_to_blame():

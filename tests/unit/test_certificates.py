@@ -197,7 +197,7 @@ def test_labels_of_all_kinds():
         domain,
         [
             cb.Margin(["small, or not", "n"], [[1, 5], [9, 13]]),
-            cb.Margin(["n", "year"], table.margin("n", "year").counts),
+            cb.Margin(["n", "year"], table.margin(["n", "year"]).counts),
             cb.Known(["größe, cm"], upper={'"quoted"': 40}),
         ],
     )

@@ -39,7 +39,7 @@ def check(release, over, labels):
         if value is cb.UNBOUNDED:
             assert witness is None
             continue
-        assert not cb.violations(release, witness)
+        assert not cb.violations(witness, release)
         assert cb.attainable(cb.Release(release.domain, [exactly(witness)]), over=over)[labels] == {
             value
         }

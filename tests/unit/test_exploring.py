@@ -152,7 +152,7 @@ def test_a_merged_design_speaks_of_the_cells_of_the_table(tmp_path):
     assert merged.notation == '[education|"county (merged)"]@2'
     assert release.domain.levels("county (merged)") == ("west", "east")
     assert merged.figures == 8
-    assert not cb.violations(release, CHILDREN)
+    assert not cb.violations(CHILDREN, release)
     assert plain.utility > merged.utility
     release.write(tmp_path / "merged.toml")
     assert cb.read_release(tmp_path / "merged.toml").digest == release.digest
@@ -339,7 +339,7 @@ def test_a_unique_person_of_the_published_table_counts_though_parts_are_hidden()
     found = explore(table, response="b", givens=[("a",)], digits=[None])
     (one,) = found.designs
     assert one.outcome is Outcome.UNSAFE
-    assert cb.judge(one.release, table, over=["a", "b"]).verdict is Outcome.UNSAFE
+    assert cb.judge(table, one.release, over=["a", "b"]).outcome is Outcome.UNSAFE
 
 
 def _published(design):
@@ -374,11 +374,11 @@ def test_other_rules_are_judged_on_the_whole_table_too(rule):
     found = explore(KOCH, response="recovery", digits=[1], policy=policy)
     assert found.complete
     for one in found.designs:
-        whole = cb.judge(one.release, KOCH, policy).verdict
+        whole = cb.judge(KOCH, one.release, policy).outcome
         narrowed = policy.within(_published(one.design))
         both = {whole}
         if narrowed is not None:
-            both.add(cb.judge(one.release, KOCH, narrowed, over=one.design.names).verdict)
+            both.add(cb.judge(KOCH, one.release, narrowed, over=one.design.names).outcome)
         assert one.outcome is (Outcome.UNSAFE if Outcome.UNSAFE in both else Outcome.SAFE)
 
 

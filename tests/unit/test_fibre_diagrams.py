@@ -153,7 +153,7 @@ def test_listing_is_lazy():
     assert len({one.tobytes() for one in first}) == 5
     for one in first:
         table = cb.Table(release.domain, one.reshape(release.domain.shape))
-        assert not cb.violations(release, table)
+        assert not cb.violations(table, release)
 
 
 def test_tables_listed_are_not_changed_afterwards():

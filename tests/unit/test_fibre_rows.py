@@ -190,7 +190,7 @@ def test_the_first_of_very_many_tables_comes_at_once():
     fibre = fibre_of(release)
     assert fibre.count() > 10**40
     for table in itertools.islice(fibre.listed(), 20):
-        assert not violations(release, Table(release.domain, table.reshape(12, 4)))
+        assert not violations(Table(release.domain, table.reshape(12, 4)), release)
 
 
 def test_of_equally_likely_tables_the_first_is_the_mode():

@@ -38,8 +38,8 @@ def of_respondents(verdict):
 def test_a_finding_names_the_place_that_a_respondent_learns_about():
     # Three attainable counts for everybody; for who is in the cell himself only two.
     policy = policy_of(SmallCounts(at_most=3, values=3), respondent=True)
-    assert judge(MARGINS, TABLE, policy_of(*policy.rules)).verdict is SAFE
-    found = judge(MARGINS, TABLE, policy)
+    assert judge(TABLE, MARGINS, policy_of(*policy.rules)).outcome is SAFE
+    found = judge(TABLE, MARGINS, policy)
     assert of_respondents(found) == [
         (("a", "x"), ("a", "x"), UNSAFE),
         (("a", "y"), ("a", "x"), UNSAFE),
@@ -51,7 +51,7 @@ def test_a_finding_names_the_place_that_a_respondent_learns_about():
         == ["2 attainable counts: 1-2; and 2 more places"]
         + ["2 attainable counts: 0-1; and 2 more places"] * 2
     )
-    safe = judge(MARGINS, TABLE, policy_of(SmallCounts(at_most=3, values=2), respondent=True))
+    safe = judge(TABLE, MARGINS, policy_of(SmallCounts(at_most=3, values=2), respondent=True))
     assert of_respondents(safe) == [
         ((row, col), (row, col), SAFE) for row, col in [("a", "x"), ("a", "y"), ("b", "x")]
     ]
@@ -62,22 +62,22 @@ def test_rows_are_checked_whatever_rule_comes_first():
     wrong = GroupDisclosure(responses=("row",), given=("col",))
     for rules in [(wrong,), (ExactDisclosure(), wrong), (wrong, ExactDisclosure())]:
         with pytest.raises(cb.InvalidInput, match="'row', which is not among the variables"):
-            judge(MARGINS, TABLE, policy_of(*rules), over=["col"])
+            judge(TABLE, MARGINS, policy_of(*rules), over=["col"])
 
 
 def test_a_cell_without_an_upper_bound():
     release = cb.Release(DOMAIN, [cb.Margin(["row"], [2, ">=3"])])
-    found = judge(release, TABLE, policy_of(ExactDisclosure()))
-    assert found.verdict is SAFE
+    found = judge(TABLE, release, policy_of(ExactDisclosure()))
+    assert found.outcome is SAFE
     least = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [[1, 1], [1, ">=5"]])])
-    found = judge(least, TABLE, policy_of(ExactDisclosure()))
+    found = judge(TABLE, least, policy_of(ExactDisclosure()))
     assert [one.outcome for one in found.cells] == [UNSAFE, UNSAFE, UNSAFE, SAFE]
 
 
 def test_cells_that_a_prior_says_to_be_empty_are_no_secret():
     nobody = cb.Known(["row", "col"], upper={("a", "x"): 0})
     release = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12]), nobody])
-    found = judge(release, None, policy_of(ExactDisclosure()), independent=True)
+    found = judge(None, release, policy_of(ExactDisclosure()), independent=True)
     assert [(one.labels, one.outcome) for one in found.cells] == [
         (("a", "y"), UNSAFE),
         (("b", "x"), SAFE),
@@ -95,32 +95,32 @@ def test_respondents_of_derived_cells_that_are_alike():
     # Of 13 people 4 are in the North and the South: both are alike, the West is not.
     said = cb.Linear(["region"], {"North": 1, "South": 1}, equals=4)
     release = cb.Release(domain, [cb.Total(13), said])
-    found = judge(release, table, policy, over=["region"])
+    found = judge(table, release, policy, over=["region"])
     assert of_respondents(found) == [
         (("North",), ("North",), SAFE),
         (("South",), ("South",), SAFE),
     ]
     # Who is in one of them knows that it holds one to four, the other none to three.
     stricter = policy_of(SmallCounts(at_most=3, values=5), respondent=True)
-    assert judge(release, table, policy_of(*stricter.rules), over=["region"]).verdict is SAFE
-    found = judge(release, table, stricter, over=["region"])
+    assert judge(table, release, policy_of(*stricter.rules), over=["region"]).outcome is SAFE
+    found = judge(table, release, stricter, over=["region"])
     assert of_respondents(found) == [
         (("North",), ("North",), UNSAFE),
         (("South",), ("North",), UNSAFE),
     ]
-    alone = judge(release, None, stricter, over=["region"], independent=True)
-    assert alone.verdict is UNSAFE
+    alone = judge(None, release, stricter, over=["region"], independent=True)
+    assert alone.outcome is UNSAFE
 
 
 def test_chances_of_a_respondent_without_the_true_counts():
     # Every cell of row a and column x is 0, 1 or 2, each as likely: at most 1 in two thirds.
     rules = [PosteriorChance(at_most=1, probability=limit) for limit in ("0.6", "0.7")]
     for rule, outcome in zip(rules, [UNSAFE, SAFE], strict=True):
-        found = judge(MARGINS, None, policy_of(rule), independent=True)
+        found = judge(None, MARGINS, policy_of(rule), independent=True)
         assert [one.outcome for one in found.cells] == [outcome] * 3 + [SAFE]
     # Who is in a cell himself knows that the one beside it is 0 or 1.
     policy = policy_of(rules[1], respondent=True, respondent_at_most=2)
-    found = judge(MARGINS, None, policy, independent=True)
+    found = judge(None, MARGINS, policy, independent=True)
     assert of_respondents(found)[0] == (("a", "x"), ("a", "y"), UNSAFE)
 
 
@@ -129,9 +129,9 @@ def test_chances_of_a_respondent_only():
     release = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [["<2", 9], [9, 10]])])
     rule = PosteriorChance(at_most=1, probability="0.9", positive=True)
     policy = policy_of(rule, respondent=True, respondent_at_most=3)
-    assert judge(release, None, policy_of(rule), independent=True).verdict is SAFE
-    found = judge(release, None, policy, independent=True)
-    assert found.verdict is UNSAFE
+    assert judge(None, release, policy_of(rule), independent=True).outcome is SAFE
+    found = judge(None, release, policy, independent=True)
+    assert found.outcome is UNSAFE
     assert of_respondents(found) == [(("a", "x"), ("a", "x"), UNSAFE)]
 
 
@@ -146,8 +146,8 @@ def test_tables_are_listed_up_to_a_limit():
     for most, exceeds in [(9, None), (10, False), (11, False)]:
         chances = PosteriorChances(release, ("some",), rule, Budget(), most_listed=most)
         assert chances.of(1).exceeds(rule.probability) is exceeds, most
-    found = judge(release, table, policy_of(rule), over=["some"])
-    assert found.verdict is SAFE
+    found = judge(table, release, policy_of(rule), over=["some"])
+    assert found.outcome is SAFE
     assert [one.evidence for one in found.cells] == [
         "probability 7/10 (every table listed)",
     ]
@@ -156,8 +156,8 @@ def test_tables_are_listed_up_to_a_limit():
 def test_a_verdict_says_whether_it_knows_the_true_counts():
     policy = policy_of(ExactDisclosure())
     said = "judged without the true counts"
-    assert said not in str(judge(MARGINS, TABLE, policy))
-    assert said in str(judge(MARGINS, None, policy, independent=True))
+    assert said not in str(judge(TABLE, MARGINS, policy))
+    assert said in str(judge(None, MARGINS, policy, independent=True))
 
 
 THREE = cb.Domain({"row": ["a", "b"], "col": ["x", "y", "z"]})
@@ -169,7 +169,7 @@ def test_a_row_that_may_be_empty_gives_nothing_away():
     for said, outcome in [("<6", SAFE), ("2-6", UNSAFE)]:
         figures = [cb.Margin(["row", "col"], hidden), cb.Margin(["row"], [said, 9])]
         release = cb.Release(THREE, figures)
-        found = judge(release, None, policy_of(rule), independent=True)
+        found = judge(None, release, policy_of(rule), independent=True)
         assert [(one.labels, one.outcome) for one in found.cells] == [
             (("a",), outcome),
             (("b",), SAFE),
@@ -181,11 +181,11 @@ def test_what_nobody_can_be_in_is_no_news():
     empty = [[False, False, True], [False, False, False]]
     table = cb.Table(THREE, [[5, 0, 0], [4, 4, 4]], structural=empty)
     rule = GroupDisclosure(responses=("col",), given=("row",))
-    found = judge(cb.publish(table, "[row,col]"), table, policy_of(rule))
+    found = judge(table, cb.publish(table, "[row,col]"), policy_of(rule))
     assert [one.outcome for one in found.cells] == [UNSAFE, SAFE]
     alone = [[False, True, True], [False, False, False]]
     table = cb.Table(THREE, [[5, 0, 0], [4, 4, 4]], structural=alone)
-    found = judge(cb.publish(table, "[row,col]"), table, policy_of(rule))
+    found = judge(table, cb.publish(table, "[row,col]"), policy_of(rule))
     assert [one.outcome for one in found.cells] == [SAFE, SAFE]
 
 
@@ -200,7 +200,7 @@ def test_what_empties_a_level_is_blamed():
         ],
     )
     table = cb.Table(THREE, [[0, 2, 3], [3, 3, 3]])
-    found = judge(release, table, policy_of(rule))
+    found = judge(table, release, policy_of(rule))
     assert [one.labels for one in found.broken] == [("a",)]
     assert found.blame(found.broken[0]) == ("[row,col]",)
 
@@ -208,22 +208,22 @@ def test_what_empties_a_level_is_blamed():
 def test_chances_beside_a_small_cell():
     # Who is alone in a, x leaves one person beside him: nobody there has a count of zero.
     rule = PosteriorChance(at_most=0, probability="0.4")
-    assert judge(MARGINS, None, policy_of(rule), independent=True).verdict is SAFE
+    assert judge(None, MARGINS, policy_of(rule), independent=True).outcome is SAFE
     policy = policy_of(rule, respondent=True, respondent_at_most=1)
-    assert judge(MARGINS, None, policy, independent=True).verdict is SAFE
+    assert judge(None, MARGINS, policy, independent=True).outcome is SAFE
     # Where he may be one of two, the other cell may be empty.
     policy = policy_of(rule, respondent=True, respondent_at_most=2)
-    found = judge(MARGINS, None, policy, independent=True)
-    assert found.verdict is UNSAFE
+    found = judge(None, MARGINS, policy, independent=True)
+    assert found.outcome is UNSAFE
     with_table = policy_of(rule, respondent=True, respondent_at_most=1)
-    assert judge(MARGINS, TABLE, with_table).verdict is SAFE  # no true count is zero
+    assert judge(TABLE, MARGINS, with_table).outcome is SAFE  # no true count is zero
 
 
 def test_rows_that_rates_say_are_empty():
     domain = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
     table = cb.Table(domain, [[0, 0], [5, 5]])
     release = cb.publish(table, "[col|row]", "N")
-    found = judge(release, table, policy_of(ExactDisclosure()), over=["row"])
+    found = judge(table, release, policy_of(ExactDisclosure()), over=["row"])
     assert [one.labels for one in found.cells] == [("b",)]
 
 
@@ -232,7 +232,7 @@ def test_overlapping_cells_are_alike_to_themselves_only():
     domain = cb.Domain({"x": ["p", "q", "r"]}, groupings={"some": groups})
     table = cb.Table(domain, [1, 1, 1])
     policy = policy_of(SmallCounts(at_most=3, values=4), respondent=True)
-    found = judge(cb.Release(domain, [cb.Total(3)]), table, policy, over=["some"])
+    found = judge(table, cb.Release(domain, [cb.Total(3)]), policy, over=["some"])
     assert of_respondents(found) == [(("u",), ("u",), UNSAFE), (("v",), ("v",), UNSAFE)]
     assert {one.evidence for one in found.cells if one.respondent} == {"3 attainable counts: 1-3"}
 
@@ -289,7 +289,7 @@ def test_errors_name_the_policy_or_the_rule():
 
 
 def test_how_long_it_took():
-    assert 0 <= judge(MARGINS, TABLE, policy_of(ExactDisclosure())).seconds < 600
+    assert 0 <= judge(TABLE, MARGINS, policy_of(ExactDisclosure())).seconds < 600
 
 
 def test_a_place_that_names_a_variable_twice():
@@ -304,10 +304,10 @@ def test_a_verdict_shows_who_learns_what():
     release = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [["<2", 9], [9, 10]])])
     rule = SmallCounts(at_most=9, values=2)
     table = cb.Table(DOMAIN, [[1, 9], [9, 10]])
-    alone = judge(release, table, policy_of(rule))
+    alone = judge(table, release, policy_of(rule))
     assert "respondent in" not in str(alone)
     hidden = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [["<2", "8-9"], ["8-9", 10]])])
-    found = judge(hidden, table, policy_of(rule, respondent=True))
+    found = judge(table, hidden, policy_of(rule, respondent=True))
     assert {one.respondent for one in found.broken} == {("a", "x")}
     assert "respondent in" in str(found)
 
@@ -316,7 +316,7 @@ def test_places_from_within_alike_cells_are_counted_once():
     domain = cb.Domain({"x": ["a", "b", "c"]})
     release = cb.Release(domain, [cb.Total(6)])
     policy = policy_of(SmallCounts(at_most=3, values=2), respondent=True)
-    found = judge(release, cb.Table(domain, [1, 2, 3]), policy)
+    found = judge(cb.Table(domain, [1, 2, 3]), release, policy)
     said = [(one.respondent, one.evidence) for one in found.cells if one.respondent]
     assert said == [((label,), "3 places checked") for label in "abc"]
 
@@ -324,7 +324,7 @@ def test_places_from_within_alike_cells_are_counted_once():
 def test_long_verdicts_are_cut():
     domain = cb.Domain({"x": [f"{k:03}" for k in range(121)]})
     table = cb.Table(domain, [5] * 121)
-    found = judge(cb.publish(table, "[x]"), table, policy_of(ExactDisclosure()))
+    found = judge(table, cb.publish(table, "[x]"), policy_of(ExactDisclosure()))
     assert len(found.broken) == 121
     text, page = str(found), found._repr_html_()
     assert "... 21 more: to_frame() has them all" in text

@@ -70,7 +70,7 @@ def test_few_tables_of_large_counts_are_summed_exactly(size, prior):
 def test_the_uniform_posterior_of_large_counts_is_even(size):
     found = cb.posterior(cb.publish(narrow(size), "[a]", "[b]"))
     assert found.at(1).probabilities.tolist() == pytest.approx([0.25] * 4)
-    assert cb.violations(found.release, found.joint_mode) == []
+    assert cb.violations(found.joint_mode, found.release) == []
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda one: one.name)
@@ -135,15 +135,15 @@ def test_a_total_alone(size, prior):
 def test_the_posterior_rule_is_undecided(size, said, prior):
     table = wide(size)
     policy = Policy("p", rules=[PosteriorChance(at_most=2, probability="1/10", prior=prior)])
-    found = cb.judge(cb.publish(table, *said), table, policy, seconds=1)
-    assert found.verdict is Outcome.UNDECIDED
+    found = cb.judge(table, cb.publish(table, *said), policy, seconds=1)
+    assert found.outcome is Outcome.UNDECIDED
 
 
 def test_the_posterior_rule_decides_where_few_counts_are_possible():
     table = narrow(10**12)
     policy = Policy("p", rules=[PosteriorChance(at_most=2, probability="1/10")])
-    found = cb.judge(cb.publish(table, "[a]", "[b]"), table, policy, seconds=5)
-    assert found.verdict is Outcome.UNSAFE
+    found = cb.judge(table, cb.publish(table, "[a]", "[b]"), policy, seconds=5)
+    assert found.outcome is Outcome.UNSAFE
 
 
 @pytest.mark.parametrize("said", [["[a|b]"], ["[a]", "[b]"], ["[a]~5"]])

@@ -199,7 +199,7 @@ def test_the_public_page_is_the_same_for_another_table_with_the_same_releases(tm
 
 def test_levels_that_no_release_is_about_stay_inside(tmp_path):
     finer = cb.datasets.read("census3")
-    table = finer.margin("gender", "race")
+    table = finer.margin(["gender", "race"])
     ledger = opened(tmp_path, table)
     ledger.commit("[gender]", table=table, who="ann", why="a request")
     ledger.refine(finer, who="ann", why="incomes")

@@ -160,7 +160,7 @@ def test_terms_mean_what_the_statement_says(statement):
     for total in range(5):
         for flat in compositions(total, DOMAIN.size):
             table = cb.Table(DOMAIN, np.array(flat).reshape(DOMAIN.shape))
-            value = int((coefficients * table.margin(*statement.variables).counts.ravel()).sum())
+            value = int((coefficients * table.margin(statement.variables).counts.ravel()).sum())
             fits = (lower is None or value >= lower) and (upper is None or value <= upper)
             assert fits == linear_holds(statement, release, table.counts)
             seen.add(fits)

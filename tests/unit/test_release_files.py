@@ -253,7 +253,7 @@ ROUND_TRIPS = {
         t.domain,
         [
             *cb.publish(t, '["quo""te"|"ort, name"]@2').statements,
-            cb.Known(["ort, name"], lower=1 * (t.margin("ort, name").counts > 0)),
+            cb.Known(["ort, name"], lower=1 * (t.margin(["ort, name"]).counts > 0)),
         ],
     ),
     "structural zeros": lambda t: cb.publish(

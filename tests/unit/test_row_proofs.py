@@ -62,7 +62,7 @@ def test_they_are_small_and_name_their_sums(said, over):
     (listed,) = made["rows"]
     row_count = 1 if "|]" in said else 4
     assert len(listed["sums"]) == row_count
-    truth = EDUCATION.margin("county").counts.tolist() if row_count == 4 else [135]
+    truth = EDUCATION.margin(["county"]).counts.tolist() if row_count == 4 else [135]
     for row, count in zip(listed["sums"], truth, strict=True):
         assert any(first <= count <= last for first, last, _ in row)
 

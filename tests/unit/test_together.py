@@ -93,10 +93,10 @@ def test_every_listed_set_is_judged_again(koch):
         found = safe_margins(koch, policy=policy)
         assert found.complete
         for one in found.safe:
-            assert judge(publish(koch, *one.statements), koch, policy).safe
+            assert judge(koch, publish(koch, *one.statements), policy).safe
         for one in found.unsafe:
-            again = judge(publish(koch, *one.statements), koch, policy)
-            assert again.verdict is Outcome.UNSAFE
+            again = judge(koch, publish(koch, *one.statements), policy)
+            assert again.outcome is Outcome.UNSAFE
 
 
 def test_a_table_without_small_counts_may_be_released_whole():

@@ -115,13 +115,13 @@ def test_strata_and_sums():
     found = odds_ratios(trial, "treatment", "recovery", given=["status", "center"])
     assert found.given == ("status", "center")
     assert found.ratios.shape == (2, 2, 1, 2)
-    part = trial.margin("status", "center", "treatment", "recovery")
+    part = trial.margin(["status", "center", "treatment", "recovery"])
     two = part.counts[1, 0]
     assert found["2", "1", "2", "excellent"][0] == pytest.approx(
         two[0, 0] * two[1, 2] / (two[0, 2] * two[1, 0])
     )
     summed = odds_ratios(trial, "treatment", "recovery")
-    over = trial.margin("treatment", "recovery").counts
+    over = trial.margin(["treatment", "recovery"]).counts
     assert summed["2", "modest"][0] == pytest.approx(
         over[0, 0] * over[1, 1] / (over[0, 1] * over[1, 0])
     )
@@ -215,7 +215,7 @@ def test_groups_that_share_out_everybody_may_be_asked_about():
     children = cb.datasets.read("delinquent").grouped(
         "region", of="county", levels={"w": ["Alpha", "Beta"], "e": ["Gamma", "Delta"]}
     )
-    two = children.margin("region", "education").counts
+    two = children.margin(["region", "education"]).counts
     found = odds_ratios(children, "region", "education")
     assert found["e", "High"][0] == pytest.approx(two[0, 0] * two[1, 2] / (two[0, 2] * two[1, 0]))
     overlapping = children.grouped(
@@ -442,7 +442,7 @@ def test_variables_outside_the_model_are_summed_over():
 
 
 def test_terms_are_log_odds_ratios():
-    trial = cb.datasets.read("analgesic").margin("treatment", "response")
+    trial = cb.datasets.read("analgesic").margin(["treatment", "response"])
     terms = fit_loglinear(trial, "[treatment,response]").terms
     assert terms[1, 1] == pytest.approx(math.log(21 * 62 / (76 * 34)))
     assert terms[0, 0] == pytest.approx(math.log(21))

@@ -120,7 +120,7 @@ def from_records(data: Path) -> Record:
     asked_rates(again, few)
     _, traced = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    require_equal(table.margin(*few), few, answer)
+    require_equal(table.margin(few), few, answer)
     return {
         **sizes(counts.shape, places),
         "label": source.label,

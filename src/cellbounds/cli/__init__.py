@@ -34,7 +34,7 @@ def main() -> None:
 def _run(interruption: Interruption) -> int:
     try:
         try:
-            status: int = commands.main(standalone_mode=False)
+            status: int = commands.main(prog_name="cellbounds", standalone_mode=False)
         finally:
             interruption.over.set()  # what is left is to say how it went
         return status

@@ -104,7 +104,7 @@ def audit(given: Given) -> int:
             text = render(found, given.style, everything=given.everything)
     handed_on = given.public and given.style == "html"
     write_text(text, given.output, given.style, private=not handed_on)
-    return options.STATUSES[found.verdict.verdict.value]
+    return options.STATUSES[found.verdict.outcome.value]
 
 
 def _checked_secret(given: Given) -> bytes | None:

@@ -99,7 +99,7 @@ def write_answer(answer: LedgerAnswer, style: str, output: str | None) -> int:
     """Write an answer to a file or the terminal; its verdict as the exit status."""
     with recorded(answer.entry):
         write_plain(answer, style, output)
-    return options.STATUSES[answer.verdict.value]
+    return options.STATUSES[answer.outcome.value]
 
 
 def write_lines(entry: Entry, *lines: str) -> int:
@@ -202,7 +202,7 @@ def init(given: Given) -> int:
         wait=given.wait,
     )
     entry = ledger_made.history()[0]
-    return write_lines(entry, f"a ledger with 1 entry; head {entry.hash}")
+    return write_lines(entry, "a ledger with 1 entry", f"head {entry.hash}")
 
 
 @subcommand

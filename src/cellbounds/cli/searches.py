@@ -260,8 +260,8 @@ def suggest(given: Given) -> int:
         release = options.combine(table, given.release, given)
         progress.say("judging releases")
         suggestions = suggest_releases(
-            release,
             table,
+            release,
             given.policy,
             over=over,
             most=given.most,

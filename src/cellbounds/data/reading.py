@@ -136,7 +136,7 @@ def read_table(
         uncounted=isinstance(structural, str) and structural == "missing",
     )
     table = _table(records.tally(selection, limit), selection, levels or {}, structural)
-    return table.margin(*selection.names) if selection.names != table.domain.names else table
+    return table.margin(selection.names) if selection.names != table.domain.names else table
 
 
 def _limit(memory: str) -> int:

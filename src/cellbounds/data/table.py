@@ -44,7 +44,7 @@ class Table:
     >>> table = Table(Domain({"sex": ["m", "f"], "mp3": ["yes", "no"]}), [[15, 10], [5, 20]])
     >>> table.total
     50
-    >>> table.margin("sex").counts
+    >>> table.margin(["sex"]).counts
     array([25, 25])
     """
 
@@ -92,7 +92,7 @@ class Table:
         >>> table = Table.from_cells(domain, [[0] * 40, [1] * 40], [3, 4])
         >>> table, table.total
         (Table(40 variables, 1099511627776 cells), 7)
-        >>> table.margin("v5", "v7").counts
+        >>> table.margin(["v5", "v7"]).counts
         array([[3, 0],
                [0, 4]])
         """
@@ -170,10 +170,16 @@ class Table:
         """The count in the cell at an index, such as (0, 2)."""
         return self._stored.at(index)
 
-    def margin(self, *variables: str) -> Table:
+    def margin(self, variables: Iterable[str]) -> Table:
         """Sum over all other variables; the axes follow the order given.
 
         Derived variables of the domain may be named: their levels count everybody behind them.
+
+        Examples
+        --------
+        >>> from cellbounds import datasets
+        >>> datasets.read("koch4").margin(["treatment", "status"])
+        Table(Domain(treatment[2] x status[2]), 4 cells)
         """
         kept = self.domain.distinct(variables)
         if not kept:
@@ -254,7 +260,7 @@ class Table:
         >>> grouped = children.grouped(
         ...     "region", of="county", levels={"west": ["Alpha", "Beta"], "east": ["Gamma"]}
         ... )
-        >>> grouped.margin("region").domain
+        >>> grouped.margin(["region"]).domain
         Domain(region[2])
         """
         return self.with_domain(self.domain.with_groupings({name: Grouping(of, levels)}))

@@ -78,7 +78,7 @@ def posterior(
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.datasets.read("analgesic").margin("treatment", "response")
+    >>> table = cb.datasets.read("analgesic").margin(["treatment", "response"])
     >>> release = cb.publish(table, "[treatment]", "[response]")
     >>> print(cb.posterior(release, prior=cb.priors.GammaPoisson(193, "1/4")))
     posterior given [treatment], [response], N=193; prior: Poisson with Gamma means
@@ -186,7 +186,7 @@ def sample(
     >>> import cellbounds as cb
     >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> draws = cb.sample(release, 3, rng=7)
-    >>> draws.method, draws.independent, [cb.violations(release, table) for table in draws]
+    >>> draws.method, draws.independent, [cb.violations(table, release) for table in draws]
     ('generating functions of the rows of one conditional', True, [[], [], []])
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:

@@ -72,23 +72,23 @@ class LedgerAnswer:
     entry: Entry | None = None
 
     @property
-    def verdict(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """UNSAFE if some cells are for certain, else UNDECIDED if some are open, else SAFE."""
-        return worst(verdict.verdict for _, verdict in self.judged)
+        return worst(verdict.outcome for _, verdict in self.judged)
 
     @property
     def safe(self) -> bool:
         """Whether it is certain that no rule is broken."""
-        return self.verdict is Outcome.SAFE
+        return self.outcome is Outcome.SAFE
 
     @property
     def reason(self) -> str:
         """The answer in one or two sentences, without evidence."""
         what = "what is out" if self.release is None else ", ".join(notations_of(self.release))
         under = f"under the policy {self.policy.name}"
-        if self.verdict is Outcome.SAFE:
+        if self.outcome is Outcome.SAFE:
             return f"SAFE {under}: {what}" + ("" if self.release is None else ", with what is out")
-        if self.verdict is Outcome.UNDECIDED:
+        if self.outcome is Outcome.UNDECIDED:
             return f"UNDECIDED {under}: {what}; give it more seconds, or ask for less"
         text = f"UNSAFE {under}: {what}"
         if self.before is Outcome.UNSAFE:
@@ -110,7 +110,7 @@ class LedgerAnswer:
         findings = [cell for _, verdict in self.judged for cell in verdict.cells]
         broken = [finding for finding in findings if finding.outcome is Outcome.UNSAFE]
         return {
-            "outcome": self.verdict.value,
+            "outcome": self.outcome.value,
             "policy": self.policy.name,
             "broken": len(broken),
             "open": sum(finding.outcome is Outcome.UNDECIDED for finding in findings),
@@ -124,7 +124,7 @@ class LedgerAnswer:
         return {
             "format": FORMAT,
             "view": "owner",
-            "verdict": self.verdict.value,
+            "verdict": self.outcome.value,
             "reason": self.reason,
             "policy": self.policy.name,
             "version": self.version,
@@ -145,11 +145,11 @@ class LedgerAnswer:
     def __str__(self) -> str:
         lines = [self.reason]
         for target, verdict in self.judged:
-            if verdict.verdict is not Outcome.SAFE:
+            if verdict.outcome is not Outcome.SAFE:
                 lines += ["", f"{target.said}: {verdict}"]
             elif len(self.judged) > 1:
                 lines += ["", f"{target.said}: SAFE"]
-            if verdict.verdict is Outcome.SAFE:
+            if verdict.outcome is Outcome.SAFE:
                 lines += [f"  {note}" for note in verdict.notes]
         if self.entry is not None:
             lines += ["", self.entry.said]
@@ -160,7 +160,7 @@ class LedgerAnswer:
 
     def _repr_html_(self) -> str:
         rows = [
-            [target.said, str(verdict.verdict), str(len(verdict.broken))]
+            [target.said, str(verdict.outcome), str(len(verdict.broken))]
             for target, verdict in self.judged
         ]
         return html_table(self.reason, ["what", "verdict", "broken"], rows, (), "")
@@ -215,9 +215,9 @@ def blamed(
     state: LedgerState, answer: LedgerAnswer, table: Table | None, budget: Budget
 ) -> LedgerAnswer:
     """The same answer with the past releases that do the harm, if it is unsafe."""
-    if answer.release is None or answer.verdict is not Outcome.UNSAFE:
+    if answer.release is None or answer.outcome is not Outcome.UNSAFE:
         return answer
-    harmed = [target for target, verdict in answer.judged if verdict.verdict is Outcome.UNSAFE]
+    harmed = [target for target, verdict in answer.judged if verdict.outcome is Outcome.UNSAFE]
     past = [PublishedRelease.recorded(entry) for entry in state.released]
     new = PublishedRelease.of(answer.release, answer.version, answer.knowledge)
     # What he knows besides is known to him whatever was released.
@@ -254,8 +254,8 @@ class CumulativeJudge:
         for place, target in enumerate(targets):
             budget = self._budget.share(self._part / (len(targets) - place), least=LEAST)
             verdict = judge(
-                release,
                 self._table,
+                release,
                 target.policy,
                 over=target.over,
                 knows=self._knows,
@@ -268,9 +268,9 @@ class CumulativeJudge:
         """Whether one of the targets is unsafe; None if none is known to be and some are open."""
         decided = True
         for _, verdict in self.verdicts(release, targets):
-            if verdict.verdict is Outcome.UNSAFE:
+            if verdict.outcome is Outcome.UNSAFE:
                 return True
-            decided &= verdict.verdict is Outcome.SAFE
+            decided &= verdict.outcome is Outcome.SAFE
         return False if decided else None
 
 

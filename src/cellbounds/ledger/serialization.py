@@ -79,8 +79,7 @@ def read_plain_release(values: dict[str, Any]) -> Release:
 def read_statement(values: dict[str, Any], domain: Domain) -> Statement:
     """A statement from its plain values, over a domain that has its variables."""
     ((name, given),) = values.items()
-    kind = next(kind for kind in KINDS if kind.kind == name)
-    return kind.from_plain(given, domain)
+    return {kind.kind: kind for kind in KINDS}[name].from_plain(given, domain)
 
 
 def read_plain_policy(values: dict[str, Any]) -> Policy:

@@ -111,7 +111,7 @@ def _laid_out(state: LedgerState, table: Table) -> Table:
             f"the table that was supplied has no variable {missing[0]!r}; supply the ledger's "
             f"table, over {', '.join(state.domain.names)}"
         )
-    margin = table.margin(*state.domain.names)
+    margin = table.margin(state.domain.names)
     domain = margin.domain
     if domain != state.domain and _labels(domain) == _labels(state.domain):
         domain = state.domain  # labels that read the same: files have texts for numbers

@@ -126,16 +126,18 @@ def _joined(
     )
 
 
-def violations(release: Release, table: Table, system: System | None = None) -> list[str]:
+def violations(table: Table, release: Release, system: System | None = None) -> list[str]:
     """The statements that a table contradicts, in the notation; empty if it is consistent.
 
     Examples
     --------
     >>> from cellbounds import Release, Total, datasets
     >>> table = datasets.read("mp3")
-    >>> violations(Release(table.domain, [Total(49)]), table)
+    >>> violations(table, Release(table.domain, [Total(49)]))
     ['N=49']
     """
+    if not (isinstance(table, Table) and isinstance(release, Release)):
+        raise InvalidInput(f"violations of {table!r} and {release!r}; give a Table, then a Release")
     if table.domain != release.domain:
         raise InvalidInput(
             f"the table is over {table.domain!r}, the release over {release.domain!r}; they must "

@@ -33,18 +33,18 @@ def figures() -> Figures:
     census, small = datasets.read("census3"), collapsed()
     sizes = [len(census.domain.levels(name)) for name in ("race", "gender", "income")]
     yield "Table 1", [" x ".join(map(str, sizes)), str((census.counts == 1).sum())]
-    margins = (census.margin(*two) for two in itertools.combinations(census.domain.names, 2))
+    margins = (census.margin(two) for two in itertools.combinations(census.domain.names, 2))
     yield "Table 1", [str(sum(bool((margin.counts == 1).any()) for margin in margins))]
     yield "Table 3", interval_texts(bounds(publish(small, *LAYERS)))
     closed = bounds(publish(small, *PAIRS))
     yield "Table 4", interval_texts(closed)
-    u = small.margin("race", "income", "gender").counts
+    u = small.margin(["race", "income", "gender"]).counts
     upper = joined(closed.upper.flat)
     opposite = str(u[0, 0, 0] + u[1, 1, 1])
     yield "2x2x2 formulas", [joined(closed.lower.flat), upper, upper, opposite, str(u[1, 1, 0])]
     yield "Table 5", interval_texts(bounds(publish(census, "[race]", "[gender]", "[income]")))
     for name in ("gender", "race", "income"):
-        yield "Table 5, totals", map(str, census.margin(name).counts)
+        yield "Table 5, totals", map(str, census.margin([name]).counts)
     by_pair = {
         joined(two): interval_texts(bounds(publish(census, *two)))
         for two in itertools.combinations(PAIRS, 2)

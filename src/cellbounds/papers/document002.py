@@ -59,7 +59,7 @@ WIDTHS = [(10, 26, 15, 18), (11, 29, 17, 23), (9, 27, 14, 18)]
 def figures() -> Figures:
     """Our figures for all its tables."""
     trial = datasets.read("analgesic")
-    small = trial.margin(*OWN)
+    small = trial.margin(OWN)
     conditional = posterior(reached(small), PRIOR_2X2)
     margins = posterior(publish(small, "[treatment]", "[response]"), PRIOR_2X2)
     yield from _tables(trial, small)
@@ -95,7 +95,7 @@ def reached(table: Table) -> Release:
 
     As linear statements: 4 n11 - n12 = 8, 2 n11 + n21 = 76, 3 n11 + n22 = 125.
     """
-    move, true = changing_move(ROUNDED), table.margin(*OWN).counts.ravel()
+    move, true = changing_move(ROUNDED), table.margin(OWN).counts.ravel()
     statements = []
     for place in range(1, len(move)):
         weights = np.zeros(len(move), dtype=np.int64)
@@ -106,9 +106,9 @@ def reached(table: Table) -> Release:
 
 
 def _tables(trial: Table, small: Table) -> Figures:
-    responses = small.margin("response").counts.tolist()
+    responses = small.margin(["response"]).counts.tolist()
     yield "2x2x2 table", [joined(trial.counts.sum(axis=2).flat), joined([*responses, trial.total])]
-    yield "[TR] table", [joined([*small.counts.flat, *small.margin("treatment").counts])]
+    yield "[TR] table", [joined([*small.counts.flat, *small.margin(["treatment"]).counts])]
     rates = map(float, small.conditional(["response"], given=["treatment"]).flat)
     yield "[R|T] table", [f"{rate:.7f} [{rate:.1f}]" for rate in rates]
     yield "collapsed table", [str(responses[1])]
@@ -130,7 +130,7 @@ def _summaries(answer: Posterior, error: float) -> Iterator[str]:
 
 def _claims(small: Table, conditional: Posterior, margins: Posterior) -> Figures:
     rounded = publish(small, "[response|treatment]@1", eps="0.05")
-    fitting = sum(not violations(rounded, table) for table in tables(reached(small)))
+    fitting = sum(not violations(table, rounded) for table in tables(reached(small)))
     yield "reference set", [f"{fitting} of {count_tables(rounded)}"]
     other = np.abs(margins.mean - small.counts)
     for answer in (conditional, posterior(rounded, PRIOR_2X2)):

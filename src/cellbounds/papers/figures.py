@@ -45,7 +45,7 @@ def draw_figures(folder: Path) -> list[Path]:
 
 def figure_posterior() -> Any:
     """The posterior of the first cell given both margins, and given conditional rates."""
-    table = datasets.read("analgesic").margin(*OWN)
+    table = datasets.read("analgesic").margin(OWN)
     margins = posterior(publish(table, "[treatment]", "[response]"), PRIOR_2X2)
     conditionals = posterior(reached(table), PRIOR_2X2)
     return posterior_chart(

@@ -141,7 +141,7 @@ class Decomposed:
         assert leaf.known is not None
         counts, release = self._counts(leaf.known), self._release_of(leaf)
         if release is not None:
-            broken = violations(release, Table(release.domain, counts.array))
+            broken = violations(Table(release.domain, counts.array), release)
             if broken:
                 known = self.release.statements[leaf.known.place]
                 raise InconsistentRelease(

@@ -47,8 +47,8 @@ def checked(
     CellboundsError
         If not: a method went wrong.
     """
-    broken = violations(release, table, system)
-    held = table.margin(*over).at(index) if index else table.total
+    broken = violations(table, release, system)
+    held = table.margin(over).at(index) if index else table.total
     if broken or held != value:
         raise CellboundsError(
             f"a witness failed its check ({', '.join(broken) or 'another count'}); please report "

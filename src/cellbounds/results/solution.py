@@ -39,7 +39,7 @@ class Query:
         self, domain: Domain, over: tuple[str, ...], cells: tuple[Position, ...] | None
     ) -> Query:
         """The query for a part of the table, over the variables of a smaller domain."""
-        start = None if self.start is None else self.start.margin(*domain.names)
+        start = None if self.start is None else self.start.margin(domain.names)
         return replace(self, over=over, cells=cells, start=start)
 
     def places(self, domain: Domain) -> CellIndex:

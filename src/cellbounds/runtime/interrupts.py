@@ -84,8 +84,12 @@ class Late(BaseException):
     """Raised in the main thread wherever it is; whoever has a part of an answer may catch it."""
 
 
-SWALLOWED = 0.5
-"""Seconds after which it is raised again: it may have been swallowed, or the work may go on."""
+LONGEST = 1e8
+"""Seconds (three years) that a timer is set for at most: systems refuse far longer ones."""
+
+GRACE, SWALLOWED = 0.4, 0.1
+"""Seconds after which it is raised again, first and from then on: it may have been swallowed, or
+the work may go on. Whoever caught it has so long to make an answer of what there is."""
 
 IMPORTING = "<frozen importlib._bootstrap>"
 
@@ -115,6 +119,7 @@ class Alarm:
         self._before: Any = None
         self._set = False
         self._imports = 0
+        self._next = GRACE
 
     def __enter__(self) -> None:
         if (
@@ -126,7 +131,8 @@ class Alarm:
             self._before, self._imports = getsignal(signal.SIGALRM), _imports(sys._getframe())
             self._set = True
             set_handler(signal.SIGALRM, self)
-            signal.setitimer(signal.ITIMER_REAL, max(AGAIN, self._deadline - time.monotonic()))
+            seconds = max(AGAIN, self._deadline - time.monotonic())
+            signal.setitimer(signal.ITIMER_REAL, min(seconds, LONGEST))
 
     def __call__(self, _number: int, frame: FrameType | None) -> None:
         """The alarm rings."""
@@ -137,7 +143,8 @@ class Alarm:
         if guarded or _imports(frame) > self._imports:
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
             return
-        signal.setitimer(signal.ITIMER_REAL, SWALLOWED)
+        signal.setitimer(signal.ITIMER_REAL, self._next)
+        self._next = SWALLOWED
         raise Late
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

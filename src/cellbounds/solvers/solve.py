@@ -182,7 +182,7 @@ def _query(
         check_listable(release, names, some="about some of them: cells=[(label, ...), ...]")
     if start is not None and not isinstance(start, Table):
         raise InvalidInput(f"start={start!r}; give a Table that the release was made from")
-    broken = [] if start is None else violations(release, start)
+    broken = [] if start is None else violations(start, release)
     if broken:
         raise InvalidInput(
             f"the table to start from contradicts {', '.join(broken)}; give one that the "

@@ -29,6 +29,7 @@ from cellbounds.statements.numbers import (
 )
 from cellbounds.statements.rounding import ROUNDINGS, RULES_IN_WORDS, ends_of, round_rows
 from cellbounds.statements.statement import Tabulated, objects, variable_names
+from cellbounds.text import counted
 
 if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
@@ -197,7 +198,7 @@ class Conditional(Tabulated):
             widest = max(self.eps)
             sign = "<" if self.strict else "<="
             return f"within eps {sign} {widest}" + (" at most" if len(self.eps) > 1 else "")
-        return f"{self.digits} decimals, {self.rounding}"
+        return f"{counted(self.digits or 0, 'decimal')}, {self.rounding}"
 
     @property
     def summary(self) -> str:
@@ -210,7 +211,7 @@ class Conditional(Tabulated):
         meaning = f"rates of {', '.join(self.responses)}{among}; "
         if self.rounding is not None and self.digits is not None:
             stands = ROUNDINGS[self.rounding].words(Fraction(1, 10**self.digits), "rate")
-            decimals = f"{self.digits} decimal{'' if self.digits == 1 else 's'}"
+            decimals = counted(self.digits, "decimal")
             meaning += f"{decimals}, {RULES_IN_WORDS[self.rounding]}: {stands}"
         else:
             meaning += "exact fractions" if self.exact else self.rule
@@ -305,7 +306,7 @@ class Conditional(Tabulated):
         responses, given, eps = request.responses, request.given or (), request.eps
         shape = table.domain.project((*given, *responses)).shape
         check_rate_variables(table.domain, responses, given, "rates")
-        counts = table.margin(*given, *responses).counts
+        counts = table.margin([*given, *responses]).counts
         counts = counts.reshape(math.prod(shape[: len(given)]), -1)
         sums = counts.sum(axis=1)
         zero = np.asarray(sums == 0, dtype=bool)
@@ -349,7 +350,7 @@ class Conditional(Tabulated):
 
     def holds(self, domain: Domain, table: Table) -> bool:
         """Whether rows of a table hold somebody, or nobody, and all their rates are as said."""
-        counts = table.with_domain(domain).margin(*self.variables).counts
+        counts = table.with_domain(domain).margin(self.variables).counts
         counts = counts.reshape(self.intervals.low.shape)
         nobody = counts.sum(axis=1) == 0
         return bool((nobody == self.intervals.zero).all()) and self.intervals.missed(counts) is None

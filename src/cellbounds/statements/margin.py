@@ -282,7 +282,7 @@ class Margin(BoundedCounts, Tabulated):
         cls, table: Table, request: Request, rng: np.random.Generator | None = None
     ) -> Self:
         """The counts of a table, exact, rounded to multiples of a base, or small ones hidden."""
-        names, counts = request.responses, table.margin(*request.responses).counts
+        names, counts = request.responses, table.margin(request.responses).counts
         if request.base is not None:
             rule = request.rounding or "nearest"
             figures = round_counts(counts, request.base, rule, rng)

@@ -125,7 +125,7 @@ class Statement(ABC):
         """
         part = domain.part(self.base_variables(domain))
         whole = part.names == table.domain.names
-        counts = (table if whole else table.margin(*part.names)).counts.ravel()
+        counts = (table if whole else table.margin(part.names)).counts.ravel()
         return all(part_said.holds(counts) for part_said in self.inequalities(part))
 
     def meaning(self, domain: Domain) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def synthesize(
     >>> from cellbounds.synthetic import synthesize
     >>> table = cb.datasets.read("mp3")
     >>> made = synthesize(cb.publish(table, "[gender]", "[mp3]"), copies=3, rng=7)
-    >>> [one.margin("mp3").counts.tolist() for one in made]
+    >>> [one.margin(["mp3"]).counts.tolist() for one in made]
     [[20, 30], [20, 30], [20, 30]]
     >>> made = synthesize(table, "[mp3|gender]", digits=1, rng=3)
     >>> made.kept
@@ -212,7 +212,7 @@ def _check_draws(draws: Draws) -> None:
         raise Unsettled("the budget was spent before a table was drawn; give more seconds")
     system = compile_release(draws.release)
     for table in draws:
-        broken = violations(draws.release, table, system)
+        broken = violations(table, draws.release, system)
         if broken:
             raise CellboundsError(
                 f"a drawn table failed its check ({', '.join(broken)}); please report this with "

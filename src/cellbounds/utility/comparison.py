@@ -357,7 +357,7 @@ def compare(
 
     >>> from cellbounds import Table, datasets
     >>> from cellbounds.utility import compare
-    >>> trial = datasets.read("analgesic").margin("treatment", "response")
+    >>> trial = datasets.read("analgesic").margin(["treatment", "response"])
     >>> guesses = {
     ...     "given rates": Table(trial.domain, [[19, 68], [38, 68]]),
     ...     "given margins": Table(trial.domain, [[28, 69], [27, 69]]),
@@ -371,8 +371,9 @@ def compare(
     other    0.03678          0.05181            0.9929
     <BLANKLINE>
     odds ratios, relative to the first levels
-    variables            levels     true      90% interval  other     its interval  overlap
-    treatment, response  2, good  0.5039  (0.2947, 0.8615)    0.5  (0.291, 0.8593)   0.9929
+    variables     levels     true      90% interval  other     its interval  overlap
+    treatment,    2, good  0.5039  (0.2947, 0.8615)    0.5  (0.291, 0.8593)   0.9929
+      response
     <BLANKLINE>
     tests of independence
     variables            statistic    degrees   true        p  other    its p

@@ -19,7 +19,7 @@ def summed(table: Table, names: Iterable[str]) -> Table:
     kept = table.domain.distinct(names)
     for name in kept:
         table.domain.check_partition(name)
-    return table.margin(*kept)
+    return table.margin(kept)
 
 
 def two_way(table: Table, rows: str, columns: str, given: Iterable[str] | None) -> Table:

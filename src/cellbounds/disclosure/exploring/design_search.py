@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
@@ -28,6 +28,7 @@ from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
+from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
@@ -226,12 +227,13 @@ def _search(
         grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
         chunks = [list(chunk) for _, chunk in grouped]
         work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
-        effort.say(len(results), len(designs))
-        for place, one in work:
-            results[place] = one
-            if state is not None and isinstance(one, JudgedDesign) and one.settled:
-                state.add(place, one)
+        with suppress(Late):  # what was judged so far is there
             effort.say(len(results), len(designs))
+            for place, one in work:
+                results[place] = one
+                if state is not None and isinstance(one, JudgedDesign) and one.settled:
+                    state.add(place, one)
+                effort.say(len(results), len(designs))
     return results
 
 
@@ -346,7 +348,7 @@ def _judged(
 ) -> JudgedDesign:
     begun = time.perf_counter()
     verdict, answer = _verdict(design, release, table, measures, budget)
-    margin = table.margin(*design.names)
+    margin = table.margin(design.names)
     guessed = guessing_risk(
         release,
         margin,
@@ -355,10 +357,10 @@ def _judged(
         seconds=budget.share(least=LEAST_SECONDS).left,
         answer=answer,
     )
-    settled = guessed.settled and verdict.verdict is not Outcome.UNDECIDED
+    settled = guessed.settled and verdict.outcome is not Outcome.UNDECIDED
     return JudgedDesign(
         design=design,
-        outcome=verdict.verdict,
+        outcome=verdict.outcome,
         broken=len(verdict.broken),
         open=len(verdict.open),
         exact=guessed.exact,
@@ -389,11 +391,11 @@ def _verdict(
             answer = None  # it knows more than the release says
         complete = set(design.names) == set(table.domain.names)
         implied = verdict.safe and policy.carries_over()
-        if complete or implied or verdict.verdict is Outcome.UNSAFE:
+        if complete or implied or verdict.outcome is Outcome.UNSAFE:
             return verdict, answer
     rest = budget.share(least=LEAST_SECONDS)
-    behind = judge(release, table, policy, independent=independent, budget=rest)
-    if verdict is None or verdict.safe or behind.verdict is Outcome.UNSAFE:
+    behind = judge(table, release, policy, independent=independent, budget=rest)
+    if verdict is None or verdict.safe or behind.outcome is Outcome.UNSAFE:
         return behind, answer
     return verdict, answer
 

@@ -159,7 +159,7 @@ class Attacker:
         domain = self.known.domain
         if not given:
             empty = Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
-            return np.array(bool(violations(self.known, empty)), dtype=object)
+            return np.array(bool(violations(empty, self.known)), dtype=object)
         if given not in self._rows:
             answer: Bounds | None = self._ask(bounds, SHARE, given)
             held = self._rows[given] = np.full(domain.project(given).shape, None, dtype=object)

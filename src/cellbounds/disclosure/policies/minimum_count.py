@@ -76,7 +76,7 @@ class MinimumCount(Rule):
             if not names:
                 yield self._finding(shown.item(), notation, (), ())
                 continue
-            margin = whole.margin(*names)
+            margin = whole.margin(names)
             for index in np.ndindex(margin.domain.shape):
                 if shown[index] is not None and not margin.structural[index]:
                     labels = margin.domain.labels(index)

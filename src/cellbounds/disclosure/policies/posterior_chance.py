@@ -272,7 +272,7 @@ class PosteriorChances:
                 exact = itertools.starmap(weights.exact, enumerate(table.counts.ravel().tolist()))
                 weight = math.prod(exact, start=Fraction(1))
                 whole += weight
-                margin = table if self.over == domain.names else table.margin(*self.over)
+                margin = table if self.over == domain.names else table.margin(self.over)
                 for cell, count in enumerate(margin.counts.ravel().tolist()):
                     if self.rule.speaks_of(count):
                         small[cell] += weight
@@ -322,5 +322,5 @@ def projected(
 def _parts(domain: Domain, over: tuple[str, ...]) -> IntArray:
     """How many cells of the table each cell of a margin is the sum of."""
     near = domain.part(map(domain.base, over))
-    each = Table(near, np.ones(near.shape, dtype=np.int64)).margin(*over).counts
+    each = Table(near, np.ones(near.shape, dtype=np.int64)).margin(over).counts
     return summable(each.astype(object) * (domain.size // near.size))

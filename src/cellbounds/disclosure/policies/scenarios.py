@@ -71,7 +71,7 @@ def case_of(
     """Check what :func:`cellbounds.judge` is given, and put it together."""
     chosen, knowledge = policy_of(policy), checked_knowledge(knows)
     if not isinstance(release, Release):
-        raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
+        raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
     if table is not None and not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     if not isinstance(independent, bool):
@@ -144,7 +144,7 @@ def informed(release: Release, table: Table | None, knows: tuple[Known, ...]) ->
     not say them itself.
     """
     if table is not None:
-        broken = violations(release, table)
+        broken = violations(table, release)
         if broken:
             raise InvalidInput(
                 f"the table contradicts {', '.join(broken)}; judge a release that was made from it"
@@ -153,7 +153,7 @@ def informed(release: Release, table: Table | None, knows: tuple[Known, ...]) ->
     if table is None:
         return known
     for one in knows:
-        if violations(Release(release.domain, [one]), table):
+        if violations(table, Release(release.domain, [one])):
             raise InvalidInput(
                 f"knows: the {one.notation} contradicts the table; an intruder knows what is true "
                 "of it: correct the knowledge"
@@ -224,7 +224,7 @@ def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
 
 def margin_of(release: Release, table: Table, over: tuple[str, ...]) -> Table:
     """A margin of the table, of variables that the release may have derived."""
-    return table.with_domain(release.domain).margin(*over)
+    return table.with_domain(release.domain).margin(over)
 
 
 def as_respondent(

@@ -16,7 +16,7 @@ from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Known, Release
-from cellbounds.text import label_keys
+from cellbounds.text import counted, label_keys
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 FORMAT = "cellbounds-verdict/1"
 
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
+
+CHANGES = 3
+"""Ways to change what was found that people are told."""
 
 DEPENDS = (
     "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
@@ -159,14 +162,14 @@ class Verdict(Listing):
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
 
     @property
-    def verdict(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """UNSAFE if a rule is broken for certain, else UNDECIDED if one is open, else SAFE."""
         return worst(one.outcome for one in self.cells)
 
     @property
     def safe(self) -> bool:
         """Whether it is certain that no rule is broken."""
-        return self.verdict is Outcome.SAFE
+        return self.outcome is Outcome.SAFE
 
     @property
     def broken(self) -> tuple[Finding, ...]:
@@ -244,7 +247,7 @@ class Verdict(Listing):
             "format": FORMAT,
             "version": __version__,
             "view": "public" if public else "owner",
-            "verdict": None if withheld else self.verdict.value,
+            "verdict": None if withheld else self.outcome.value,
             "independent": self.independent,
             "warning": self.warning,
             "policy": self.policy.to_dict(),
@@ -265,20 +268,29 @@ class Verdict(Listing):
     def _title(self) -> str:
         about = "" if self.over == self.release.domain.names else f" over {list(self.over)}"
         return (
-            f"{self.verdict} under the policy {self.policy.name}{about}: "
+            f"{self.outcome} under the policy {self.policy.name}{about}: "
             f"{', '.join(notations(self.release)) or 'nothing said'}"
         )
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What would change the findings, in words, each way once."""
+        found = (one.change for one in (*self.broken, *self.open) if one.change)
+        return tuple(dict.fromkeys(found))
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         shown = [*self.broken, *self.open]
         respondents = any(one.respondent is not None for one in shown)
         whose = ["respondent in"] if respondents else []
-        header = ["outcome", "rule", "place", *whose, "evidence", "what would change it"]
+        header = ["outcome", "rule", "place", *whose, "evidence"]
         rows = []
         for one in shown[:most]:
             whose = [_text(one.respondent) or ""] if respondents else []
-            rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence, one.change])
-        return header, rows, more_lines(len(shown) - most)
+            rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence])
+        ways = [f"what would change it: {one}" for one in self.changes[:CHANGES]]
+        left = len(self.changes) - CHANGES
+        ways += [f"... {counted(left, 'more way')}: to_frame() has them all"] if left > 0 else []
+        return header, rows, "\n".join(filter(None, [more_lines(len(shown) - most), *ways]))
 
     def _remarks(self) -> list[str]:
         remarks = list(self.policy.sentences)

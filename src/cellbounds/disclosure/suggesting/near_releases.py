@@ -19,6 +19,7 @@ from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, S
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Known, Release, Tabulated
 from cellbounds.statements.notation import Request
@@ -130,7 +131,7 @@ class BudgetedJudge:
         self.count(1)
         safe: list[Verdict] = []
         for verdict in self.verdicts(release, reversed(self.scopes(release))):
-            if verdict.verdict is not Outcome.SAFE:
+            if verdict.outcome is not Outcome.SAFE:
                 return (verdict,)
             safe.insert(0, verdict)
         return tuple(safe)
@@ -150,8 +151,8 @@ class BudgetedJudge:
                 continue
             part = self.effort.share(SHARE, least=LEAST).quiet()
             yield judge(
-                release,
                 self.table,
+                release,
                 policy,
                 over=scope,
                 knows=self.knows,
@@ -170,8 +171,8 @@ AT_ONCE = 16
 
 @budgeted
 def suggest(
-    release: Release,
     table: Table,
+    release: Release,
     policy: Policy | str | Path = DEFAULT,
     *,
     over: Iterable[str] | None = None,
@@ -186,8 +187,8 @@ def suggest(
 
     Parameters
     ----------
-    release, table
-        What would be published, and the table that it was made from.
+    table, release
+        The confidential table, and what would be published.
     policy, knows, independent
         As for :func:`cellbounds.judge`.
     over
@@ -214,8 +215,8 @@ def suggest(
     >>> import cellbounds as cb
     >>> from cellbounds.disclosure.suggesting import suggest
     >>> table = cb.datasets.read("delinquent")
-    >>> found = suggest(cb.publish(table, "[education|county]@2"), table, changes=1)
-    >>> found.verdict, found[0].verdict.verdict
+    >>> found = suggest(table, cb.publish(table, "[education|county]@2"), changes=1)
+    >>> found.outcome, found[0].verdict.outcome
     (UNSAFE, SAFE)
     >>> [one.sentence for one in found if one.changes[0].kind == "fewer-digits"]
     ['publish [education|county] with 1 decimal instead of 2']
@@ -236,19 +237,33 @@ def suggest(
     verdicts = tuple(budgeted.verdicts(release, budgeted.scopes(release)))
     suggestions: tuple[Suggestion, ...] = ()
     searched = Searched(0, changes, 0, 0, 0)
-    if any(verdict.verdict is not Outcome.SAFE for verdict in verdicts):
-        search = _Search(Drafts(release, table), budgeted, most)
-        search.run(changes)
-        suggestions = tuple(search.ranked[:most])
-        size, tried = len(search.singles), budgeted.tried
-        searched = Searched(size, changes, tried, search.undecided, search.left)
+    if any(verdict.outcome is not Outcome.SAFE for verdict in verdicts):
+        suggestions, searched = _searched(budgeted, most, changes)
     spent = time.monotonic() - begun
     return Suggestions(release, chosen, verdicts, suggestions, searched, independent, spent)
 
 
+def _searched(
+    budgeted: BudgetedJudge, most: int, changes: int
+) -> tuple[tuple[Suggestion, ...], Searched]:
+    """What is safe among what there was time for, and how far that went."""
+    search = None
+    try:
+        search = _Search(Drafts(budgeted.original, budgeted.table), budgeted, most)
+        search.run(changes)
+        stopped = 0
+    except Late:
+        stopped = 1  # at least what it was about is left
+    if search is None:
+        return (), Searched(0, changes, 0, 0, stopped)
+    size, left = len(search.singles), search.left + stopped
+    searched = Searched(size, changes, budgeted.tried, search.undecided, left)
+    return tuple(search.ranked[:most]), searched
+
+
 def _check(release: object, table: object, most: object, changes: object) -> None:
     if not isinstance(release, Release):
-        raise InvalidInput(f"release={release!r}; give a Release, such as publish(table, ...)")
+        raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     for what, number in (("most", most), ("changes", changes)):
@@ -313,7 +328,8 @@ class _Search:
         self.singles = proposals(self.drafts, self.judge.policy)
         requests = [one for one in self.drafts.first.statements if one is not None]
         exact = (Request(one.responses, one.given).notation for one in requests)
-        self.use = list(dict.fromkeys(exact))
+        told = ["N"] if self.judge.original.total.exact is not None else []
+        self.use = [*dict.fromkeys(exact), *told]
 
     def run(self, changes: int) -> None:
         """Try sets of one change, of two, and so on."""
@@ -430,7 +446,7 @@ class _Search:
                 return
             self._hidden.append((numbers, candidate.scope, share.share))
         else:
-            outcome = found.verdicts[-1].verdict
+            outcome = found.verdicts[-1].outcome
             self.undecided += outcome is Outcome.UNDECIDED
             if outcome is not Outcome.SAFE:
                 return

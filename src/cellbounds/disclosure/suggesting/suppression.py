@@ -67,7 +67,7 @@ def suppress(
 
 
 def _safe(verdicts: Sequence[Verdict]) -> bool:
-    return all(verdict.verdict is Outcome.SAFE for verdict in verdicts)
+    return all(verdict.outcome is Outcome.SAFE for verdict in verdicts)
 
 
 def _restored(

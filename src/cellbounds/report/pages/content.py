@@ -95,7 +95,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
     """The verdict with everything that breaks a rule or stayed open."""
     outcomes = [cell.outcome for cell in verdict.cells]
     return {
-        "outcome": verdict.verdict.value,
+        "outcome": verdict.outcome.value,
         "said": _reason(verdict),
         "independent": verdict.independent,
         "knows": [known.notation for known in verdict.knows],
@@ -108,7 +108,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
 
 def _reason(verdict: Verdict) -> str:
     """One sentence: why it is safe, unsafe or undecided."""
-    outcome = verdict.verdict
+    outcome = verdict.outcome
     if outcome is Outcome.SAFE:
         return f"No rule of the policy is broken; {_many(len(verdict.cells), 'place')} looked at."
     first = (verdict.broken or verdict.open)[0]
@@ -541,5 +541,5 @@ def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> f
         means = np.array([chances.at(cell.labels).mean for cell in audit.cells])
     except TooMuchWork:
         return None
-    true = as_floats(audit.table.margin(*audit.answer.over)).ravel()
+    true = as_floats(audit.table.margin(audit.answer.over)).ravel()
     return float(f"{distance_of(true, means):.6g}")
