@@ -213,6 +213,12 @@ def test_sums_are_the_same_however_many_are_tried_at_once(name):
         assert admitted(RELEASES[name], RowWork(chunk=chunk)) == whole
 
 
+def test_sums_end_with_what_n_leaves():
+    """Of 3 to 8 in the first row, 4, 5 and 8 are no multiples of what rounds to 0.3."""
+    first, _ = admitted(cb.Release(ROWS, [NEAREST, cb.Total(9)]), RowWork())
+    assert first == ((3, 3, 1), (6, 7, 1))
+
+
 def test_sums_of_all_but_one():
     sets = [[(0, 0, 1), (3, 9, 3)], [(0, None, 4)], [(0, 2, 2), (7, 7, 1)], [(0, 0, 1)]]
     window = 30

@@ -204,7 +204,9 @@ def test_derived_variables_of_the_table_may_be_known_about(tmp_path):
     ledger = Ledger.create(tmp_path / "x.ledger", TABLE, who="ann")
     knows = [cb.Known(["all"], lower={"both": 40})]
     answer = ledger.ask("[a]", table=cb.Table(domain, TABLE.counts), knows=knows)
-    assert [statement.subject for statement in answer.knowledge.statements] == ["knowledge of [all]"]
+    assert [statement.subject for statement in answer.knowledge.statements] == [
+        "knowledge of [all]"
+    ]
 
 
 @pytest.mark.parametrize("what", [[], [1], ["[a]", 1]])

@@ -16,7 +16,12 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify_certificate
-from cellbounds.certificates.verifying.proofs import Reprover, sum_at_least, sum_at_most
+from cellbounds.certificates.verifying.proofs import (
+    CpModel,
+    Reprover,
+    sum_at_least,
+    sum_at_most,
+)
 from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import SumStatement, read_statement
 from cellbounds.certificates.verifying.verify import digest
@@ -1260,6 +1265,26 @@ def test_rows_prove_what_they_prove_and_no_more(name):
     assert bad.ok is (name == "what no table has")
 
 
+def test_people_beside_the_rows_are_taken_off_n():
+    said = [rates("b", ["some"], [["1/2", "1/2"]]), margin("a", [None, 5]), total(9, 9)]
+    for side, proof in (("lower", by_rows(0, (2, 2, 2))), ("upper", by_rows(0))):
+        assert verify_certificate(one_sided(said, "xp", side, 2, proof)).rows == 1
+    assert not verify_certificate(one_sided(said, "xp", "upper", 1, by_rows(0))).ok
+
+
+def test_two_rows_of_even_sums_leave_an_odd_one_to_the_third():
+    levels = {"a": ["x", "y", "z"], "b": ["p", "q"]}
+    said = [
+        rates("b", "a", [*HALVES, [None, None]], missing="suppressed"),
+        prior("a", keyed=["upper"], upper=[[["z"], 4]]),
+        total(9, 9),
+    ]
+    for proven, ok in ((3, True), (2, False)):
+        cell = ("zp", bound(0, ZERO), bound(proven, by_rows(2, (4, 4, 1))))
+        found = verify_certificate(certificate(said, cell, domain=levels))
+        assert found.ok is ok
+
+
 NOT_BY_ROWS = {
     "a cell of several rows": (
         ([rates("b", "a", HALVES), total(4, 4)], "p", "upper", 1, by_rows(0, (2, 2, 2)), "b"),
@@ -1340,6 +1365,23 @@ def test_limits_that_take_too_many_rounds_are_left_out():
     for proven, ok in ((4, True), (3, False)):
         cell = (["a59"], bound(0, ZERO), bound(proven, TOLD))
         assert verify_certificate(certificate(said, cell, over="a", domain=levels)).ok is ok
+
+
+MODELS = [  # rows, lists, tops, and what the first cell is
+    ([([(0, 1), (1, 1)], 5)], [], [2, 3], 2),
+    ([([(0, -1)], 0)], [], [7, 0], 0),
+    ([([(0, 1), (1, -2)], 0), ([(1, 1)], 2)], [], [4, 9], 4),
+    ([([(0, 1)], 1)], [([0, 1], [0, 3, 8])], [2, 1], 2),
+    ([([(0, 1)], 3)], [], [2, 0], None),
+]
+
+
+@pytest.mark.parametrize("presolve", [True, False])
+@pytest.mark.parametrize(("rows", "lists", "tops", "first"), MODELS)
+def test_models_for_cp_sat(rows, lists, tops, first, presolve):
+    status, counts = CpModel(rows, lists, tops).solve(10, presolve)
+    assert status in (("OPTIMAL", "FEASIBLE") if first is not None else ("INFEASIBLE",))
+    assert counts.get(0) == first
 
 
 def test_the_row_that_a_table_contradicts_is_named():

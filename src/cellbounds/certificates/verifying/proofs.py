@@ -239,7 +239,7 @@ class Reprover:
                 return False, ""
             lists.append((listed, within))
         # CP-SAT may end the process that it works in.
-        model = Isolated(_CpModel, rows, lists, tops)
+        model = Isolated(CpModel, rows, lists, tops)
         try:
             status, counts = model.ask("solve", seconds, not self._lists, seconds=seconds)
         except ImportError:
@@ -266,7 +266,7 @@ class Reprover:
         return None, "it has cells that nothing limits"
 
 
-class _CpModel:
+class CpModel:
     """A model in the process that CP-SAT works in."""
 
     def __init__(
