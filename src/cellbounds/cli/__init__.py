@@ -109,6 +109,10 @@ def _unwritten(what: str, problem: OSError) -> int:
 
 
 _SUMMARIES = {
+    "examples": {
+        "example": "Put example files here, to try the commands on; without NAME, list what "
+        "there is.",
+    },
     "audits": {
         "audit": "Show what publishing RELEASE would reveal about TABLE, and whether a policy "
         "allows it.",
