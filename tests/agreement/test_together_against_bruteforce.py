@@ -24,7 +24,7 @@ from cellbounds.disclosure.safe_sets import safe_margins
 from cellbounds.disclosure.safe_sets.candidates import Candidates, spoken_candidates
 from cellbounds.disclosure.safe_sets.margins import why_not_monotone
 from cellbounds.disclosure.safe_sets.move_proofs import reached, safe_by_moves
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from listing import listed
 from strategies import examples
 from test_verdicts_against_bruteforce import Judged, any_broken, policies
@@ -219,7 +219,7 @@ def test_moves_reach_consistent_tables_and_prove_nothing_wrong(case):
             assert set(range(least.flat[cell], most.flat[cell] + 1)) <= attained
         return least == most
 
-    left = list(itertools.islice(reached(release, case.table, look), 3))
+    left = list(itertools.islice(reached(release, case.table, look, UNLIMITED), 3))
     assert left == sorted(left, reverse=True)
     if safe_by_moves(release, case.table, case.policy, Budget()):
         assert not case.unsafe(case.candidates)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from importlib import resources
 
@@ -21,6 +22,8 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.disclosure import Audit, CellRisk, audit
+from cellbounds.disclosure.policies import judging
+from cellbounds.ledger import NotSafe
 from cellbounds.report.audit_text import render
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Alarm, Late, uninterrupted
@@ -32,6 +35,7 @@ from cellbounds.solvers.general.search import Search
 DOMAIN = cb.Domain({"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 TABLE = cb.Table(DOMAIN, np.random.default_rng(8).integers(0, 5, size=(3, 3, 3)))
 RELEASE = cb.publish(TABLE, "[a,b]", "[b,c]", "[a,c]")
+TABLE_ITSELF = cb.publish(TABLE, "[a,b,c]")
 
 
 def always(value):
@@ -743,6 +747,91 @@ def test_who_asked_for_a_part_that_is_stopped_goes_on_with_the_rest():
         return "the rest"
 
     assert whole(seconds=0.1) == "the rest"
+
+
+def stuck(_done, _total):
+    """A listener who does not come back, unless somebody stops him."""
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        time.sleep(0.005)
+    raise AssertionError("nobody stopped it")
+
+
+@pytest.fixture
+def nothing_judged(monkeypatch):
+    """Judging does not come back, unless somebody stops it."""
+
+    def prepared(*_, **__):
+        stuck(0, 0)
+
+    monkeypatch.setattr(judging, "case_of", prepared)
+
+
+def test_a_verdict_that_is_late_is_undecided_everywhere(nothing_judged):
+    known = cb.Known(["a"], lower=1)
+    verdict = cb.judge(
+        table=TABLE, release=RELEASE, policy="strict", over=["b", "a"], knows=[known], seconds=0.05
+    )
+    assert (verdict.outcomes == cb.Outcome.UNDECIDED).all()
+    assert not verdict.safe and not verdict.broken
+    assert "the budget was spent" in str(verdict)
+    assert (verdict.over, verdict.knows) == (("b", "a"), (known,))
+    assert {finding.rule for finding in verdict.open} == {
+        rule.name for rule in verdict.policy.rules
+    }
+
+
+def test_what_broke_a_rule_before_it_was_late_stays_broken(monkeypatch):
+    whole = cb.judge(table=TABLE, release=TABLE_ITSELF)
+    assert whole.broken
+
+    def late(*_, **__):
+        raise Late
+
+    policy = cb.policies.read("strict")
+    last = policy.rules[-1]
+    monkeypatch.setattr(type(last), "findings", late)
+    verdict = cb.judge(table=TABLE, release=TABLE_ITSELF, policy=policy, seconds=60)
+    assert verdict.broken
+    assert last.name in {finding.rule for finding in verdict.open}
+    assert cb.Outcome.SAFE not in set(verdict.outcomes.flat)
+
+
+@pytest.mark.parametrize("search", ["explore", "safe_margins", "suggest"])
+def test_searches_that_are_late_say_what_is_open(search):
+    budget = cb.Budget(0.05, progress=stuck)
+    if search == "explore":
+        frontier = cb.explore(TABLE, response="c", budget=budget)
+        assert not frontier.complete
+    elif search == "safe_margins":
+        sets = cb.safe_margins(TABLE, budget=budget)
+        assert not sets.complete
+    else:
+        suggestions = cb.suggest(table=TABLE, release=TABLE_ITSELF, budget=budget)
+        assert not suggestions.searched.complete
+
+
+def test_a_ledger_stops_judging_and_writes_nothing(tmp_path, nothing_judged):
+    ledger = cb.Ledger.create(tmp_path / "a.ledger", TABLE, who="ann")
+    answer = ledger.ask(RELEASE, table=TABLE, seconds=0.05)
+    assert answer.reason.startswith("UNDECIDED")
+    with pytest.raises(NotSafe, match="UNDECIDED"):
+        ledger.commit(RELEASE, table=TABLE, why="late", who="ann", seconds=0.05)
+    assert [entry.kind for entry in ledger.history()] == ["opened"]
+
+
+def test_a_ledger_that_is_late_while_it_writes_has_written(tmp_path):
+    cb.Ledger.create(tmp_path / "a.ledger", TABLE, who="ann")
+    writing = []
+
+    def slow():
+        writing.append(time.sleep(0.8))
+        return datetime.now(UTC)
+
+    ledger = cb.Ledger.open(tmp_path / "a.ledger", clock=slow)
+    entry = ledger.commit("[a]", table=TABLE, why="slow", who="ann", already_out=True, seconds=0.05)
+    assert writing and entry.number == 2
+    assert ledger.verify().intact
 
 
 def test_a_ledger_records_what_was_not_decided_in_time(tmp_path):

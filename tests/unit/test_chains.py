@@ -365,6 +365,22 @@ def test_stopping_early_keeps_what_was_drawn():
     assert (whole.counts[:, :30] == drawn.counts).all()
 
 
+def test_the_clock_is_looked_at_between_chains_and_a_round_cut_short_is_left_out(monkeypatch):
+    looks = []
+
+    def spent(_budget):
+        looks.append(None)
+        return len(looks) > 30
+
+    how = {"chains": 20, "draws": 100, "thin": 10, "burn_in": 0, "rng": 6}
+    weights = Uniform().weights(GRID)
+    whole = run_chain(grid_release(), weights, **how)
+    monkeypatch.setattr(Budget, "spent", property(spent))
+    drawn = run_chain(grid_release(), weights, block=100, start=whole.counts[:, 0], **how)
+    assert drawn.stopped_early
+    assert drawn.counts.shape[:2] == (20, 10)
+
+
 def test_a_keyboard_interrupt_keeps_what_was_drawn():
     def interrupt(done: int, total: int) -> None:
         if done >= total // 2:

@@ -252,13 +252,13 @@ def test_repr_and_rule():
 
 def test_figures_as_text_are_those_published():
     rates = conditional([["0.70", "0.30"], [None, "1.00"]], missing="suppressed")
-    assert [rates.figure_text(i, j) for i in range(2) for j in range(2)] == [
+    assert [rates.figure_at(place) for place in range(4)] == [
         "0.70",
         "0.30",
         "missing",
         "1.00",
     ]
-    assert conditional([["2/4", "1/2"]]).figure_text(0, 0) == "1/2"
+    assert conditional([["2/4", "1/2"]]).figure_at(0) == "1/2"
 
 
 def test_withheld_figures_say_nothing_more():

@@ -17,7 +17,7 @@ from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import LinearProgram, independent_rows
 from cellbounds.model.problem import Problem, make_problem, narrowed, presolve, raw_problem
 from cellbounds.model.targets import asked_about
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.solvers.general.attainable import Run, values_of
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import (
@@ -535,6 +535,46 @@ def test_walks_bring_home_every_goal_that_they_meet():
         if most[place] == 2**62:
             assert (snapshots[:kept, place] == 22).any()
     assert (least == -1).sum() + (most == 2**62).sum() >= kept
+
+
+def pushed(effort=UNLIMITED, **settings):
+    """The tables that walks towards every bound of a release bring home."""
+    search = Search(RELEASE, RELEASE.domain.names)
+    search.first_table(None)
+    walker = Walker(search.full, search.asked, RELEASE.domain.shape, moves_of(RELEASE), **settings)
+    bounds = [(place, side) for side in (0, 1) for place in range(search.asked.size)]
+    walker.push(search.pool, search.pool.at(0), bounds, search.proven, 500, effort=effort)
+    return [search.pool.at(number) for number in range(len(search.pool))]
+
+
+class Looks:
+    """An effort that is spent after so many looks at it."""
+
+    def __init__(self, left):
+        self.left, self.looks = left, 0
+
+    @property
+    def spent(self):
+        self.looks += 1
+        return self.looks > self.left
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 500, 1234])
+def test_walks_in_short_parts_are_the_same_walks(at_once):
+    whole, parts = pushed(), pushed(at_once=at_once)
+    assert len(whole) > 3
+    assert np.array_equal(whole, parts)
+
+
+def test_walks_look_at_the_clock_after_so_many_proposals():
+    every, rarely = Looks(10**9), Looks(10**9)
+    pushed(every, at_once=1)
+    pushed(rarely, at_once=10**9)
+    assert every.looks > 20
+    assert rarely.looks <= 3
+    ended = Looks(2)
+    assert len(pushed(ended, at_once=1)) <= 4
+    assert ended.looks == 3
 
 
 def test_walks_need_sums_that_each_cell_belongs_to_once():

@@ -101,6 +101,34 @@ def test_the_same_seed_gives_the_same_draws_in_blocks_of_any_size():
     assert not np.array_equal(once.counts, other.counts)
 
 
+class Looks:
+    """An effort that is spent after so many looks at it."""
+
+    def __init__(self, left):
+        self.left = left
+
+    @property
+    def spent(self):
+        self.left -= 1
+        return self.left < 0
+
+
+def test_draws_cut_anywhere_are_the_same_draws_and_a_part_of_one_is_left_out():
+    proposal = make_proposal(MARGINS, uniform(MARGINS), 1)
+    whole, logs = proposal.drawn(3, 0, 20)
+    values, cut = proposal.drawn(3, 0, 20, at_once=1)
+    assert np.array_equal(whole, values)
+    assert np.array_equal(logs, cut)
+    for left in (0, 5, 11):
+        some, few = proposal.drawn(3, 0, 20, Looks(left), at_once=1)
+        assert len(few) <= left < 20
+        assert np.array_equal(some, whole[: len(few)])
+        assert np.array_equal(few, logs[: len(few)])
+    assert len(few) > 0
+    # Within its first look, a block is drawn in one go.
+    assert len(proposal.drawn(3, 0, 20, Looks(0))[1]) == 20
+
+
 def test_an_interruption_keeps_what_was_drawn():
     def impatient(done, total):
         assert total == 10_000

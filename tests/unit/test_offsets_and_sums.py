@@ -305,23 +305,23 @@ def test_all_paths_agree_on_larger_sets(monkeypatch, seed):
 def test_sets_of_sums_from_both_ends():
     both = SumSet([(10, 0b1011), (20, 29, 3), (40, 0b1)])
     members = [10, 11, 13, 20, 23, 26, 29, 40]
-    assert both.head(100) == members
-    assert both.head(3) == members[:3]
-    assert both.tail(100) == members[::-1]
-    assert both.tail(2) == [40, 29]
+    assert both.ends(100) == members
+    assert both.ends(3) == members[:3]
+    assert both.ends(100, downwards=True) == members[::-1]
+    assert both.ends(2, downwards=True) == [40, 29]
     assert list(both.values) == members
     assert not both.unbounded
     mixed = SumSet([(0, 12, 4), (2, 10, 4)], mixed=True)
-    assert mixed.head(4) == [0, 2, 4, 6]
-    assert mixed.tail(3) == [12, 10, 8]
+    assert mixed.ends(4) == [0, 2, 4, 6]
+    assert mixed.ends(3, downwards=True) == [12, 10, 8]
     endless = SumSet([(5, None, 2)])
     assert endless.unbounded
-    assert endless.head(3) == [5, 7, 9]
+    assert endless.ends(3) == [5, 7, 9]
     assert not SumSet([(3, 0)])
 
 
 def test_a_last_between_members_is_skipped_from_above():
-    assert SumSet([(1, 9, 5)]).tail(5) == [6, 1]
+    assert SumSet([(1, 9, 5)]).ends(5, downwards=True) == [6, 1]
 
 
 def test_brute_force_here_is_right():

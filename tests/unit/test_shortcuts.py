@@ -24,7 +24,7 @@ from cellbounds.model.rates.offset_sets import (
 )
 from cellbounds.model.structure import gather
 from cellbounds.results import ValueSet
-from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
+from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
 from cellbounds.solvers.conditional.cells import CellCounts
 from cellbounds.solvers.conditional.feasible import solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts
@@ -168,8 +168,8 @@ def test_runs_of_row_sums_are_the_row_sums(given_segments, base, apart):
     runs = zip(*(ends.tolist() for ends in sums.runs), strict=True)
     members = [n for a, b, step in runs for n in range(a, b + 1, step)]
     assert sorted(members) == list(sums.values)
-    assert sums.head(4) == list(sums.values)[:4]
-    assert sums.tail(4) == list(sums.values)[::-1][:4]
+    assert sums.ends(4) == list(sums.values)[:4]
+    assert sums.ends(4, downwards=True) == list(sums.values)[::-1][:4]
 
 
 def test_neighbouring_runs_are_joined():
@@ -194,7 +194,8 @@ def test_counts_from_runs_are_those_from_every_row_sum(table, digits, rule):
         singles, runs = counts._split(row, solution.feasible[row])
         spread = [n for first, last, step in runs for n in range(first, last + 1, step)]
         assert sorted([*singles.tolist(), *spread]) == sums.tolist()
-        low, high = evaluator.cell_ranges(np.array([row]), sums[None, :])
+        limits = evaluator.limits(np.array([row]), sums[None, :])
+        low, high = ranges_within(*limits, sums[None, :])
         for column, found in enumerate(counts.row_values(row)):
             exact = solution.shapes.exact[row, column]
             share, scale = solution.shapes.share[row, column], solution.problem.scale[row]

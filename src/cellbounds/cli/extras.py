@@ -20,12 +20,10 @@ def check_extras(given: SimpleNamespace) -> None:
 
         if Place.of(named["place"]).url is not None:
             library("psycopg", needed_for="ledgers on PostgreSQL", extra="postgres")
-    tables = [named.get(name) for name in ("table", "source", "later")]
-    if any(map(_holds_parquet, filter(None, (*tables, *named.get("tables", ()))))):
-        library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")
+    named_tables = [named.get(name) for name in ("table", "source", "later")]
+    tables = [path for path in (*named_tables, *named.get("tables", ())) if path]
+    if tables:
+        from cellbounds.data.microdata.sources import holds_parquet
 
-
-def _holds_parquet(path: str) -> bool:
-    from cellbounds.data.microdata.sources import holds_parquet
-
-    return holds_parquet(path)
+        if any(map(holds_parquet, tables)):
+            library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")

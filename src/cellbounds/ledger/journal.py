@@ -26,6 +26,7 @@ from cellbounds.ledger.errors import LedgerError
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import read_layout, read_plain_policy
 from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.budget import Budget, stopped_late
 
 if TYPE_CHECKING:
     from cellbounds.ledger.database import Rows, Store
@@ -265,25 +266,29 @@ class Journal:
         return self.store.read(lambda rows: rows.kept(digest))
 
     def record(
-        self, drafted: Callable[[LedgerState], Draft], signed: Signed
+        self, drafted: Callable[[LedgerState], Draft], signed: Signed, budget: Budget
     ) -> tuple[Entry | None, LedgerAnswer | None]:
         """Judge, and record it if nothing that matters came in meanwhile; judge anew if it did.
 
         Nobody has to wait while something is judged, unless others were faster several times.
         Returns the entry, or the one that says the same already, and what was judged.
+
+        Judging is stopped if it is late, while nothing is written yet; writing is not.
         """
         who, why = signed
         person = self.person(who)
         for _ in range(TRIES):
-            state = state_of(self.entries())
-            draft = drafted(state)
+            with stopped_late(budget):
+                state = state_of(self.entries())
+                draft = drafted(state)
             if not draft.kind:
                 return draft.earlier, draft.answer
             with self.writing() as page:
                 if page.state.mark == state.mark:
                     return page.record(draft, person, why), draft.answer
         with self.writing() as page:
-            draft = drafted(page.state)
+            with stopped_late(budget):
+                draft = drafted(page.state)
             entry = page.record(draft, person, why) if draft.kind else draft.earlier
             return entry, draft.answer
 

@@ -32,7 +32,7 @@ from cellbounds.ledger.locations import Place
 from cellbounds.ledger.serialization import plain_layout
 from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
-from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running, stopped_late
 from cellbounds.statements import Known, Release
 
 Steps = Callable[[int, int], None]
@@ -148,7 +148,6 @@ class Ledger:
         book.store.prepare()
         return cls(book)
 
-    @budgeted(stops=False)
     def ask(
         self,
         what: What,
@@ -186,8 +185,9 @@ class Ledger:
         request = ReleaseRequest(what, table, version, total, knows)
         if record:
             return self._record("asked", request, (who, why), budget, seconds)[1]
-        state = self.state()
-        return transactions.judged(state, request.question(self.book, state), budget)
+        with running(budget, seconds, stops=False) as clocked, stopped_late(clocked):
+            state = self.state()
+            return transactions.judged(state, request.question(self.book, state), clocked)
 
     def _record(
         self,
@@ -204,7 +204,7 @@ class Ledger:
             return Draft(kind, transactions.without_figures(answer), answer=answer)
 
         with running(budget, seconds, stops=False) as clocked:
-            entry, answer = self.book.record(drafted, signed)
+            entry, answer = self.book.record(drafted, signed, clocked)
         assert entry is not None and answer is not None  # such a draft is always recorded
         return entry, replace(answer, entry=entry)
 
@@ -264,7 +264,7 @@ class Ledger:
             return Draft("refused" if record else "", content, answer=answer)
 
         with running(budget, seconds, stops=False) as clocked:
-            entry, answer = self.book.record(drafted, (who, _checked_reason(why)))
+            entry, answer = self.book.record(drafted, (who, _checked_reason(why)), clocked)
         if entry is not None and entry.kind == "released":
             return entry
         assert answer is not None  # what was not released earlier was judged
@@ -331,6 +331,7 @@ class Ledger:
             entry, answer = self.book.record(
                 lambda state: change(state).drafted(self.book, state, clocked),
                 (who, _checked_reason(why)),
+                clocked,
             )
         assert answer is not None  # a change is always judged
         return replace(answer, entry=entry)
@@ -431,7 +432,7 @@ class Ledger:
         state = state_of(entries[:until])
         return joined(state, map(PublishedRelease.recorded, state.released))
 
-    @budgeted(stops=False)
+    @budgeted
     def frontier(
         self,
         statements: Sequence[str] | None = None,

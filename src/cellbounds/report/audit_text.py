@@ -7,7 +7,13 @@ from typing import Any
 
 from cellbounds.data.domain import Label
 from cellbounds.data.spreadsheets import csv_text
-from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk
+from cellbounds.disclosure.auditing import (
+    NARROW,
+    Audit,
+    CellRisk,
+    audit_content,
+    audit_summary,
+)
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.report.formats import json_text
 from cellbounds.report.pages.wording import FINDING
@@ -15,24 +21,15 @@ from cellbounds.results import Attainable
 from cellbounds.results.answers import (
     RESERVED,
     cell_value,
-    labelled,
-    notations,
     shown,
-    value_entries,
 )
 from cellbounds.text import aligned, label_keys
-from cellbounds.version import __version__
 
 SHOWN = 60
 """Cells that a table for people shows unless asked for all."""
 
-FORMAT = "cellbounds-audit/2"
-
 CSV_RUNS = 1000
 """Runs of attainable counts that a line of CSV names."""
-
-KEYS = (*RESERVED, "outcome")
-"""Keys of a cell in JSON that are not variables."""
 
 COLUMNS = (*RESERVED, "mark", "rule", "evidence", "policy", "verdict")
 """Columns of a CSV file that are not variables."""
@@ -49,7 +46,7 @@ def render(source: Audit | Attainable, style: str, *, everything: bool = False) 
         cells = tuple(CellRisk(labels, values) for labels, values in source.items())
         answer, verdict = source, None
     if style == "json":
-        return _json(answer, cells, verdict)
+        return json_text(audit_content(answer, cells, verdict))
     if style == "csv":
         return _csv(answer, cells, verdict)
     return _table(answer, cells, verdict, everything)
@@ -62,59 +59,6 @@ def _mark(cell: CellRisk) -> str:
     if cell.structural or cell.empty_row:
         return "structural" if cell.structural else "empty row"
     return "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
-
-
-def _summary(cells: Sequence[CellRisk], owner: bool) -> dict[str, int]:
-    outcomes = [cell.outcome for cell in cells]
-    counted = {
-        "cells": len(cells),
-        "disclosed": sum(cell.disclosed is True for cell in cells),
-        "narrow": sum(cell.narrow for cell in cells),
-        "unsettled": sum(not cell.values.settled for cell in cells),
-    }
-    judged = {
-        "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
-        "unsafe": outcomes.count(Outcome.UNSAFE),
-        "undecided": outcomes.count(Outcome.UNDECIDED),
-    }
-    return {**counted, **judged} if owner else counted
-
-
-def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
-    entries: list[dict[str, Any]] = []
-    for cell in cells:
-        entry = labelled(answer.domain, cell.labels, KEYS)
-        if verdict is not None:
-            entry["count"] = cell.count
-        entry |= value_entries(cell.values)
-        entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}  # None: not settled
-        if verdict is not None:
-            entry["outcome"] = cell.outcome.value
-            entry |= {"structural": cell.structural, "empty_row": cell.empty_row}
-        entries.append(entry)
-    release = answer.release if verdict is None else verdict.release
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "version": __version__,
-        "view": "intruder" if verdict is None else "owner",
-        "release": {"digest": release.digest, "statements": notations(release)},
-        "over": list(answer.over),
-        "method": answer.method,
-        "evidence": answer.evidence.value,
-        "seconds": round(answer.seconds, 6),
-        "summary": _summary(cells, verdict is not None),
-    }
-    if verdict is not None:
-        content |= {
-            "verdict": verdict.outcome.value,
-            "policy": verdict.policy.to_dict(),
-            "independent": verdict.independent,
-            "warning": verdict.warning,
-            "knows": [known.notation for known in verdict.knows],
-            "notes": list(verdict.notes),
-            "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
-        }
-    return json_text({**content, "cells": entries})
 
 
 def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
@@ -212,7 +156,7 @@ def _table(
     ]
     if len(listed) < len(cells):
         lines.append(f"... {len(cells) - len(listed)} more cells: --all, or --format csv")
-    counted = _summary(cells, owner)
+    counted = audit_summary(cells, owner=owner)
     empty = counted.get("known_empty", 0)
     which = f"; {empty} of them structural zeros or in empty rows" if empty else ""
     lines += [

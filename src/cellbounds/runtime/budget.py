@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from numbers import Real
 from pathlib import Path
@@ -102,11 +103,11 @@ class Budget:
         """A running budget that ends at a time of the monotonic clock; nobody helps or listens."""
         return cls()._running(deadline)
 
-    def _running(self, deadline: float | None) -> Budget:
-        # A frozen value whose clock runs: callers cannot set these.
-        budget = replace(self)
-        object.__setattr__(budget, "deadline", deadline)
-        object.__setattr__(budget, "_runs", True)
+    def _running(self, deadline: float | None, **changed: Any) -> Budget:
+        # A frozen value whose clock runs: callers cannot set these, and the rest was checked.
+        budget = copy.copy(self)
+        for name, value in {"deadline": deadline, "_runs": True, **changed}.items():
+            object.__setattr__(budget, name, value)
         return budget
 
     @property
@@ -134,11 +135,11 @@ class Budget:
 
     def resumed(self, checkpoint: Checkpoint | None) -> Budget:
         """The same with a checkpoint that is open, or none."""
-        return replace(self, checkpoint=checkpoint)._running(self.deadline)
+        return self._running(self.deadline, checkpoint=checkpoint)
 
     def quiet(self) -> Budget:
         """The same with nobody who listens, for parts of what he is told about."""
-        return replace(self, progress=None)._running(self.deadline)
+        return self._running(self.deadline, progress=None)
 
     def say(self, done: int, total: int) -> None:
         """Tell the listener how far the work is."""
@@ -228,7 +229,7 @@ def _begun(budget: Budget, stack: ExitStack) -> Budget:
     workers = budget.workers
     if isinstance(workers, int):
         workers = stack.enter_context(Processes(workers)) if workers > 1 else None
-    return replace(budget, workers=workers)._running(deadline)
+    return budget._running(deadline, workers=workers)
 
 
 def stopped_late(budget: Budget) -> AbstractContextManager[None]:

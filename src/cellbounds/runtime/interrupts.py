@@ -87,8 +87,9 @@ class Late(BaseException):
 LONGEST = 1e8
 """Seconds (three years) that a timer is set for at most: systems refuse far longer ones."""
 
-SWALLOWED = 0.5
-"""Seconds after which it is raised again: it may have been swallowed, or the work may go on."""
+GRACE, SWALLOWED = 0.4, 0.1
+"""Seconds after which it is raised again, first and from then on: it may have been swallowed, or
+the work may go on. Whoever caught it has so long to make an answer of what there is."""
 
 IMPORTING = "<frozen importlib._bootstrap>"
 
@@ -118,6 +119,7 @@ class Alarm:
         self._before: Any = None
         self._set = False
         self._imports = 0
+        self._next = GRACE
 
     def __enter__(self) -> None:
         if (
@@ -141,7 +143,8 @@ class Alarm:
         if guarded or _imports(frame) > self._imports:
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
             return
-        signal.setitimer(signal.ITIMER_REAL, SWALLOWED)
+        signal.setitimer(signal.ITIMER_REAL, self._next)
+        self._next = SWALLOWED
         raise Late
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -349,7 +349,7 @@ class Conditional(Tabulated):
 
     def holds(self, domain: Domain, table: Table) -> bool:
         """Whether rows of a table hold somebody, or nobody, and all their rates are as said."""
-        counts = table.with_domain(domain).margin(*self.variables).counts
+        counts = table.with_domain(domain).margin(self.variables).counts
         counts = counts.reshape(self.intervals.low.shape)
         nobody = counts.sum(axis=1) == 0
         return bool((nobody == self.intervals.zero).all()) and self.intervals.missed(counts) is None

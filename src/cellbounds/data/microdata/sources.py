@@ -83,8 +83,10 @@ def holds_parquet(source: str | Path) -> bool:
     What cannot be read is none: reading it says why.
     """
     try:
-        _check_named(source)
-        first = _expanded(source)[0]
+        first = Path(source)
+        if not first.is_file():
+            _check_named(source)
+            first = _expanded(source)[0]
         return first.is_file() and _kind_in_parts(first, 0) is Kind.PARQUET
     except (InvalidInput, OSError):
         return False

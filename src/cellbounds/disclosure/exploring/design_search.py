@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
@@ -28,6 +28,7 @@ from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, Purpose, damaged
+from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
@@ -226,12 +227,13 @@ def _search(
         grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
         chunks = [list(chunk) for _, chunk in grouped]
         work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
-        effort.say(len(results), len(designs))
-        for place, one in work:
-            results[place] = one
-            if state is not None and isinstance(one, JudgedDesign) and one.settled:
-                state.add(place, one)
+        with suppress(Late):  # what was judged so far is there
             effort.say(len(results), len(designs))
+            for place, one in work:
+                results[place] = one
+                if state is not None and isinstance(one, JudgedDesign) and one.settled:
+                    state.add(place, one)
+                effort.say(len(results), len(designs))
     return results
 
 

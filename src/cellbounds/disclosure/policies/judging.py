@@ -19,7 +19,7 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.attacker import Attacker
-from cellbounds.disclosure.policies.policy import DEFAULT, Policy
+from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
 from cellbounds.disclosure.policies.rule import Rule, certainly_held, some_within
 from cellbounds.disclosure.policies.scenarios import Case, as_respondent, case_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
@@ -28,6 +28,7 @@ from cellbounds.model.constraints import System, compile_release
 from cellbounds.results import Attainable
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.solve import bounds, resumable
 from cellbounds.statements import Known, Release
 
@@ -92,10 +93,22 @@ def judge(
     >>> judge(table, cb.publish(table, "[county]"), over=["county"]).over
     ('county',)
     """
-    case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
-    start = not independent and table is not None
-    budget = resumable(budget, case.known, "sharp", case.over, None, start=start)
-    return judged(case, budget)[0]
+    begun, knows = time.perf_counter(), tuple(knows)
+    try:
+        case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
+        start = not independent and table is not None
+        budget = resumable(budget, case.known, "sharp", case.over, None, start=start)
+        return judged(case, budget)[0]
+    except Late:
+        chosen, names = policy_of(policy), release.domain.names if over is None else tuple(over)
+        took = time.perf_counter() - begun
+        return Verdict(chosen, release, _open(chosen), independent, names, knows, seconds=took)
+
+
+def _open(policy: Policy) -> tuple[Finding, ...]:
+    """What is left open of all cells when the budget is spent: no rule was decided to the end."""
+    why = "not looked at to the end: the budget was spent", "more time"
+    return tuple(Finding(rule.name, Outcome.UNDECIDED, (), (), *why) for rule in policy.rules)
 
 
 def first_share(policy: Policy, effort: Budget) -> Budget:
@@ -118,13 +131,19 @@ def judged(
     sets_first = effort.deadline is None and (policy.many_values or answer is not None)
     first = first_share(policy, effort)
     outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer)
-    findings = [finding for rule in policy.rules for finding in rule.findings(outsider)]
-    notes = [*outsider.notes, *case.notes]
-    if policy.respondent:
-        if worst(one.outcome for one in findings) is Outcome.UNSAFE:
-            notes.append("respondents were not tried: the release is unsafe without them")
-        else:
-            findings += respondents(outsider, policy, effort)
+    findings: list[Finding] = []
+    notes = list(case.notes)
+    try:
+        for rule in policy.rules:
+            findings.extend(rule.findings(outsider))
+        if policy.respondent:
+            if worst(one.outcome for one in findings) is Outcome.UNSAFE:
+                notes.append("respondents were not tried: the release is unsafe without them")
+            else:
+                findings.extend(respondents(outsider, policy, effort))
+    except Late:  # what was decided so far stays so
+        findings.extend(_open(policy))
+    notes = [*outsider.notes, *notes]
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
     question = case.independent, case.over, case.knows
     content = tuple(findings), *question, tuple(notes), seconds, partial(_blamed, case)

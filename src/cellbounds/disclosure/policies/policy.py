@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,7 @@ OPTIONS = tuple(field.name for field in fields(Policy) if field.name != "rules")
 """What a policy says besides its rules."""
 
 
+@cache
 def profiles() -> tuple[str, ...]:
     """The names of the shipped profiles.
 
@@ -237,8 +239,7 @@ def read(source: str | Path) -> Policy:
             f"(profiles: {', '.join(profiles())})"
         )
     if isinstance(source, str) and source in profiles():
-        shipped = (_PROFILES / f"{source}.toml").read_text("utf-8")
-        return _made(tomllib.loads(shipped, parse_float=str), source)
+        return _shipped(source)
     file = Path(source)
     kind = file.suffix.lower()
     if kind not in (".toml", ".yaml", ".yml"):
@@ -298,6 +299,13 @@ def _check_plain(yaml: Any, text: str, where: Path) -> None:
                 f"{where}, line {event.start_mark.line + 1} is nested more than {most} deep, which "
                 "no policy is; correct it"
             )
+
+
+@cache
+def _shipped(name: str) -> Policy:
+    """A profile, read once: it comes with the package, and judging may ask for it often."""
+    text = (_PROFILES / f"{name}.toml").read_text("utf-8")
+    return _made(tomllib.loads(text, parse_float=str), name)
 
 
 def _made(content: object, where: str) -> Policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from cellbounds.disclosure.safe_sets.statement_sets import SafeSets, StatementSe
 from cellbounds.errors import InvalidInput
 from cellbounds.model.constraints import violations
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.interrupts import Late
 from cellbounds.statements import Conditional, Release, Statement, Total
 from cellbounds.utility import fit_loglinear
 
@@ -91,12 +93,15 @@ def safe_margins(
     judged = SetJudge(candidates, table, chosen, independent, not reasons and not independent)
     known = judge_all(judged, budget) if reasons else search(judged, budget)
     undecided = known.undecided
-    worth = None if independent else worth_in(table)
+    safe = _sets(candidates, known.safe, known.maximal)
+    if not independent:
+        with suppress(Late):  # what they are good for is worked out if there is time
+            safe = _sets(candidates, known.safe, known.maximal, worth_in(table))
     return SafeSets(
         policy=chosen,
         given=tuple(one.notation for one in out),
         candidates=tuple(one.text for one in candidates.listed),
-        safe=_sets(candidates, known.safe, known.maximal, worth),
+        safe=safe,
         unsafe=_sets(candidates, known.unsafe, known.minimal),
         undecided=tuple(candidates.texts(one) for one in undecided),
         never=tuple(

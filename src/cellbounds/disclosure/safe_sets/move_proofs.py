@@ -17,7 +17,7 @@ from cellbounds.disclosure.policies import Policy, judge
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import Budget
-from cellbounds.solvers.general.hypercubes import hypercubes, moves_of
+from cellbounds.solvers.general.hypercubes import AT_ONCE, hypercubes, moves_of
 from cellbounds.statements import Release
 
 LARGEST = 2**51
@@ -36,7 +36,7 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget
     The policy must not try respondents, and its rules speak of what is attainable or shown.
     """
     shown = tuple(rule for rule in policy.rules if rule.about_figures)
-    if shown and not judge(table, release, Policy(policy.name, rules=shown)).safe:
+    if shown and not judge(table, release, Policy(policy.name, rules=shown), budget=effort).safe:
         return False
     if policy.respondent or not _movable(release, table):
         return False
@@ -50,7 +50,7 @@ def safe_by_moves(release: Release, table: Table, policy: Policy, effort: Budget
         return open_cells
 
     fewest, progress = table.counts.size + 1, 0
-    for sweep, left in enumerate(reached(release, table, lacking)):
+    for sweep, left in enumerate(reached(release, table, lacking, effort)):
         if not left:
             return True
         if left < fewest:
@@ -75,11 +75,17 @@ def _movable(release: Release, table: Table) -> bool:
 
 
 def reached(
-    release: Release, table: Table, lacking: Callable[[IntArray, IntArray], BoolArray]
+    release: Release,
+    table: Table,
+    lacking: Callable[[IntArray, IntArray], BoolArray],
+    effort: Budget,
+    at_once: int = AT_ONCE,
 ) -> Iterator[int]:
     """Wander from the table on; after each sweep of moves yields how many cells still lack.
 
-    `lacking` says which cells do, by the smallest and the largest count of each cell so far.
+    `lacking` says which cells do, by the smallest and the largest count of each cell so far. The
+    last sweep may be cut short: the clock is looked at after `at_once` moves, which changes nothing
+    else.
     """
     from cellbounds.solvers.general.walk_kernel import wander
 
@@ -96,5 +102,9 @@ def reached(
         if not moves:
             return
         flat = counts.ravel(), least.ravel(), most.ravel()
-        wander(cubes, *flat, aims, MOVES * counts.size, state)
+        sweep = MOVES * counts.size
+        for done in range(0, sweep, at_once):
+            wander(cubes, *flat, aims, min(at_once, sweep - done), state)
+            if effort.spent:
+                break
         aims = np.flatnonzero(lacking(least, most))

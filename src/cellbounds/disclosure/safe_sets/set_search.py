@@ -8,6 +8,7 @@ supersets. Why that is enough: ``docs/theory/safe-sets.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from cellbounds.data.table import Table
@@ -16,6 +17,7 @@ from cellbounds.disclosure.safe_sets.candidates import Candidates, members
 from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release
 
@@ -199,6 +201,12 @@ class SetJudge:
 def search(judged: SetJudge, effort: Budget) -> Knowledge:
     """All that can be known within the budget, for monotone rules."""
     known = Knowledge(judged.candidates)
+    with suppress(Late):  # what was judged so far is known
+        _search(judged, known, effort)
+    return known
+
+
+def _search(judged: SetJudge, known: Knowledge, effort: Budget) -> None:
     while not effort.spent:
         sets = _to_look_into(known)
         if not sets:
@@ -215,7 +223,6 @@ def search(judged: SetJudge, effort: Budget) -> Knowledge:
                 effort.say(len(known.judged), len(known.judged) + 1)
         open_sets = (one for one in sets if known.outcome(one) is Outcome.UNDECIDED)
         known.walls = [*known.walls, *open_sets]
-    return known
 
 
 def _to_look_into(known: Knowledge) -> list[int]:
@@ -296,7 +303,11 @@ def judge_all(judged: SetJudge, effort: Budget) -> Knowledge:
     until = Until.of(effort.left)
     pieces = [(judged, chosen, until) for chosen in sets]
     outcomes = shared(effort.executor, _judged, pieces, progress=effort.say)
-    facts = [(sets[place], outcome) for place, outcome in outcomes if outcome is not None]
+    facts = []
+    with suppress(Late):
+        for place, outcome in outcomes:
+            if outcome is not None:
+                facts.append((sets[place], outcome))
     return Knowledge.of_every(judged.candidates, sets, facts)
 
 

@@ -19,6 +19,7 @@ from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, S
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Known, Release, Tabulated
 from cellbounds.statements.notation import Request
@@ -237,13 +238,27 @@ def suggest(
     suggestions: tuple[Suggestion, ...] = ()
     searched = Searched(0, changes, 0, 0, 0)
     if any(verdict.outcome is not Outcome.SAFE for verdict in verdicts):
-        search = _Search(Drafts(release, table), budgeted, most)
-        search.run(changes)
-        suggestions = tuple(search.ranked[:most])
-        size, tried = len(search.singles), budgeted.tried
-        searched = Searched(size, changes, tried, search.undecided, search.left)
+        suggestions, searched = _searched(budgeted, most, changes)
     spent = time.monotonic() - begun
     return Suggestions(release, chosen, verdicts, suggestions, searched, independent, spent)
+
+
+def _searched(
+    budgeted: BudgetedJudge, most: int, changes: int
+) -> tuple[tuple[Suggestion, ...], Searched]:
+    """What is safe among what there was time for, and how far that went."""
+    search = None
+    try:
+        search = _Search(Drafts(budgeted.original, budgeted.table), budgeted, most)
+        search.run(changes)
+        stopped = 0
+    except Late:
+        stopped = 1  # at least what it was about is left
+    if search is None:
+        return (), Searched(0, changes, 0, 0, stopped)
+    size, left = len(search.singles), search.left + stopped
+    searched = Searched(size, changes, budgeted.tried, search.undecided, left)
+    return tuple(search.ranked[:most]), searched
 
 
 def _check(release: object, table: object, most: object, changes: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,11 +56,11 @@ from cellbounds.statements.inequalities import NO_UPPER
 
 PROPOSALS = ("ordinary", "two-step")
 
-BLOCK = 50_000
-"""Steps of each chain between two looks at the clock."""
+BLOCK, FIRST = 50_000, 400_000
+"""Steps of each chain in one round at most, and of all chains together in the first one."""
 
-ROUND = 1.0
-"""Seconds that workers are about to be busy before somebody looks at the clock."""
+ROUND, SHARED = 0.4, 1.0
+"""Seconds of a round that this process does alone, and of one that is worth sharing."""
 
 SECONDS, SHORTEST = 10.0, 0.1
 """Budget for the bounds whose witnesses chains start from (unsettled ones have witnesses too), and
@@ -147,7 +147,7 @@ def run_chain(
         A running budget: what was drawn until it is spent is returned. So is what was drawn before
         Ctrl-C. Workers do not change what is drawn.
     block
-        Steps between two looks at it. It does not change what is drawn.
+        Steps of each chain in one round, at most. It does not change what is drawn.
 
     Raises
     ------
@@ -191,7 +191,8 @@ def run_chain(
             "cannot be empty, or no table may fit at all); give another prior"
         ) from None
     if moves is None:
-        moves = choose_moves(supported)
+        left = PATIENCE if effort.left is None else effort.left
+        moves = choose_moves(supported, seconds=min(PATIENCE, max(left, SHORTEST)))
     elif supported is not release:
         # What was proven for all tables is not proven for those that have a weight.
         unknown = Connectivity(Connection.UNPROVEN, "the prior leaves out tables in between")
@@ -460,19 +461,17 @@ def _run(
     tables_kept = np.zeros((chains, draws, size), dtype=np.int64)
     means = np.zeros((chains, draws if latent else 0, size))
     accepted, done, whole, stopped = np.zeros(chains), 0, 0, False
-    steps = burn_in + draws * model.thin
+    steps, longest, block = burn_in + draws * model.thin, block, min(block, -(-FIRST // chains))
     try:
         while done < steps:
-            if effort.spent:
-                stopped = True
-                break
             begun = time.monotonic()
-            # No block has steps before and after burn-in: only those after it count.
+            # No round has steps before and after burn-in: only those after it count.
             counts_for = done >= burn_in
             now = min(block, (steps if counts_for else burn_in) - done)
-            # A block that is cut short is left out: all chains keep the same number of tables.
-            tasks = [(model, state, now) for state in states]
-            segments = [segment for _, segment in shared(effort.executor, _advanced, tasks)]
+            segments = _round(model, states, now, effort)
+            if segments is None:
+                stopped = True
+                break
             states = [state for state, *_ in segments]
             until = whole + len(segments[0][1])
             for k, (_, tables, latent_means, moved) in enumerate(segments):
@@ -481,8 +480,7 @@ def _run(
                 accepted[k] += moved if counts_for else 0
             whole, done = until, done + now
             effort.say(done * chains, steps * chains)
-            if effort.executor is not None and time.monotonic() - begun < ROUND / 2:
-                block *= 2
+            block = _paced(block, longest, time.monotonic() - begun, effort)
     except KeyboardInterrupt:
         stopped = True
         if not whole:
@@ -501,10 +499,38 @@ def _run(
     )
 
 
-def _advanced(
-    model: ChainModel, state: ChainState, steps: int
-) -> tuple[ChainState, IntArray, FloatArray, int]:
-    """Some steps of one chain, run by a worker: tables and means that are kept, moves accepted."""
+Segment = tuple[ChainState, IntArray, FloatArray, int]
+"""Where a chain is after some steps, tables and means that are kept, moves accepted."""
+
+
+def _round(
+    model: ChainModel, states: list[ChainState], steps: int, effort: Budget
+) -> list[Segment] | None:
+    """Some steps of every chain; None if the time was over before the last one was done.
+
+    A round that is cut short is left out: all chains keep the same number of tables.
+    """
+    segments: list[Segment] = []
+    tasks = [(model, state, steps) for state in states]
+    with closing(shared(effort.executor, _advanced, tasks)) as results:
+        while len(segments) < len(tasks):
+            if effort.spent:
+                return None
+            segments.append(next(results)[1])
+    return segments
+
+
+def _paced(block: int, longest: int, took: float, effort: Budget) -> int:
+    """The steps of the next round, after one that took so many seconds."""
+    if effort.executor is not None:
+        return 2 * block if took < SHARED / 2 else block
+    if took > ROUND:
+        return max(1, block // 2)
+    return min(longest, 2 * block) if took < ROUND / 2 else block
+
+
+def _advanced(model: ChainModel, state: ChainState, steps: int) -> Segment:
+    """Some steps of one chain, run by a worker."""
     state = copy.deepcopy(state)  # a block may be done twice: what it began with stays
     cells, moves = len(model.weights.shapes), model.moves
     if model.sampler is not None:

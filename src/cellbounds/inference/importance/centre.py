@@ -22,6 +22,7 @@ from cellbounds.inference.importance.propagation_kernel import VariableBounds
 from cellbounds.inference.importance.sampling_plan import SamplingPlan
 from cellbounds.model.linear_programs import independent_rows
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.compilation import compiled
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
@@ -29,8 +30,8 @@ from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 MOST_ROWS = 1000
 """Equations among which those are looked for that follow from others."""
 
-MOST_STEPS = 5e8
-"""Multiplications for one draw beyond which the centre is not followed."""
+MOST_STEPS, MOST_FOR_ONE = 5e8, 1e8
+"""Multiplications for one draw, and for one choice, beyond which the centre is not followed."""
 
 
 class Centre(NamedTuple):
@@ -99,8 +100,9 @@ def make_centre(plan: SamplingPlan, shapes: FloatArray, factors: FloatArray) -> 
 
 def _affordable(unknowns: int, rows: int, variables: int) -> bool:
     """Whether a system as large as this can be solved a few times before each choice."""
-    choices = max(variables - rows, 1)
-    return 3 * choices * (rows**3 / 6 + 20 * unknowns) <= MOST_STEPS
+    choices = max(variables - rows, 1)  # none of its own where rows follow from each other
+    system = rows**3 / 6 + 20 * unknowns
+    return 3 * choices * system <= MOST_STEPS and STEPS * system <= MOST_FOR_ONE
 
 
 def _own_limits(plan: SamplingPlan) -> FloatArray:
@@ -254,8 +256,8 @@ def _solved(matrix: FloatArray, count: Any, sides: FloatArray) -> None:
 
 
 @compiled
-def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> None:
-    """Newton steps towards the means of largest entropy, never across a limit."""
+def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> Any:
+    """Newton steps towards the means of largest entropy, never across a limit; whether there."""
     for _ in range(steps):
         _assembled(centre, work, count)
         _factored(work.matrix, count)
@@ -284,7 +286,8 @@ def _improved(centre: Centre, work: Workspace, count: Any, steps: Any) -> None:
                 moved = max(moved, centre.low[unknown] + EDGE)
                 work.means[unknown] = min(moved, centre.high[unknown] - EDGE)
         if length == 1.0 and largest < CLOSE:
-            break
+            return True
+    return False
 
 
 @compiled
@@ -313,8 +316,15 @@ def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any
 
 
 @compiled
-def central_means(centre: Centre, root: VariableBounds) -> Any:
-    """The means before anything is placed; those given if that does not succeed."""
+def _central_step(centre: Centre, root: VariableBounds, work: Workspace) -> Any:
+    """One step before anything is placed; whether it was the last."""
+    return _improved(centre, work, _numbered(centre, root, work), 1)
+
+
+def central_means(centre: Centre, root: VariableBounds, effort: Budget) -> FloatArray:
+    """The means before anything is placed; those given if that does not succeed in time."""
     work = workspace(centre)
-    _improved(centre, work, _numbered(centre, root, work), FIRST_STEPS)
-    return work.means if np.isfinite(work.means).all() else centre.means
+    for _ in range(FIRST_STEPS):
+        if _central_step(centre, root, work) or effort.spent:
+            break
+    return np.asarray(work.means if np.isfinite(work.means).all() else centre.means)

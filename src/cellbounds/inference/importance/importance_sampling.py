@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.errors import InconsistentRelease, InvalidInput, Unsettled
 from cellbounds.inference.importance.centre import Centre, central_means, make_centre
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
 from cellbounds.inference.importance.propagation_kernel import VariableBounds, probe, propagate_root
@@ -19,6 +18,7 @@ from cellbounds.inference.importance.proposal_kernel import (
     UNIFORM,
     URN,
     ProposalLaw,
+    begin_drawing,
     draw_tables,
 )
 from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan, with_values
@@ -42,6 +42,9 @@ PIECE, PIECES, LARGEST_BLOCK = 0.2, 16, 64
 """Seconds of a block of draws, how many blocks there are at least, so that several workers have
 something to do, and how many draws one has at most."""
 
+AT_ONCE = 30_000_000
+"""Entries of rows and of systems that are visited between two looks at the clock."""
+
 PROBED = 20_000_000
 """Visits to entries of rows that may be spent on refuting single values beforehand."""
 
@@ -64,10 +67,22 @@ class Proposal:
     centre: Centre
     law: ProposalLaw
 
-    def drawn(self, seed: int, first: int, count: int) -> tuple[IntArray, FloatArray]:
-        """Draws number `first` on: values of all variables, and log probabilities."""
+    def drawn(
+        self,
+        seed: int,
+        first: int,
+        count: int,
+        effort: Budget = UNLIMITED,
+        at_once: int = AT_ONCE,
+    ) -> tuple[IntArray, FloatArray]:
+        """Draws number `first` on: values of all variables, and log probabilities.
+
+        Fewer than `count` if the effort is spent before; it is looked at after about `at_once`
+        steps, which does not change what is drawn.
+        """
         values = np.zeros((count, len(self.plan.lower)), dtype=np.int64)
-        return values, self._filled(values, False, seed, first)
+        logs = self._filled(values, False, seed, first, effort, at_once)
+        return values[: len(logs)], logs
 
     def log_chances(self, tables: IntArray) -> FloatArray:
         """The logarithms of the probabilities with which given tables (flat) would be drawn."""
@@ -76,27 +91,41 @@ class Proposal:
         values[:, : len(plan.free)] = tables[:, plan.free]
         for k, inside in enumerate(plan.members):
             values[:, len(plan.free) + k] = values[:, inside].sum(axis=1)
-        logs = self._filled(values, True, 0, 0)
+        logs = self._filled(values, True, 0, 0, UNLIMITED, AT_ONCE)
         held = np.ones(len(plan.fixed), dtype=bool)
         held[plan.free] = False
         logs[(tables[:, held] != plan.fixed[held]).any(axis=1)] = -np.inf
         return logs
 
-    def _filled(self, values: IntArray, given: bool, seed: int, first: int) -> FloatArray:
-        logs = np.zeros(len(values))
-        draw_tables(
+    def _filled(
+        self,
+        values: IntArray,
+        given: bool,
+        seed: int,
+        first: int,
+        effort: Budget,
+        at_once: int,
+    ) -> FloatArray:
+        """The log probabilities of the tables that there was time for."""
+        logs, drawing = (
+            np.zeros(len(values)),
+            begin_drawing(self.plan.matrix, self.centre, self.root),
+        )
+        while not draw_tables(
             self.plan.matrix, self.plan.order, self.centre, self.law, self.root, np.uint64(seed),
-            first, values, given, logs,
-        )  # fmt: skip
-        return logs
+            first, values, given, logs, drawing, at_once,
+        ):  # fmt: skip
+            if effort.spent:
+                break
+        return logs[: drawing.at[0]]
 
 
 def make_proposal(
-    release: Release, weights: Weights, seed: int, deadline: float | None = None
+    release: Release, weights: Weights, seed: int, effort: Budget = UNLIMITED
 ) -> Proposal:
     """Set up a release, and choose among laws by short trials from a seed.
 
-    Trials become shorter if a deadline is near.
+    Trials become shorter if there is little time.
 
     Raises
     ------
@@ -117,15 +146,15 @@ def make_proposal(
                 "the prior gives no weight to any table that fits the release; give cells that "
                 "may hold somebody a positive weight"
             ) from problem
-    plan = _probed(plan, root)
+    plan = _probed(plan, root, effort.share(TRIAL_SHARE))
     root = _root(plan)
     kinds = [weights.kinds[cell] for cell in plan.free]
     shapes = np.array([np.inf if shape is None else float(shape) for shape, _ in kinds])
     factors = np.array([float(factor) for _, factor in kinds])
     centre = make_centre(plan, shapes, factors)
     if centre.used:
-        centre = centre._replace(means=central_means(centre, root))
-    return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, deadline)
+        centre = centre._replace(means=central_means(centre, root, effort.share(TRIAL_SHARE)))
+    return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, effort)
 
 
 def _root(plan: SamplingPlan) -> VariableBounds:
@@ -135,7 +164,7 @@ def _root(plan: SamplingPlan) -> VariableBounds:
     return VariableBounds(*root)
 
 
-def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
+def _probed(plan: SamplingPlan, root: VariableBounds, effort: Budget) -> SamplingPlan:
     """List the values that propagation does not refute, where it refutes some inside.
 
     Without it rates that leave few row sums lead nowhere: their draws are worth a third.
@@ -145,7 +174,7 @@ def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
     for variable in plan.order.tolist():
         low, high = int(root.lower[variable]), int(root.upper[variable])
         left -= (high - low + 1) * len(plan.matrix.variables)
-        if left < 0:
+        if left < 0 or effort.spent:
             break
         possible = probe(plan.matrix, root, variable)
         if not possible.any():
@@ -155,23 +184,38 @@ def _probed(plan: SamplingPlan, root: VariableBounds) -> SamplingPlan:
     return with_values(plan, possible_values)
 
 
-def _best(proposal: Proposal, weights: Weights, seed: int, deadline: float | None) -> Proposal:
+def _best(proposal: Proposal, weights: Weights, seed: int, effort: Budget) -> Proposal:
     """The proposal whose trial draws are worth most."""
     if not (proposal.root.lower < proposal.root.upper).any():
         return proposal
-    now = time.monotonic()
-    until = math.inf if deadline is None else now + TRIAL_SHARE * max(deadline - now, 0.0)
+    part = effort.share(TRIAL_SHARE)
     laws = LAWS if proposal.centre.used else LAWS[-1:]
     offered = [replace(proposal, law=law) for law in laws]
-    blocks: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in offered]
+    rounds = []
     # As many trial draws of each law as of the others, however soon the time is over.
     for first in range(0, TRIALS, ROUND):
-        if first and time.monotonic() > until:
+        blocks = _trial_round(offered, seed, first, part)
+        if blocks is None:
             break
-        for k, trial in enumerate(offered):
-            blocks[k].append(trial.drawn(seed, k * TRIALS + first, ROUND))
-    worth = [_weighted(proposal, drawn, weights).effective_size for drawn in blocks]
+        rounds.append(blocks)
+    if not rounds:
+        return offered[-1]
+    worth = [
+        _weighted(proposal, drawn, weights).effective_size for drawn in zip(*rounds, strict=True)
+    ]
     return offered[int(np.argmax(worth))]
+
+
+def _trial_round(
+    offered: Sequence[Proposal], seed: int, first: int, effort: Budget
+) -> list[tuple[IntArray, FloatArray]] | None:
+    """Some draws of each; None if there was no time for all of them."""
+    blocks = []
+    for k, trial in enumerate(offered):
+        blocks.append(trial.drawn(seed, k * TRIALS + first, ROUND, effort))
+        if len(blocks[-1][1]) < ROUND:
+            return None
+    return blocks
 
 
 def _weighted(
@@ -227,7 +271,7 @@ def importance_draws(
         raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
     seeds = rng.integers(0, 2**63, size=2).tolist()
     effort = budget
-    proposal = make_proposal(release, weights, seeds[0], effort.deadline)
+    proposal = make_proposal(release, weights, seeds[0], effort)
     blocks: list[tuple[IntArray, FloatArray]] = []
     try:
         for block in _blocks(proposal, seeds[1], draws, effort, largest_block):
@@ -236,6 +280,8 @@ def importance_draws(
     except KeyboardInterrupt:
         if not blocks:
             raise
+    if not blocks:
+        raise Unsettled("the time was over before a table was drawn; give more time")
     drawn = _weighted(proposal, blocks, weights)
     return replace(drawn, stopped_early=drawn.attempts < draws)
 
@@ -243,9 +289,11 @@ def importance_draws(
 def _blocks(
     proposal: Proposal, seed: int, draws: int, effort: Budget, largest: int
 ) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Blocks of draws in their order, at least one. How they are cut does not change them."""
+    """Blocks of draws in their order. How they are cut does not change them."""
     begun = time.monotonic()
-    first_block = proposal.drawn(seed, 0, 1)
+    first_block = proposal.drawn(seed, 0, 1, effort)
+    if not len(first_block[1]):
+        return
     pace = max(time.monotonic() - begun, 1e-9)
     yield first_block
     size = max(1, min(int(PIECE / pace), -(-draws // PIECES), largest))
@@ -256,17 +304,19 @@ def _blocks(
     # Workers are not asked for what is done before they have read it.
     helpers = effort.executor if pace * draws > QUICK else None
     with closing(shared(helpers, _drawn, pieces)) as results:
-        for _, block in results:
-            if block is None:
+        for place, block in results:
+            if len(block[1]):
+                yield block
+            if len(block[1]) < pieces[place][3]:
                 return  # the time was over
-            yield block
 
 
 def _drawn(
     proposal: Proposal, seed: int, first: int, count: int, until: Until
-) -> tuple[IntArray, FloatArray] | None:
-    """Run by a worker; None if there was no time to begin."""
-    return None if until.left == 0 else proposal.drawn(seed, first, count)
+) -> tuple[IntArray, FloatArray]:
+    """Run by a worker; fewer than so many if there was no time."""
+    effort = Budget.until(until.deadline)
+    return proposal.drawn(seed, first, 0 if effort.spent else count, effort)
 
 
 def estimate_count(

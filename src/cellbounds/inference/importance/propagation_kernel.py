@@ -29,7 +29,10 @@ class VariableBounds(NamedTuple):
 
 
 class RowQueue(NamedTuple):
-    """Rows to visit: a ring, and whether each row is in it; `state` is its first and its length."""
+    """Rows to visit: a ring, and whether each row is in it.
+
+    `state` is its first and its length, and how many entries of rows were visited so far.
+    """
 
     ring: IntArray
     waiting: Any
@@ -91,6 +94,7 @@ def _visit(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue, row: 
         bottom != NO_LOWER and now.most[row] < bottom
     ):
         return False
+    queue.state[2] += matrix.starts[row + 1] - matrix.starts[row]
     for k in range(matrix.starts[row], matrix.starts[row + 1]):
         variable, factor = matrix.variables[k], matrix.factors[k]
         low, high = now.lower[variable], now.upper[variable]
@@ -163,7 +167,7 @@ def empty_queue(matrix: ConstraintMatrix) -> Any:
     rows = len(matrix.lower)
     return RowQueue(
         np.zeros(rows + 1, dtype=np.int64), np.zeros(rows, dtype=np.bool_),
-        np.zeros(2, dtype=np.int64),
+        np.zeros(3, dtype=np.int64),
     )  # fmt: skip
 
 

@@ -12,8 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.importance.centre import Centre, expected, workspace
+from cellbounds.inference.importance.centre import (
+    STEPS,
+    Centre,
+    Workspace,
+    expected,
+    workspace,
+)
 from cellbounds.inference.importance.propagation_kernel import (
+    RowQueue,
     VariableBounds,
     copied,
     copy_bounds,
@@ -146,35 +153,68 @@ def _chance_of(value: Any, pieces: Any, begins: IntArray, listed: Any, chances: 
     return chances[piece] / (begins[piece + 1] - begins[piece])
 
 
+class Drawing(NamedTuple):
+    """Where drawing is: at which table and which of its variables, what is placed, and room.
+
+    `at` also holds the entries of rows and of the centre's systems that were looked at so far.
+    """
+
+    at: IntArray
+    now: VariableBounds
+    queue: RowQueue
+    work: Workspace
+    begins: IntArray
+    chances: FloatArray
+    state: IntArray
+
+
+@compiled
+def begin_drawing(matrix: ConstraintMatrix, centre: Centre, root: VariableBounds) -> Any:
+    """Before the first table."""
+    longest = CANDIDATES + 1
+    for variable in range(len(root.lower)):
+        longest = max(longest, matrix.lists[variable + 1] - matrix.lists[variable] + 1)
+    return Drawing(
+        np.zeros(3, dtype=np.int64), copied(root), empty_queue(matrix), workspace(centre),
+        np.zeros(longest, dtype=np.int64), np.zeros(longest), np.zeros(1, dtype=np.uint64),
+    )  # fmt: skip
+
+
 @compiled
 def draw_tables(
     matrix: ConstraintMatrix, order: IntArray, centre: Centre, law: ProposalLaw,
     root: VariableBounds, seed: Any, first: Any, tables: IntArray, given: Any, logs: FloatArray,
-) -> None:  # fmt: skip
+    drawing: Drawing, at_once: int,
+) -> Any:  # fmt: skip
     """Fill `tables` with draws number `first` on, and `logs` with their log probabilities.
 
     A dead end has minus infinity. With `given` the tables are not drawn but followed: how likely
-    each would have been.
+    each would have been. Ends early, with False, after about `at_once` entries were looked at; to
+    be called again with the same arguments.
     """
-    now, queue, work = copied(root), empty_queue(matrix), workspace(centre)
-    longest = CANDIDATES + 1
-    for variable in range(len(root.lower)):
-        longest = max(longest, matrix.lists[variable + 1] - matrix.lists[variable] + 1)
-    begins, chances = np.zeros(longest, dtype=np.int64), np.zeros(longest)
-    state = np.zeros(1, dtype=np.uint64)
-    for number in range(len(tables)):
-        # Each draw has a state of its own, so that it is the same in blocks of any size.
-        copy_bounds(root, now)
-        work.means[:] = centre.means
-        state[0] = random_state(seed, first + number)
-        random_unit(state)
-        log = 0.0
-        for variable in order:
+    at, now, queue, work, begins, chances, state = drawing
+    guided = centre.used and law.kind != UNIFORM
+    rows = len(centre.right)
+    dear = STEPS * (rows * rows * rows // 6 + 20 * len(centre.low)) if guided else 0
+    until = at[2] + at_once
+    while at[0] < len(tables):
+        number = at[0]
+        if at[1] == 0:
+            # Each draw has a state of its own, so that it is the same in blocks of any size.
+            copy_bounds(root, now)
+            work.means[:] = centre.means
+            state[0] = random_state(seed, first + number)
+            random_unit(state)
+            logs[number] = 0.0
+        log = logs[number]
+        while at[1] < len(order) and log > -np.inf:
+            variable = order[at[1]]
+            at[1] += 1
             low, high = now.lower[variable], now.upper[variable]
             if low == high:
                 continue
             mean, spread, shape = 0.0, 0.0, 1.0
-            if centre.used and law.kind != UNIFORM:
+            if guided:
                 mean, spread = expected(centre, now, work, variable)
                 shape = centre.shape[centre.members[centre.member_starts[variable]]]
             listed = matrix.lists[variable + 1] > matrix.lists[variable]
@@ -185,13 +225,20 @@ def draw_tables(
                 chance = _chance_of(value, pieces, begins, listed, chances)
             else:
                 value, chance = _choose(pieces, begins, listed, chances, state)
+            queue.state[2] = 0
             if chance == 0.0 or not place(matrix, now, queue, variable, value):
                 log = -np.inf
-                break
-            log += math.log(chance)
+            else:
+                log += math.log(chance)
+            logs[number] = log
+            at[2] += queue.state[2] + dear + pieces
+            if at[2] > until:
+                return False
         if log > -np.inf:
             # Propagation may have stopped early: only this proves that the table fits.
             if not holds(matrix, now) or (given and (now.lower != tables[number]).any()):
-                log = -np.inf
+                logs[number] = -np.inf
             tables[number] = now.lower
-        logs[number] = log
+        at[0] += 1
+        at[1] = 0
+    return True

@@ -105,20 +105,19 @@ class Evaluator:
                 possible[top : top + down, start : start + along] = fits
         return possible
 
-    def cell_ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
-        """Smallest and largest count of every cell for admissible sums."""
-        return self.ranges(*self.limits(rows, sums), sums)
-
-    @staticmethod
-    def ranges(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
-        """The same from l_j and u_j: what the other columns leave, at most and at least."""
-        short, long = sums - upper.sum(axis=0), sums - lower.sum(axis=0)
-        return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
-
     def sums_array(self, sums: Sequence[Any] | IntArray, largest: int) -> IntArray:
         """Row sums as an array that is safe to compute with."""
         small = largest < SAFE // 4 and not self._problem.needs_objects
         return np.array(sums, dtype=np.int64 if small else object)
+
+
+def ranges_within(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+    """Smallest and largest count of every cell for admissible sums, from l_j and u_j.
+
+    They are what the other columns leave, at most and at least.
+    """
+    short, long = sums - upper.sum(axis=0), sums - lower.sum(axis=0)
+    return np.maximum(lower, short + upper), np.minimum(upper, long + lower)
 
 
 class ListedRow:

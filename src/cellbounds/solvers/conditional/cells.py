@@ -13,7 +13,7 @@ from cellbounds.errors import CellboundsError, TooMuchWork
 from cellbounds.model.rates.offset_sets import OffsetSet, runs_of
 from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
+from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, sum_algebra
 from cellbounds.solvers.conditional.sum_sets import SumSet
 
@@ -70,9 +70,9 @@ class CellCounts:
             return empty, empty
         limited = self._solution.problem.total_upper is not None
         endless = np.array([not limited and row_sums.unbounded for row_sums in sums])
-        heads = [row_sums.head(_FIRST) for row_sums in sums]
+        heads = [row_sums.ends(_FIRST) for row_sums in sums]
         tails = [
-            head if without_end else row_sums.tail(_FIRST)
+            head if without_end else row_sums.ends(_FIRST, downwards=True)
             for head, row_sums, without_end in zip(heads, sums, endless.tolist(), strict=True)
         ]
         least, most, floor, ceiling = self._under(
@@ -110,7 +110,7 @@ class CellCounts:
         for start in range(0, len(rows), block):
             part = values[start : start + block]
             lower, upper = evaluator.limits(rows[start : start + block], part)
-            smallest, largest = evaluator.ranges(lower, upper, part)
+            smallest, largest = ranges_within(lower, upper, part)
             ceiling = np.minimum(upper[:, :, -1], part[:, -1])
             ends = smallest.min(axis=2), largest.max(axis=2), lower[:, :, _FIRST - 1], ceiling
             blocks.append([side.T for side in ends])
@@ -151,7 +151,7 @@ class CellCounts:
     ) -> list[int]:
         """Take in some more sums of all rows that wait at once; those that wait still."""
         waiting_sums = [sums[place] for place in waiting.tolist()]
-        ends = [one.tail(_MORE) if downwards else one.head(_MORE) for one in waiting_sums]
+        ends = [one.ends(_MORE, downwards=downwards) for one in waiting_sums]
         looked = self._under(rows[waiting], [_padded(end, _MORE) for end in ends])
         best[waiting] = looked[int(downwards)]
         last = [end[-1] for end in ends]
@@ -164,7 +164,7 @@ class CellCounts:
         """The extreme counts of one row, taking in more and more sums from one end."""
         taken, enough = 8 * _MORE, self._enough(row)
         while taken < enough:
-            ends = sums.tail(taken) if downwards else sums.head(taken)
+            ends = sums.ends(taken, downwards=downwards)
             best = self._best(row, ends, downwards)
             final = self._settled(np.array([row]), best[None, :], ends[-1:], downwards)
             if len(ends) < taken or final[0]:
@@ -252,7 +252,8 @@ class CellCounts:
         for start in range(0, len(singles), block):
             part = singles[start : start + block]
             values = evaluator.sums_array(part[None, :], int(part.max()))
-            low, high = evaluator.cell_ranges(np.array([row]), evaluator.shortened(values))
+            values = evaluator.shortened(values)
+            low, high = ranges_within(*evaluator.limits(np.array([row]), values), values)
             for column in range(width):
                 intervals[column].append(_united(low[column, 0], high[column, 0]))
         for run in runs:
@@ -316,7 +317,8 @@ def row_sum_for(solution: FeasibleRows, row: int, column: int, value: int) -> in
     while batch := list(itertools.islice(candidates, size)):
         if listed is None:
             totals = solution.evaluator.sums_array([batch], max(batch))
-            smallest, largest = solution.evaluator.cell_ranges(np.array([row]), totals)
+            limits = solution.evaluator.limits(np.array([row]), totals)
+            smallest, largest = ranges_within(*limits, totals)
             fits = np.flatnonzero((smallest[column, 0] <= value) & (value <= largest[column, 0]))
         else:
             fits = np.flatnonzero([value in listed.cell_values(n, column) for n in batch])

@@ -63,10 +63,11 @@ class ConditionalSolution(Solution):
         """Lower and upper bounds in the shape of the cells asked for."""
         layout, rows = self._layout, self._rows
         if layout.about is About.ROWS:
-            smallest = np.array([sums.head(1)[0] for sums in rows.feasible], dtype=object)
+            smallest = np.array([sums.ends(1)[0] for sums in rows.feasible], dtype=object)
             largest = np.empty(len(rows.feasible), dtype=object)
             largest[:] = [
-                UNBOUNDED if sums.unbounded else sums.tail(1)[0] for sums in rows.feasible
+                UNBOUNDED if sums.unbounded else sums.ends(1, downwards=True)[0]
+                for sums in rows.feasible
             ]
             width = 1
         else:

@@ -79,15 +79,14 @@ class SumSet:
         edges[1:-1] = (steps[1:] > 1) | (steps[:-1] > 1) | (firsts[1:] != lasts[:-1] + 1)
         return firsts[edges[:-1]], lasts[edges[1:]], steps[edges[:-1]]
 
-    def head(self, count: int) -> list[int]:
-        """The smallest members, at most so many."""
-        upwards = itertools.chain.from_iterable(map(_upwards, self._segments))
-        return list(itertools.islice(self.values if self.mixed else upwards, count))
-
-    def tail(self, count: int) -> list[int]:
-        """The largest members in decreasing order, at most so many."""
-        downwards = itertools.chain.from_iterable(map(_downwards, reversed(self._segments)))
-        return list(itertools.islice(reversed(self.values) if self.mixed else downwards, count))
+    def ends(self, count: int, *, downwards: bool = False) -> list[int]:
+        """The smallest members, at most so many; the largest, in decreasing order, if downwards."""
+        if self.mixed:
+            members = reversed(self.values) if downwards else iter(self.values)
+        else:
+            segments = self._segments[::-1] if downwards else self._segments
+            members = itertools.chain.from_iterable(_members(one, downwards) for one in segments)
+        return list(itertools.islice(members, count))
 
     def without_middle(self, count: int) -> list[int]:
         """All members, but only the first and last so many of each long progression."""
@@ -101,7 +100,7 @@ class SumSet:
         members: list[int] = []
         for segment in self._segments:
             if len(segment) == 2:
-                members += _upwards(segment)
+                members += _members(segment)
                 continue
             first, last, step = segment
             every = range(first, first + count * step if last is None else last + 1, step)
@@ -110,26 +109,17 @@ class SumSet:
         return members
 
 
-def _upwards(segment: Segment) -> Iterator[int]:
+def _members(segment: Segment, downwards: bool = False) -> Iterator[int]:
+    """The members of a segment in order, from one end of it."""
     if len(segment) == 3:
         first, last, step = segment
-        yield from itertools.count(first, step) if last is None else range(first, last + 1, step)
+        if last is None:
+            yield from itertools.count(first, step)
+        else:
+            yield from range(first, last + 1, step)[:: -1 if downwards else 1]
         return
     base, bits = segment
     while bits:
-        lowest = bits & -bits
-        yield base + lowest.bit_length() - 1
-        bits ^= lowest
-
-
-def _downwards(segment: Segment) -> Iterator[int]:
-    if len(segment) == 3:
-        first, last, step = segment
-        assert last is not None
-        yield from range(first, last + 1, step)[::-1]
-        return
-    base, bits = segment
-    while bits:
-        top = bits.bit_length() - 1
-        yield base + top
-        bits ^= 1 << top
+        place = (bits if downwards else bits & -bits).bit_length() - 1
+        yield base + place
+        bits ^= 1 << place

@@ -274,7 +274,8 @@ class _Gaps:
             return None
         counts, goals = start.copy(), search.proven.copy()
         goals[1, place] = value
-        search.walker.push(search.pool, counts, [(place, 1)], goals, NEXT_VALUE)
+        bounds, effort = [(place, 1)], self._effort
+        search.walker.push(search.pool, counts, bounds, goals, NEXT_VALUE, effort=effort)
         return counts if int(counts[self._members].sum()) == value else None
 
     def _ask(self, gap: _Gap) -> tuple[bool, IntArray | None]:

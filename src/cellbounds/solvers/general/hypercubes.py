@@ -21,6 +21,7 @@ import numpy as np
 from cellbounds.model.problem import Problem
 from cellbounds.model.targets import Targets
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.solvers.general.pool import TablePool
 from cellbounds.statements import Release
 
@@ -32,6 +33,9 @@ SNAPSHOTS, MOST_KEPT = 64, 500_000
 
 AIMED, AIMED_BLINDLY = 15, 30
 """Proposals of 100 that go through the target, with and without a guide."""
+
+AT_ONCE = 500_000
+"""Proposals between two looks at the clock: about a tenth of a second."""
 
 RUN_STARTS = 8
 """Cells of a sum through which a run is looked for."""
@@ -113,9 +117,11 @@ class Walker:
         asked: Targets,
         shape: tuple[int, ...],
         moves: tuple[tuple[int, ...], ...],
+        *,
+        at_once: int = AT_ONCE,
     ) -> None:
         self.problem, self.asked, self.shape, self.moves = problem, asked, shape, moves
-        self._state = _random_state(0)
+        self._state, self._at_once = _random_state(0), at_once
 
     def branch(self, number: int) -> Walker:
         """The same walker with other random numbers, which depend on `number` alone."""
@@ -159,12 +165,13 @@ class Walker:
         goals: IntArray,
         proposals: int,
         guide: Guide | None = None,
+        effort: Budget = UNLIMITED,
     ) -> None:
         """Walk from a table towards the goals of some sums, one after the other.
 
         `bounds` are the places of the sums and the sides; `goals` are the proven bounds of all
         sums, and every one that is met on the way is kept; `counts` changes in place. A guide is
-        for one sum.
+        for one sum. What the effort leaves no time for is left out.
         """
         from cellbounds.solvers.general.walk_kernel import walk_each
 
@@ -180,11 +187,11 @@ class Walker:
         room = max(2, min(SNAPSHOTS, MOST_KEPT // len(counts)))
         snapshots = np.empty((room, len(counts)), dtype=np.int64)
         left = proposals
-        while len(targets):
+        while len(targets) and not effort.spent:
             done, left, met = walk_each(
                 self.cubes, counts, sums, behind.starts, behind.cells, targets, sides, goals,
                 least, most, near, weights, temperature, left, proposals,
-                AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
+                self._at_once, AIMED if guide else AIMED_BLINDLY, self._state, snapshots,
             )  # fmt: skip
             for table in snapshots[:met]:
                 pool.add(table)

@@ -17,6 +17,7 @@ from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
 from cellbounds.model.targets import asked_about
 from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
@@ -320,7 +321,7 @@ class Search:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
 
-    def by_pushing(self, place: int | None = None, side: int = 0) -> int:
+    def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.
 
         Says how many bounds it settled. The weights differ so that ties are broken and rounds
@@ -337,21 +338,29 @@ class Search:
             weights[place] = SIGNS[side] * ABOVE_ALL
         left = weights[self.numbers]
         cells = np.flatnonzero(left)
-        proposal = self.program.minimize(cells, left[cells])
+        proposal = self.program.minimize(cells, left[cells], seconds)
         if proposal is None or not self._add_if_near(proposal.cells):
             return 0
         return before - int(self.open_bounds().sum())
 
-    def by_walking(self, place: int, side: int, proposals: int, guide: Guide | None = None) -> None:
+    def by_walking(
+        self,
+        place: int,
+        side: int,
+        proposals: int,
+        effort: Budget,
+        guide: Guide | None = None,
+    ) -> None:
         """Walk from the best table so far towards the proven bound."""
         if self.walker.possible and len(self.pool):
-            counts = self.pool.nearest(place, side)
-            self.walker.push(self.pool, counts, [(place, side)], self.proven, proposals, guide)
+            counts, bounds = self.pool.nearest(place, side), [(place, side)]
+            self.walker.push(self.pool, counts, bounds, self.proven, proposals, guide, effort)
 
-    def by_walking_on(self, bounds: list[tuple[int, int]], proposals: int) -> None:
+    def by_walking_on(self, bounds: list[tuple[int, int]], proposals: int, effort: Budget) -> None:
         """Blind walks towards several bounds, one after the other."""
         if self.walker.possible and len(self.pool) and bounds:
-            self.walker.push(self.pool, self.pool.at(0), bounds, self.proven, proposals)
+            counts = self.pool.at(0)
+            self.walker.push(self.pool, counts, bounds, self.proven, proposals, effort=effort)
 
     @property
     def reach(self) -> int:

@@ -290,10 +290,10 @@ def settle_all(search: Search, effort: Budget) -> None:
     if effort.spent:
         return
     if not search.program_is_dear:
-        search.by_walking_on(_open(search), QUICK_WALK)
+        search.by_walking_on(_open(search), QUICK_WALK, effort)
         search.note(WALKS)
         effort.say(2 * search.asked.size - search.history[-1][2], 2 * search.asked.size)
-        while search.by_pushing() >= WORTH_A_ROUND and not effort.spent:
+        while search.by_pushing(effort.left) >= WORTH_A_ROUND and not effort.spent:
             pass
         search.note("programs for all bounds at once")
     for name, step in _steps(search):
@@ -320,7 +320,7 @@ def passes(search: Search, bound: Item, value: int) -> bool | None:
 
     search.by_program(place, side, effort.left)
     if decided() is None and search.first_table(effort.left) and decided() is None:
-        search.by_walking(place, side, QUICK_WALK)
+        search.by_walking(place, side, QUICK_WALK, effort)
     if decided() is None:
         by_crossing(search, place, side, value, effort.left)
     return decided()
@@ -357,18 +357,18 @@ def _by_program(
     for temperature, proposals in LONG_WALKS if search.program_is_dear else SHORT_WALKS:
         if real is None or search.settled(place, side) or effort.spent:
             return
-        search.by_walking(place, side, times * proposals, Guide(real, temperature))
+        search.by_walking(place, side, times * proposals, effort, Guide(real, temperature))
 
 
-def _by_corners(search: Search, place: int, side: int, _effort: Budget, _share: int) -> None:
+def _by_corners(search: Search, place: int, side: int, effort: Budget, _share: int) -> None:
     for _ in range(CORNERS):
-        search.by_pushing(place, side)
-        if search.settled(place, side):
+        search.by_pushing(effort.left, place, side)
+        if search.settled(place, side) or effort.spent:
             return
 
 
-def _by_walking(search: Search, place: int, side: int, _effort: Budget, _share: int) -> None:
-    search.by_walking(place, side, QUICK_WALK)
+def _by_walking(search: Search, place: int, side: int, effort: Budget, _share: int) -> None:
+    search.by_walking(place, side, QUICK_WALK, effort)
 
 
 def _by_integers(search: Search, place: int, side: int, effort: Budget, share: int) -> None:

@@ -171,6 +171,7 @@ def walk_each(
     temperature: float,
     left: int,
     proposals: int,
+    at_once: int,
     through: int,
     state: IntArray,
     snapshots: IntArray,
@@ -179,22 +180,26 @@ def walk_each(
 
     Sums whose goal has been met are passed over. `left` are the proposals of the first walk, which
     may have begun before. Returns how many targets were dealt with, the proposals left for the next
-    one, and how many snapshots were kept; a full buffer ends it early.
+    one, and how many snapshots were kept; a full buffer ends it early, and so do `at_once`
+    proposals of all walks together. Going on from there is as if it had not ended.
     """
     met = 0
     for k in range(len(targets)):
         target = targets[k]
         waiting = least_goal[target] >= 0 if sides[k] == 0 else most_goal[target] != OUT_OF_REACH
         if waiting:
-            if met == len(snapshots):
+            if met == len(snapshots) or at_once == 0:
                 return k, left, met
-            left, more = walk(
+            now = min(left, at_once)
+            rest, more = walk(
                 cubes, counts, sums, cells[starts[target] : starts[target + 1]], target,
                 2 * sides[k] - 1, goals[sides[k], target], least_goal, most_goal, guide, weights,
-                temperature, left, through, state, snapshots[met:],
+                temperature, now, through, state, snapshots[met:],
             )  # fmt: skip
             met += more
-            if met == len(snapshots) and left > 0:
+            left -= now - rest
+            at_once -= now - rest
+            if left > 0 and (met == len(snapshots) or at_once == 0):
                 return k, left, met
         left = proposals
     return len(targets), left, met
