@@ -108,7 +108,9 @@ def test_a_posterior_of_a_margin_and_of_cells(run, table):
         0,
         "posterior over ['sex'] given [mp3|sex], N=50; prior: uniform over tables",
     )
-    code, out, _ = run("posterior", table, "[mp3|sex]", "--cell", "sex=m,mp3=yes", "--format", "csv")
+    code, out, _ = run(
+        "posterior", table, "[mp3|sex]", "--cell", "sex=m,mp3=yes", "--format", "csv"
+    )
     lines = out.splitlines()
     assert (code, len(lines)) == (0, 2)
     assert lines[0].startswith("sex,mp3,mean")
