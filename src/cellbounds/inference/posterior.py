@@ -104,6 +104,7 @@ def posterior(
 
     >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
     >>> cb.posterior(release, over=["gender"])["Male"].interval("0.9")
+    (5, 45)
     """
     begun = time.perf_counter()
     belief = belief_of(prior)
