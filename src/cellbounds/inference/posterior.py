@@ -19,8 +19,9 @@ from cellbounds.inference.chooser import (
     exact_sums,
     refused,
 )
+from cellbounds.inference.hypergeometric import Hypergeometric
 from cellbounds.inference.margin_sums import MarginSums, asked_groups, cell_numbers, margin_sums
-from cellbounds.inference.protocol import Refusal, answer_head
+from cellbounds.inference.protocol import Refusal, WeightedFibre, answer_head
 from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
 from cellbounds.results.cell_index import CellIndex, asked_cells
 from cellbounds.results.distribution import Distribution, MonteCarlo
@@ -108,8 +109,8 @@ def posterior(
     """
     begun = time.perf_counter()
     belief = belief_of(prior)
-    names, chosen = asked_cells(release, over, cells)
     weights, steps = _weights(release, belief), checked_effort(effort)
+    names, chosen = asked_cells(release, over, cells)
     places = CellIndex(release.domain.project(names).shape, chosen)
     sums: ExactSums | MarginSums | Refusal
     if set(names) == set(release.domain.names):
@@ -118,20 +119,13 @@ def posterior(
         sums = margin_sums(release, weights, names, places, steps, budget)
     if isinstance(sums, ExactSums):
         about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
-        weighted, cell_at = sums.weighted, _cells_asked(release, names, places)
-        return Posterior(
-            *about,
-            places,
-            belief,
-            weighted.error,
-            None,
-            lambda number: weighted.distribution(cell_at(number)),
-            sums.mode,
-        )
+        cells_asked = _cells_asked(release, names, places)
+        found = partial(_distribution, sums.weighted, cells_asked)
+        return Posterior(*about, places, belief, sums.weighted.error, None, found, sums.mode)
     if isinstance(sums, MarginSums):
         about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
-        found = sums.distributions
-        return Posterior(*about, places, belief, sums.error, None, found.__getitem__, None)
+        each = sums.distributions.__getitem__
+        return Posterior(*about, places, belief, sums.error, None, each, None)
     if sums.steps is None:
         raise refused(sums)
     # Of a margin, what can be drawn exactly may still be: the draws are independent then.
@@ -148,6 +142,12 @@ def posterior(
     checks = _checks(drawn, asked).shaped(places.shape)
     counted = partial(_counted, asked)
     return Posterior(*about, places, belief, None, checks, counted, best, notes)
+
+
+def _distribution(
+    weighted: WeightedFibre | Hypergeometric, cell_at: Callable[[int], int], number: int
+) -> Distribution:
+    return weighted.distribution(cell_at(number))
 
 
 def _cells_asked(
