@@ -192,8 +192,23 @@ def test_what_no_margin_has():
 def test_contradictions_are_found():
     release = cb.Release(KOCH.domain, [cb.Margin(["status"], [3, 4]), cb.Total(8)])
     for over in (["status"], ["center"], ["recovery", "status"]):
-        with pytest.raises(cb.InconsistentRelease):
-            cb.posterior(release, over=over)
+        for prior in ("uniform", "multinomial"):
+            with pytest.raises(cb.InconsistentRelease):
+                cb.posterior(release, prior, over=over)
+
+
+def test_a_leaf_that_tells_n_is_not_forgotten():
+    """N is said to be from 1 to 9; the margin that is left out says that it is 7."""
+    domain = cb.Domain({"a": ["x", "y"], "b": ["u", "v"]})
+    said = [cb.Margin(["a"], [3, 4]), cb.Total(lower=1, upper=9)]
+    found = cb.posterior(cb.Release(domain, said), cb.priors.Poisson(2), over=["b"])
+    assert found.exact
+    assert found["u"].values.tolist() == found["v"].values.tolist() == list(range(8))
+    assert np.allclose(found.mean, 3.5)
+    other = cb.Release(domain, [cb.Margin(["a"], [3, 4]), cb.Margin(["b"], [3, 5])])
+    wider = cb.Domain({"a": ["x", "y"], "b": ["u", "v"], "c": ["p", "q"]})
+    with pytest.raises(cb.InconsistentRelease):
+        cb.posterior(cb.Release(wider, other.statements), cb.priors.Poisson(2), over=["c"])
 
 
 def test_the_question_is_told():

@@ -57,7 +57,7 @@ def reduced(release: Release, weights: Weights, over: tuple[str, ...]) -> tuple[
     >>> release = cb.publish(table, "[status,recovery]", "[status,treatment]")
     >>> weights = cb.priors.Multinomial().weights(release.domain)
     >>> reduced(release, weights, ("status", "treatment"))[0]
-    Release([status,treatment], N=193)
+    Release([status], [status,treatment], N=193)
     """
     domain = release.domain
     if len(set(weights.kinds)) == 1 and weights.kinds[0][0] is None:
@@ -81,7 +81,7 @@ def _without_leaves(release: Release, kept: frozenset[str]) -> list[Statement]:
     Given the counts over all other variables, the records of each cell of the margin get their
     levels of such a variable in a number of ways that does not depend on those counts.
     """
-    domain, statements = release.domain, list(release.statements)
+    domain, statements, total = release.domain, list(release.statements), release.total
     while True:
         told = [statement.base_variables(domain) for statement in statements]
         leaf = next(
@@ -104,10 +104,14 @@ def _without_leaves(release: Release, kept: frozenset[str]) -> list[Statement]:
         summed = counts.sum(axis=variables.index(name))
         if rest:
             statements[place] = Margin(rest, summed)
+        elif total.allows(int(summed)):
+            total = Total(int(summed))
+            others = [*statements[:place], *statements[place + 1 :]]
+            statements = [other for other in others if not isinstance(other, Total)] + [total]
         else:
-            del statements[place]
-            if release.stated_total is None:
-                statements.append(Total(int(summed)))
+            raise InconsistentRelease(
+                f"{statements[place].notation} and {total.notation} give different totals"
+            )
 
 
 def margin_sums(
@@ -175,9 +179,9 @@ def _listed(
     if len(tables) > most_listed:
         return Refusal(f"more than {most_listed:,} tables fit", effort)
     groups = asked_groups(release, over, places)
-    weighed = ListedFibre(np.array(tables, dtype=np.int64).reshape(len(tables), -1)).weighted(
-        weights
-    )
+    weighed = ListedFibre(
+        np.array(tables, dtype=np.int64).reshape(len(tables), release.domain.size)
+    ).weighted(weights)
     distributions = [weighed.sums(cells) for cells in groups]
     return MarginSums(f"{fibre.name}, every table listed", weighed.error, distributions)
 
