@@ -45,13 +45,16 @@ def interruptible_again():
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run the command in this process; returns exit status, standard output, standard error."""
+    """Run the command in this process; returns exit status, standard output, standard error.
+
+    What is said on standard error is broken to fit the terminal, and put together again here.
+    """
 
     def runs(*arguments):
         monkeypatch.setattr(sys, "argv", ["cellbounds", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             cli.main()
         caught = capsys.readouterr()
-        return left.value.code, caught.out, caught.err
+        return left.value.code, caught.out, caught.err.replace("\n  ", " ")
 
     return runs

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import html
+import itertools
 import re
+import sys
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-WIDEST = 160
-"""Longer cells of aligned text are cut where one of them would widen every line."""
+WIDTH, NARROWEST = 80, 40
+"""Columns of a line anywhere but on a terminal, and the fewest that a terminal is taken to have."""
+
+BREAKABLE, WIDEST = 24, 160
+"""Columns from which on a word of a table is broken rather than given room; longer texts are cut,
+but not at the end of a line."""
 
 LONGEST, LONGEST_VALUE, LONGEST_WORD = 1200, 80, 300
 """Characters of a message, of a value that it quotes, and of anything else without a space."""
@@ -22,13 +27,78 @@ _JOINERS = "\u200c\u200d"
 """Invisible, but parts of words in some scripts, and of emoji."""
 
 
+def counted(number: int, noun: str, several: str = "") -> str:
+    """A number of things in words.
+
+    Examples
+    --------
+    >>> counted(1, "finding"), counted(1200, "finding"), counted(2, "entry", "entries")
+    ('1 finding', '1,200 findings', '2 entries')
+    """
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def line_width() -> int:
+    """How many columns a line may have: those of the terminal, or 80 anywhere else."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return WIDTH
+    import shutil
+
+    return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def width(text: str) -> int:
+    """How many columns a text takes on a terminal: wide characters take two, accents none.
+
+    Examples
+    --------
+    >>> width("Ile"), width("I\u0302le"), width("\u5bae\u57ce")
+    (3, 3, 4)
+    """
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def wrapped(text: str, most: int, indent: str = "") -> list[str]:
+    """A text in lines of at most so many columns; all but the first begin with the indent.
+
+    They end at spaces, or else after a comma or a slash, or else where they are full.
+
+    Examples
+    --------
+    >>> wrapped("the only attainable count is 3", 20, "  ")
+    ['the only attainable', '  count is 3']
+    """
+    lines: list[str] = []
+    indent = indent if 2 * len(indent) < most else ""
+    while width(text) > most:
+        sums = itertools.accumulate(map(_columns, text))
+        end = max(1, sum(1 for _ in itertools.takewhile(lambda columns: columns <= most, sums)))
+        begun = len(text) - len(text.lstrip())
+        first = max(begun + 1, end // 3)  # what comes before leaves a line almost empty
+        cut = text.rfind(" ", first, end + 1)
+        if cut < 0:
+            cut = 1 + max(text.rfind(mark, first, end) for mark in ",;/|")
+        if cut <= 0:
+            cut = max(text.rfind(" ", begun + 1, end + 1), 0) or end
+        lines.append(text[:cut].rstrip())
+        text = indent + text[cut:].lstrip()
+    return [*lines, text]
+
+
 def aligned(
     header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str] = ()
 ) -> str:
-    r"""Lay rows out in columns; columns named in `numbers` are flush right.
+    r"""Lay rows out in columns that fit a line; columns named in `numbers` are flush right.
 
-    What would break a line is shown as an escape, and very long texts are cut, but not at the end
-    of a line.
+    Long texts go on in further lines. If there are too many columns, those before the first number
+    become one; if that is not enough, every row becomes a paragraph. What would break a line is
+    shown as an escape.
 
     Examples
     --------
@@ -40,21 +110,67 @@ def aligned(
     cell
     two\nlines
     """
-    shown = [[*map(_cut, row[:-1]), *row[-1:]] for row in [header, *rows]]
-    shown = [[_on_one_line(text) for text in row] for row in shown]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    lines = []
-    for row in shown:
-        fields = [
-            text.rjust(width) if name in numbers else text.ljust(width)
-            for name, text, width in zip(header, row, widths, strict=True)
-        ]
-        lines.append("  ".join(fields).rstrip())
-    return "\n".join(lines)
+    most = line_width()
+    lines = [[*map(_cut, row[:-1]), *row[-1:]] for row in [header, *rows]]
+    lines = [[_on_one_line(text) for text in row] for row in lines]
+    right = [name in numbers for name in header]
+    widths = _widths(lines, right, most)
+    labels = right.index(True) if True in right else 0
+    if widths is None and labels > 1:
+        lines = [[", ".join(filter(None, row[:labels])), *row[labels:]] for row in lines]
+        right = right[labels - 1 :]
+        widths = _widths(lines, right, most)
+    if widths is None:
+        pairs = (zip(lines[0], row, strict=True) for row in lines[1:])
+        texts = ("; ".join(f"{name}: {text}" for name, text in row if text) for row in pairs)
+        return "\n".join(line for text in texts for line in wrapped(text, most, "  "))
+    return "\n".join(line for row in lines for line in _row(row, widths, right))
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def _widths(lines: Sequence[Sequence[str]], right: Sequence[bool], most: int) -> list[int] | None:
+    """The widths of columns that fit a line: numbers and words whole; None if they do not fit."""
+    whole = [max(map(width, column)) for column in zip(*lines, strict=True)]
+    left = most - 2 * (len(whole) - 1)
+    if sum(whole) <= left:
+        return whole
+    words = [
+        max(width(word) for text in column for word in text.split(" "))
+        for column in zip(*lines, strict=True)
+    ]
+    # Long headings are broken before anything below them is; what goes on is indented.
+    body = [max(map(width, column)) for column in zip(*lines[1:], strict=True)]
+    whole = [
+        min(full, max(most, word + 2)) for full, most, word in zip(whole, body, words, strict=True)
+    ]
+    widths = [
+        full if number else min(full, BREAKABLE, word + 2)
+        for full, word, number in zip(whole, words, right, strict=True)
+    ]
+    left -= sum(widths)
+    if left < 0:
+        return None
+    # The columns that lack least first, so that most of them are whole.
+    needy = sorted(range(len(whole)), key=lambda place: whole[place] - widths[place])
+    for rank, place in enumerate(needy):
+        given = min(whole[place] - widths[place], left // (len(needy) - rank))
+        widths[place] += given
+        left -= given
+    return widths
+
+
+def _row(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> Iterator[str]:
+    """The lines of a row."""
+    cells = [wrapped(text, most, "  ") for text, most in zip(row, widths, strict=True)]
+    for parts in itertools.zip_longest(*cells, fillvalue=""):
+        fields = []
+        for text, most, number in zip(parts, widths, right, strict=True):
+            space = " " * (most - width(text))
+            fields.append(space + text if number else text + space)
+        yield "  ".join(fields).rstrip()
 
 
 def column_names(names: Sequence[str]) -> str:
@@ -71,14 +187,19 @@ def column_names(names: Sequence[str]) -> str:
 
 
 def legible(text: str) -> str:
-    r"""Lines of text with visible escapes for what would act on a terminal, or turn text round.
+    r"""Lines that fit the terminal, with escapes for what would act on it, or turn text round.
 
     Examples
     --------
     >>> print(legible("\x1b[31mred\u202eder"))
     \x1b[31mred\u202eder
     """
-    return "\n".join(map(_on_one_line, text.split("\n")))
+    most = line_width()
+    lines: list[str] = []
+    for line in map(_on_one_line, text.split("\n")):
+        begun = line[: len(line) - len(line.lstrip())]
+        lines += wrapped(line, most, f"{begun}  ")
+    return "\n".join(lines)
 
 
 def one_line(text: str) -> str:
@@ -139,6 +260,8 @@ def html_table(
     >>> html_table("counts < 3", ["cell"], [["A&B"]]).split("<tbody>")[1]
     '<tr><td style="text-align:left">A&amp;B</td></tr></tbody></table>'
     """
+    import html
+
     sides = ["right" if name in numbers else "left" for name in header]
 
     def line(tag: str, row: Sequence[str]) -> str:

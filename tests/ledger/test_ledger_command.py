@@ -48,7 +48,7 @@ def test_ask_says_by_its_status_whether_it_is_safe(run, opened, table):
     assert out.startswith("SAFE under the policy small-counts")
     code, out, _ = run("ledger", "ask", opened, RATES, ROWS, "--table", table)
     assert code == 1
-    assert "it does harm alone" in out
+    assert "it does harm alone" in " ".join(out.split())
     assert len(Ledger.open(opened).history()) == 1
     code, out, _ = run(
         "ledger", "ask", opened, ROWS, "--table", table, "--format", "json", "--record"
@@ -71,7 +71,7 @@ def test_commit_records_what_is_safe_and_only_that(run, opened, table, tmp_path)
     assert json.loads(out)["harmful"] == [{"entry": 2, "statements": [RATES, "N"]}]
     code, out, _ = run("ledger", "commit", opened, ROWS, *said)
     assert code == 1
-    assert f"together with entry 2: {RATES}" in out
+    assert f"together with entry 2: {RATES}" in " ".join(out.split())
     assert len(Ledger.open(opened).history()) == 2
     code, _, _ = run("ledger", "commit", opened, ROWS, *said, "--record")
     assert code == 1
@@ -100,7 +100,7 @@ def test_refuse_history_and_export(run, opened, table):
     assert "entry 3 refused" in out
     code, out, _ = run("ledger", "history", opened)
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == ["entry", "1", "2", "3"]
+    assert re.findall(r"^entry (\d+), ", out, re.MULTILINE) == ["1", "2", "3"]
     assert "with entry 2" in out
     _, out, _ = run("ledger", "history", opened, "--format", "csv")
     lines = list(csv.DictReader(io.StringIO(out)))

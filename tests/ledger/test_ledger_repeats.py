@@ -46,7 +46,7 @@ def full(*arguments, stdout="/dev/full", stderr=None):
             check=False,
             timeout=300,
         )
-    return done.returncode, done.stderr
+    return done.returncode, None if done.stderr is None else done.stderr.replace("\n  ", " ")
 
 
 def without_progress(err):

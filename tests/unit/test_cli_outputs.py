@@ -180,7 +180,8 @@ def test_a_full_standard_output_is_said(here, arguments):
         done = program(*arguments, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     # A slow machine may have shown how far the work is.
-    said = [line for line in done.stderr.splitlines() if not line.startswith("cellbounds: ")]
+    err = done.stderr.replace("\n  ", " ")
+    said = [line for line in err.splitlines() if not line.startswith("cellbounds: ")]
     assert len(said) == 1
     assert re.fullmatch("error: .*standard output cannot be .*written: No space left.*", said[0])
 
@@ -312,7 +313,7 @@ def test_a_label_stays_on_its_line():
 
 def test_a_long_text_is_not_cut_at_the_end_of_a_line():
     text = aligned(["safe", "statements"], [["yes", "[a,b] " * 99 + "."], ["no", "[c]"]])
-    assert "[a,b] " * 99 + "." in text
+    assert "[a,b] " * 99 + "." in " ".join(text.split())
     assert text.endswith("\nno    [c]")
 
 
@@ -321,8 +322,8 @@ def test_a_long_label_is_cut_for_people_only(run, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"row,col,count\na,{long},10\na,y,12\nb,{long},23\nb,y,45\n")
     out = run("audit", path, "[row]")[1]
-    assert max(map(len, out.splitlines())) < 2 * WIDEST
-    assert f"{'x' * (WIDEST - 1)}… " in out
+    assert f"{'x' * (WIDEST - 1)}… 10" not in out
+    assert out.count("x") < 3 * WIDEST
     for style in ("csv", "json"):
         assert long in run("audit", path, "[row]", "--format", style)[1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -245,3 +247,39 @@ def test_digests_of_a_table():
     for key in (b"", "text", None):
         with pytest.raises(cb.InvalidInput, match="secret bytes"):
             table.keyed_digest(key)
+
+
+def test_an_audit_as_plain_values_is_the_json_of_the_command(run, tmp_path):
+    table = cb.datasets.read("delinquent")
+    table.write(tmp_path / "t.csv")
+    code, out, _ = run("audit", tmp_path / "t.csv", "[education|county]@2", "--format", "json")
+    written, plain = json.loads(out), audit(table, cb.publish(table, "[education|county]@2"))
+    ours = json.loads(json.dumps(plain.to_dict()))
+    assert code == 1
+    assert {**ours, "seconds": 0} == {**written, "seconds": 0}
+
+
+def test_an_audit_as_a_frame_and_in_a_notebook():
+    table = cb.datasets.read("delinquent")
+    found = audit(table, cb.publish(table, "[education|county]@2"))
+    frame = found.to_frame(backend="pandas")
+    assert list(frame) == ["county", "education", "count", "lower", "upper", "size", "outcome"]
+    assert frame["count"].tolist() == table.counts.ravel().tolist()
+    assert (frame["outcome"] == "unsafe").sum() == 6
+    page = found._repr_html_()
+    assert page.startswith("<table>")
+    assert page.index("UNSAFE</td>") < page.index(">SAFE</td>")  # rule-breakers first
+    assert (
+        repr(found) == "<audit: UNSAFE under the policy small-counts: [education|county]@2, N=135>"
+    )
+    assert str(found).splitlines()[2].split() == ["Alpha", "Medium", "1", "1", "1", "1", "UNSAFE"]
+
+
+def test_an_audit_has_its_report(tmp_path):
+    table = cb.datasets.read("delinquent")
+    found = audit(table, cb.publish(table, "[education|county]@2"))
+    found.report(public=True).write(tmp_path / "public.json")
+    content = json.loads((tmp_path / "public.json").read_text("utf-8"))
+    assert content["view"] == "public"
+    assert "internal" not in content
+    assert found.report(rng=3).to_dict()["internal"]["input"]["seed"] == 3

@@ -400,10 +400,11 @@ def test_a_report_for_people_and_programs():
         DELINQUENT
     )
     text = str(report)
-    assert "rounded rates and N" in text
+    assert text.startswith("SAFE under the policy small-counts: the synthetic tables\n")
+    assert "rounded rates" in text
     assert "counts that are the true ones" in text
     assert "compared with the true table" in text
-    assert repr(report) == "<report on 1 synthetic tables, for the owner>"
+    assert repr(report) == "<report on 1 synthetic table, for the owner>"
     assert report._repr_html_().count("<table>") >= 3
     plain = json.loads(json.dumps(report.to_dict()))
     assert plain["format"] == "cellbounds-synthetic-report/1"

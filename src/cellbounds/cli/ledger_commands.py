@@ -204,7 +204,7 @@ def init(given: Given) -> int:
         wait=given.wait,
     )
     entry = ledger_made.history()[0]
-    return write_lines(entry, f"a ledger with 1 entry; head {entry.hash}")
+    return write_lines(entry, "a ledger with 1 entry", f"head {entry.hash}")
 
 
 @subcommand

@@ -165,7 +165,7 @@ def drop_output() -> None:
 def say(message: str) -> None:
     """Say something on standard error, if anybody hears it."""
     with said():
-        click.echo(message, err=True)
+        click.echo(legible(message), err=True)
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
@@ -15,12 +15,28 @@ from cellbounds.disclosure.policies.scenarios import case_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Unbounded, ValueSet
+from cellbounds.results.answers import (
+    RESERVED,
+    cell_value,
+    label_columns,
+    labelled,
+    notations,
+    shown,
+    value_entries,
+)
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import attainable, resumable
 from cellbounds.statements import Known, Release
+from cellbounds.utility.display import Listing, more_lines
+from cellbounds.version import __version__
 
 if TYPE_CHECKING:
     from cellbounds.report.filing import Report
+
+FORMAT = "cellbounds-audit/2"
+
+KEYS = (*RESERVED, "outcome")
+"""Keys of a cell that are not variables."""
 
 NARROW = 3
 """A cell with more than one but at most so many attainable counts is narrow."""
@@ -65,9 +81,11 @@ class CellRisk:
         return not isinstance(size, Unbounded) and 1 < size <= NARROW and self.disclosed is False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Audit:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Audit(Listing):
     """What publishing a release would reveal about a table.
+
+    Printed, or shown in a notebook, it has the cells that break a rule first.
 
     Attributes
     ----------
@@ -92,6 +110,60 @@ class Audit:
     cells: tuple[CellRisk, ...]
     table: Table
     start_used: bool
+
+    numbers: ClassVar[frozenset[str]] = frozenset({"count", "lower", "upper", "size"})
+
+    @property
+    def warning(self) -> str:
+        """A word of caution that belongs to the verdict; empty if there is none."""
+        return self.verdict.warning
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Every cell column by column: labels, count, what is attainable, and the outcome."""
+        sets = [cell.values for cell in self.cells]
+        return {
+            **label_columns(self.answer.domain, KEYS, (cell.labels for cell in self.cells)),
+            "count": [cell.count for cell in self.cells],
+            "lower": [values.possible.smallest for values in sets],
+            "upper": [cell_value(values.possible.largest) for values in sets],
+            "size": [cell_value(values.size) if values.settled else None for values in sets],
+            "outcome": [cell.outcome.value for cell in self.cells],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, versioned, as ``cellbounds audit --format json`` writes them.
+
+        They hold the confidential counts: :meth:`report` has a public part.
+
+        Examples
+        --------
+        >>> import cellbounds as cb
+        >>> table = cb.datasets.read("delinquent")
+        >>> found = cb.audit(table, cb.publish(table, "[education|county]@2")).to_dict()
+        >>> found["verdict"], found["summary"]["unsafe"], found["cells"][0]["values"]
+        ('unsafe', 6, [15])
+        """
+        return audit_content(self.answer, self.cells, self.verdict)
+
+    def _title(self) -> str:
+        return self.verdict._title()
+
+    def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
+        worst_first = {Outcome.UNSAFE: 0, Outcome.UNDECIDED: 1, Outcome.SAFE: 2}
+        cells = sorted(self.cells, key=lambda cell: worst_first[cell.outcome])
+        rows = [
+            [
+                *map(str, cell.labels),
+                str(cell.count),
+                shown(cell.values.possible.smallest),
+                shown(cell.values.possible.largest),
+                shown(cell.values.size) if cell.values.settled else "?",
+                str(cell.outcome),
+            ]
+            for cell in cells[:most]
+        ]
+        header = [*self.answer.over, "count", "lower", "upper", "size", "outcome"]
+        return header, rows, more_lines(len(cells) - most, "more cells")
 
     def report(
         self,
@@ -149,7 +221,64 @@ class Audit:
         )
 
     def __repr__(self) -> str:
-        return f"<audit: {self.verdict!r}>"
+        return f"<audit: {self._title()}>"
+
+
+def audit_summary(cells: Sequence[CellRisk], *, owner: bool) -> dict[str, int]:
+    """How many cells are at risk; what only the owner knows if he asks."""
+    outcomes = [cell.outcome for cell in cells]
+    counted = {
+        "cells": len(cells),
+        "disclosed": sum(cell.disclosed is True for cell in cells),
+        "narrow": sum(cell.narrow for cell in cells),
+        "unsettled": sum(not cell.values.settled for cell in cells),
+    }
+    judged = {
+        "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
+        "unsafe": outcomes.count(Outcome.UNSAFE),
+        "undecided": outcomes.count(Outcome.UNDECIDED),
+    }
+    return {**counted, **judged} if owner else counted
+
+
+def audit_content(
+    answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
+) -> dict[str, Any]:
+    """An audit as plain values; without a verdict, what an intruder can work out."""
+    entries: list[dict[str, Any]] = []
+    for cell in cells:
+        entry = labelled(answer.domain, cell.labels, KEYS)
+        if verdict is not None:
+            entry["count"] = cell.count
+        entry |= value_entries(cell.values)
+        entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}  # None: not settled
+        if verdict is not None:
+            entry["outcome"] = cell.outcome.value
+            entry |= {"structural": cell.structural, "empty_row": cell.empty_row}
+        entries.append(entry)
+    release = answer.release if verdict is None else verdict.release
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "view": "intruder" if verdict is None else "owner",
+        "release": {"digest": release.digest, "statements": notations(release)},
+        "over": list(answer.over),
+        "method": answer.method,
+        "evidence": answer.evidence.value,
+        "seconds": round(answer.seconds, 6),
+        "summary": audit_summary(cells, owner=verdict is not None),
+    }
+    if verdict is not None:
+        content |= {
+            "verdict": verdict.outcome.value,
+            "policy": verdict.policy.to_dict(),
+            "independent": verdict.independent,
+            "warning": verdict.warning,
+            "knows": [known.notation for known in verdict.knows],
+            "notes": list(verdict.notes),
+            "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
+        }
+    return {**content, "cells": entries}
 
 
 @budgeted(resumes=True)

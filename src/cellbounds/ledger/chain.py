@@ -29,6 +29,7 @@ from cellbounds.ledger.serialization import (
     read_plain_table,
 )
 from cellbounds.statements import Release
+from cellbounds.text import counted
 
 FORMAT = "cellbounds-ledger/1"
 
@@ -401,10 +402,12 @@ class Check:
     def __str__(self) -> str:
         if not self.intact:
             return self.problem
-        text = f"{self.entries} entries, every link holds; head {self.head}"
+        text = f"{counted(self.entries, 'entry', 'entries')}, every link holds"
         if self.compared:
-            return f"{text}; it continues the copy"
-        return f"{text}. Note the head and the number elsewhere: a cut end shows only there"
+            return f"{text}; it continues the copy\nhead {self.head}"
+        return (
+            f"{text}\nhead {self.head}\nnote head and number elsewhere: a cut end shows only there"
+        )
 
 
 def check(

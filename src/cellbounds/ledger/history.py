@@ -14,7 +14,6 @@ from typing import Any
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.ledger.chain import Entry, body_of, digest_of_text
 from cellbounds.ledger.journal import PASSING
-from cellbounds.text import aligned
 from cellbounds.version import __version__
 
 FORMAT = "cellbounds-ledger-history/1"
@@ -69,8 +68,13 @@ HEADER = ("entry", "when", "what", "verdict", "who", "why", "about")
 
 
 def history_text(entries: Sequence[Entry]) -> str:
-    """The history for the owner's terminal: one line for each entry."""
-    return aligned(HEADER, _lines(entries), {"entry"})
+    """The history for the owner's terminal: what happened, when (UTC), and what it was about."""
+    lines = []
+    for number, at, kind, verdict, who, why, about in _lines(entries):
+        happened = ", ".join(filter(None, [kind, verdict, f"by {who}"]))
+        lines.append(f"entry {number}, {at[:16].replace('T', ' ')}: {happened}")
+        lines += [f"  {text}" for text in (about, why and f"why: {why}") if text]
+    return "\n".join(lines)
 
 
 def history_csv(entries: Sequence[Entry]) -> str:

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cellbounds.data.domain import Label
 from cellbounds.data.spreadsheets import csv_text
-from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk
+from cellbounds.disclosure.auditing import (
+    NARROW,
+    Audit,
+    CellRisk,
+    audit_content,
+    audit_summary,
+)
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
+from cellbounds.disclosure.policies.verdict import CHANGES
 from cellbounds.report.formats import json_text
-from cellbounds.report.pages.wording import FINDING
 from cellbounds.results import Attainable
 from cellbounds.results.answers import (
     RESERVED,
     cell_value,
-    labelled,
-    notations,
     shown,
-    value_entries,
 )
-from cellbounds.text import aligned, label_keys
-from cellbounds.version import __version__
+from cellbounds.text import aligned, counted, label_keys
 
-SHOWN = 60
-"""Cells that a table for people shows unless asked for all."""
+SHOWN = 40
+"""Cells, and findings, that a screen for people shows unless asked for all."""
 
-FORMAT = "cellbounds-audit/2"
+FIGURES = ("lower", "upper", "values", "attainable", "mark")
+"""What a screen for people says of a cell."""
+
+SUGGEST = "`cellbounds suggest`, given the same, finds safe releases near this one"
 
 CSV_RUNS = 1000
 """Runs of attainable counts that a line of CSV names."""
 
-KEYS = (*RESERVED, "outcome")
-"""Keys of a cell in JSON that are not variables."""
-
 COLUMNS = (*RESERVED, "mark", "rule", "evidence", "policy", "verdict")
 """Columns of a CSV file that are not variables."""
-
-RANKS = {"UNSAFE": 0, "undecided": 1, "disclosed": 2, "narrow": 3}
-"""Marks of cells at risk, the worst first."""
 
 
 def render(source: Audit | Attainable, style: str, *, everything: bool = False) -> str:
@@ -49,7 +48,7 @@ def render(source: Audit | Attainable, style: str, *, everything: bool = False) 
         cells = tuple(CellRisk(labels, values) for labels, values in source.items())
         answer, verdict = source, None
     if style == "json":
-        return _json(answer, cells, verdict)
+        return json_text(audit_content(answer, cells, verdict))
     if style == "csv":
         return _csv(answer, cells, verdict)
     return _table(answer, cells, verdict, everything)
@@ -62,59 +61,6 @@ def _mark(cell: CellRisk) -> str:
     if cell.structural or cell.empty_row:
         return "structural" if cell.structural else "empty row"
     return "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
-
-
-def _summary(cells: Sequence[CellRisk], owner: bool) -> dict[str, int]:
-    outcomes = [cell.outcome for cell in cells]
-    counted = {
-        "cells": len(cells),
-        "disclosed": sum(cell.disclosed is True for cell in cells),
-        "narrow": sum(cell.narrow for cell in cells),
-        "unsettled": sum(not cell.values.settled for cell in cells),
-    }
-    judged = {
-        "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
-        "unsafe": outcomes.count(Outcome.UNSAFE),
-        "undecided": outcomes.count(Outcome.UNDECIDED),
-    }
-    return {**counted, **judged} if owner else counted
-
-
-def _json(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
-    entries: list[dict[str, Any]] = []
-    for cell in cells:
-        entry = labelled(answer.domain, cell.labels, KEYS)
-        if verdict is not None:
-            entry["count"] = cell.count
-        entry |= value_entries(cell.values)
-        entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}  # None: not settled
-        if verdict is not None:
-            entry["outcome"] = cell.outcome.value
-            entry |= {"structural": cell.structural, "empty_row": cell.empty_row}
-        entries.append(entry)
-    release = answer.release if verdict is None else verdict.release
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "version": __version__,
-        "view": "intruder" if verdict is None else "owner",
-        "release": {"digest": release.digest, "statements": notations(release)},
-        "over": list(answer.over),
-        "method": answer.method,
-        "evidence": answer.evidence.value,
-        "seconds": round(answer.seconds, 6),
-        "summary": _summary(cells, verdict is not None),
-    }
-    if verdict is not None:
-        content |= {
-            "verdict": verdict.outcome.value,
-            "policy": verdict.policy.to_dict(),
-            "independent": verdict.independent,
-            "warning": verdict.warning,
-            "knows": [known.notation for known in verdict.knows],
-            "notes": list(verdict.notes),
-            "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
-        }
-    return json_text({**content, "cells": entries})
 
 
 def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
@@ -179,78 +125,153 @@ def _evidence(finding: Finding) -> str:
     """What a finding rests on, and where, if its place is no single cell."""
     if finding.respondent is None:
         return f"{finding.where}: {finding.evidence}"
-    return f"somebody in {_text(finding.respondent)} learns of {finding.where}: {finding.evidence}"
-
-
-def _text(part: Outcome | str | tuple[Label, ...] | None) -> str:
-    """A part of a finding for people."""
-    if isinstance(part, tuple):
-        return ", ".join(map(str, part))
-    return "" if part is None else str(part)
+    place = ", ".join(map(str, finding.respondent))
+    return f"somebody in {place} learns of {finding.where}: {finding.evidence}"
 
 
 def _table(
     answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None, everything: bool
 ) -> str:
-    owner = verdict is not None
-    listed = list(cells)
-    if len(cells) > SHOWN and not everything:
-        # The cells at risk first; within equal risk the order of the table.
-        listed = sorted(cells, key=lambda cell: RANKS.get(_mark(cell), 4))[:SHOWN]
-    rows = [
-        [*map(str, cell.labels), *([str(cell.count)] if owner else []), *_figures(cell, shown, 4)]
-        for cell in listed
+    """What came out and what was asked; the cells at risk, the most exposed first; the others."""
+    reasons, others = ({}, []) if verdict is None else _reasons(verdict)
+
+    def at_risk(cell: CellRisk) -> bool:
+        return cell.labels in reasons if verdict else bool(cell.disclosed or cell.narrow)
+
+    worst = sorted(filter(at_risk, cells), key=_exposure)
+    rest = [cell for cell in cells if not at_risk(cell)]
+    most = len(cells) if everything else SHOWN
+    room = max(most - len(worst), 0)
+    if len(rest) > room:  # else the order of the table is the best
+        rest.sort(key=_exposure)
+    blocks = [
+        "\n".join(_head(answer, cells, verdict)),
+        _listed(_title(verdict), answer, worst[:most], verdict, reasons),
+        _left_out(worst[most:], "of these cells"),
+        _other_findings(others, len(others) if everything else SHOWN),
+        _changes(verdict),
+        _listed("The other cells" if worst else "", answer, rest[:room], verdict, {}),
+        _left_out(rest[room:], "cells"),
+        "\n".join(_foot(answer, verdict)),
     ]
-    counts = ["count"] if owner else []
-    header = [*answer.over, *counts, "lower", "upper", "values", "attainable", "mark"]
-    lines = [
-        str(answer.release),
-        f"asked about {', '.join(answer.over)}; {answer.method}, {answer.evidence.value}, "
-        f"{answer.seconds:.3f} s, release {answer.digest[:12]}",
-        "",
-        aligned(header, rows, {"count", "lower", "upper", "values"}),
-    ]
-    if len(listed) < len(cells):
-        lines.append(f"... {len(cells) - len(listed)} more cells: --all, or --format csv")
-    counted = _summary(cells, owner)
-    empty = counted.get("known_empty", 0)
-    which = f"; {empty} of them structural zeros or in empty rows" if empty else ""
-    lines += [
-        "",
-        f"{counted['cells']} cells: {counted['disclosed']} exactly disclosed (one attainable "
-        f"count{which}), {counted['narrow']} narrow (2 to {NARROW})",
-    ]
-    if counted["unsettled"]:
-        lines.append(
-            f"{counted['unsettled']} cells are not settled: what is attainable includes the counts "
-            "shown and perhaps more (--seconds gives more time)"
-        )
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _exposure(cell: CellRisk) -> tuple[int, Any, int]:
+    """Smaller is worse: what breaks a rule or may, fewer attainable counts, smaller counts."""
+    rank = (Outcome.UNSAFE, Outcome.UNDECIDED, Outcome.SAFE).index(cell.outcome)
+    return rank + (cell.structural or cell.empty_row), cell.values.possible.size, cell.count or 0
+
+
+def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> list[str]:
+    """The verdict, or what can be worked out; what was asked; the rules."""
+    counts = audit_summary(cells, owner=verdict is not None)
+    known = (
+        f"worked out exactly (one attainable count): {_part(counts['disclosed'], len(cells))}; "
+        f"nearly (2 to {NARROW}): {_part(counts['narrow'], len(cells))}"
+    )
+    if counts.get("known_empty"):
+        known += f"; known to be empty anyway: {_part(counts['known_empty'], len(cells))}"
+    lines = [known]
+    release = answer.release if verdict is None else verdict.release
+    told = "; ".join(statement.summary for statement in release.statements)
+    asked = f"  published: {told or 'nothing'}"
+    about = f"  asked about: {' x '.join(answer.over)}"
     if verdict is not None:
-        lines += ["", *_reasoned(verdict, everything)]
-    return "\n".join(lines) + "\n"
+        title = f"{verdict.outcome} under the policy {verdict.policy.name}: {_reason(verdict)}"
+        lines = [title, *(f"  rule {sentence}" for sentence in verdict.policy.sentences), asked]
+        if verdict.knows:
+            given = ", ".join(known.notation for known in verdict.knows)
+            lines.append(f"  the intruder also knows: {given}")
+        lines += [about, f"  {known}", *(f"  note: {note}" for note in verdict.notes)]
+    else:
+        lines += [asked, about]
+    if counts["unsettled"]:
+        many = counts["unsettled"]
+        lines.append(
+            f"  {counted(many, 'cell')} {'is' if many == 1 else 'are'} not settled: what is "
+            "attainable includes the counts shown and perhaps more (--seconds gives more time)"
+        )
+    return lines
 
 
-def _reasoned(verdict: Verdict, everything: bool) -> list[str]:
-    """The verdict, the policy, and what broke it, in lines."""
-    broken, left_open = len(verdict.broken), len(verdict.open)
-    why = {
-        Outcome.SAFE: "no rule is broken",
-        Outcome.UNSAFE: f"{broken} {'finding breaks' if broken == 1 else 'findings break'} a rule",
-        Outcome.UNDECIDED: f"{left_open} {'finding is' if left_open == 1 else 'findings are'} open",
-    }[verdict.outcome]
-    lines = [f"{verdict.outcome} under the policy {verdict.policy.name}: {why}"]
-    lines += [f"  {sentence}" for sentence in verdict.policy.sentences]
-    if verdict.knows:
-        known = ", ".join(statement.notation for statement in verdict.knows)
-        lines.append(f"  the intruder also knows: {known}")
-    lines += [f"  note: {note}" for note in verdict.notes]
-    findings = [*verdict.broken, *verdict.open]
-    listed = findings if everything else findings[:SHOWN]
-    if listed:
-        respondents = any(finding.respondent for finding in listed)
-        header = [title for title in FINDING if respondents or title != "respondent in"]
-        rows = [[_text(getattr(finding, FINDING[title])) for title in header] for finding in listed]
-        lines += ["", aligned(header, rows)]
-    if len(listed) < len(findings):
-        lines.append(f"... {len(findings) - len(listed)} more findings: --all, or --format json")
-    return [*lines, *([verdict.warning] if verdict.warning else [])]
+def _part(some: int, cells: int) -> str:
+    """How many of the cells, in words."""
+    if some == cells:
+        return "the only cell" if cells == 1 else f"all {cells:,} cells"
+    return f"{some:,} of {cells:,} cells" if some else "none"
+
+
+def _reason(verdict: Verdict) -> str:
+    broken, undecided = len(verdict.broken), len(verdict.open)
+    opened = f"{counted(undecided, 'finding')} could not be decided"
+    if verdict.outcome is Outcome.SAFE:
+        return "no rule is broken"
+    if verdict.outcome is Outcome.UNDECIDED:
+        return f"no rule is broken for certain, but {opened}"
+    text = f"{counted(broken, 'finding')} {'breaks' if broken == 1 else 'break'} a rule"
+    return f"{text}, and {opened}" if undecided else text
+
+
+def _title(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "Known exactly or nearly, the most exposed first"
+    which = "break a rule" if verdict.broken else "could not be decided"
+    which += " or could not be decided" if verdict.broken and verdict.open else ""
+    return f"Cells that {which}, the most exposed first"
+
+
+def _listed(
+    title: str,
+    answer: Attainable,
+    cells: Sequence[CellRisk],
+    verdict: Verdict | None,
+    reasons: Mapping[tuple[Label, ...], tuple[str, ...]],
+) -> str:
+    """A table of cells; with reasons, why each of them is there."""
+    if not cells:
+        return ""
+    counts = [] if verdict is None else ["count"]
+    figures = ["attainable", "why"] if reasons else ["lower", "upper", "values", "attainable"]
+    figures += ["mark"] if not reasons and any(map(_mark, cells)) else []
+    rows = []
+    for cell in cells:
+        known = dict(zip(FIGURES, _figures(cell, shown, 4), strict=True)) | {"count": cell.count}
+        known["why"] = reasons.get(cell.labels, ("", ""))[1]
+        rows.append([*map(str, cell.labels), *(str(known[name]) for name in (*counts, *figures))])
+    table = aligned([*answer.over, *counts, *figures], rows, {"count", *FIGURES[:3]})
+    return f"{title}\n{table}".lstrip("\n")
+
+
+def _other_findings(findings: Sequence[Finding], most: int) -> str:
+    """Findings about rows, figures and groups, or from the view of a respondent."""
+    if not findings:
+        return ""
+    header = ["outcome", "rule", "what was found"]
+    rows = [[str(one.outcome), one.rule, _evidence(one)] for one in findings[:most]]
+    table = f"Other findings\n{aligned(header, rows)}"
+    return "\n".join(filter(None, [table, _left_out(findings[most:], "of these findings", "json")]))
+
+
+def _left_out(rest: Sequence[object], what: str, style: str = "csv") -> str:
+    if not rest:
+        return ""
+    return f"... {len(rest):,} more {what}: --all, or --format {style}"
+
+
+def _changes(verdict: Verdict | None) -> str:
+    """What would change the findings, each way once."""
+    changes = () if verdict is None else verdict.changes
+    if not changes:
+        return ""
+    more = _left_out(changes[CHANGES:], "of these ways", "json")
+    lines = ["What would change it", *(f"  {change}" for change in changes[:CHANGES])]
+    return "\n".join([*lines, *([f"  {more}"] if more else []), f"  {SUGGEST}"])
+
+
+def _foot(answer: Attainable, verdict: Verdict | None) -> list[str]:
+    lines = [
+        f"worked out by: {answer.method}, {answer.evidence.value}, {answer.seconds:.3f} s, "
+        f"release {answer.digest[:12]}"
+    ]
+    return [*lines, *([verdict.warning] if verdict is not None and verdict.warning else [])]

@@ -29,6 +29,7 @@ from cellbounds.statements.numbers import (
 )
 from cellbounds.statements.rounding import ROUNDINGS, RULES_IN_WORDS, ends_of, round_rows
 from cellbounds.statements.statement import Tabulated, objects, variable_names
+from cellbounds.text import counted
 
 if TYPE_CHECKING:
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
@@ -197,7 +198,7 @@ class Conditional(Tabulated):
             widest = max(self.eps)
             sign = "<" if self.strict else "<="
             return f"within eps {sign} {widest}" + (" at most" if len(self.eps) > 1 else "")
-        return f"{self.digits} decimals, {self.rounding}"
+        return f"{counted(self.digits or 0, 'decimal')}, {self.rounding}"
 
     @property
     def summary(self) -> str:
@@ -210,7 +211,7 @@ class Conditional(Tabulated):
         meaning = f"rates of {', '.join(self.responses)}{among}; "
         if self.rounding is not None and self.digits is not None:
             stands = ROUNDINGS[self.rounding].words(Fraction(1, 10**self.digits), "rate")
-            decimals = f"{self.digits} decimal{'' if self.digits == 1 else 's'}"
+            decimals = counted(self.digits, "decimal")
             meaning += f"{decimals}, {RULES_IN_WORDS[self.rounding]}: {stands}"
         else:
             meaning += "exact fractions" if self.exact else self.rule

@@ -23,6 +23,7 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release, Total, publish
 from cellbounds.statements.notation import names_text
 from cellbounds.synthetic.rounded import Rounded, nearest_totals, rounded_rates, totals_like
+from cellbounds.text import counted
 from cellbounds.utility import UtilityComparison, compare
 from cellbounds.utility.display import Section, Shown, columns_of
 from cellbounds.version import __version__
@@ -153,11 +154,13 @@ class SyntheticReport(Shown):
         ]
 
     def __str__(self) -> str:
-        return f"{Shown.__str__(self)}\n\nutility\n{self.utility}"
+        made = self.disclosures[0]
+        verdict = f"{made.verdict.upper()} under the policy {DEFAULT}: the {made.published}"
+        return f"{verdict}\n\n{Shown.__str__(self)}\n\nutility\n{self.utility}"
 
     def __repr__(self) -> str:
         # Figures of a confidential table are not printed by accident.
-        return f"<report on {len(self.matches)} synthetic tables, for the owner>"
+        return f"<report on {counted(len(self.matches), 'synthetic table')}, for the owner>"
 
     def _repr_html_(self) -> str:
         return Shown._repr_html_(self) + self.utility._repr_html_()

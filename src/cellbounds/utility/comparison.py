@@ -371,8 +371,9 @@ def compare(
     other    0.03678          0.05181            0.9929
     <BLANKLINE>
     odds ratios, relative to the first levels
-    variables            levels     true      90% interval  other     its interval  overlap
-    treatment, response  2, good  0.5039  (0.2947, 0.8615)    0.5  (0.291, 0.8593)   0.9929
+    variables     levels     true      90% interval  other     its interval  overlap
+    treatment,    2, good  0.5039  (0.2947, 0.8615)    0.5  (0.291, 0.8593)   0.9929
+      response
     <BLANKLINE>
     tests of independence
     variables            statistic    degrees   true        p  other    its p

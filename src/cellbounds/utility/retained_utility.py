@@ -37,12 +37,22 @@ class RetainedUse:
         The same for an even guess, which needs no release.
     source
         The statement that the best guess is read from; None for the even guess.
+    figures
+        How many figures are wanted.
     """
 
     notation: str
     distance: float
     even: float
     source: str | None
+    figures: int = 1
+
+    @property
+    def share(self) -> float:
+        """1: as good as the exact figures; 0: nothing better than an even guess, or not told."""
+        if self.even == 0:  # the even guess is right, but only who is told can know that
+            return float(self.source is not None)
+        return max(0.0, 1.0 - self.distance / self.even)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +61,25 @@ class Retained:
 
     Attributes
     ----------
-    share
-        1: as good as the exact figures; 0: nothing better than an even guess.
     parts
         The uses, one by one.
     """
 
-    share: float
     parts: tuple[RetainedUse, ...]
+
+    @property
+    def share(self) -> float:
+        """1: as good as the exact figures; 0: nothing better than an even guess.
+
+        The mean of the uses, each of which counts by the number of its figures.
+        """
+        figures = sum(one.figures for one in self.parts)
+        return 1.0 if not figures else sum(one.share * one.figures for one in self.parts) / figures
+
+    @property
+    def percent(self) -> str:
+        """The share for people: 100% only if nothing is lost."""
+        return "100%" if self.share == 1 else f"{min(self.share, 0.999):.1%}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -76,7 +97,7 @@ class Retained:
             [one.notation, f"{one.distance:.4f}", f"{one.even:.4f}", one.source or EVEN]
             for one in self.parts
         ]
-        return f"keeps {self.share:.1%}\n" + aligned(header, rows, {"distance", "even guess"})
+        return f"keeps {self.percent}\n" + aligned(header, rows, {"distance", "even guess"})
 
 
 def retained(table: Table, release: Release, use: Iterable[str] | None = None) -> Retained:
@@ -90,7 +111,8 @@ def retained(table: Table, release: Release, use: Iterable[str] | None = None) -
         What would be published about it.
     use
         What the reader wants, in the notation without rounding: ``"[Y|A,B]"`` (rates) or
-        ``"[A,B]"`` (the shares of a margin). The statements of the release if not said.
+        ``"[A,B]"`` (the shares of a margin) or ``"N"``. The statements of the release but for N if
+        not said.
 
     Notes
     -----
@@ -101,8 +123,10 @@ def retained(table: Table, release: Release, use: Iterable[str] | None = None) -
     need, shares what is told of merged levels or without some response out evenly over the levels
     behind, and scales each row to one; a row of which nothing is told is guessed evenly. The
     distance of a guess is ``D = sum over g of n_g / N * TV(p(.|g), guess(.|g))``, and the reader
-    has the statement with the smallest D, or the even guess. The share kept is 1 - (sum of D over
-    the uses) / (sum of the even guess's D), and 1 if the even guess is right.
+    has the statement with the smallest D, or the even guess. The share that is kept of a use is
+    1 - D / (the even guess's D); where the even guess is right, and for N, it is 1 if every figure
+    is told and else 0. The share kept is the mean over the uses, each counted by the number of its
+    figures: a total that is hidden is a loss, also where it could be guessed well.
 
     Binary floating point is good enough here: nothing about safety is decided by it. The result
     depends on the confidential counts, so that it is for their owner.
@@ -132,10 +156,17 @@ def retained(table: Table, release: Release, use: Iterable[str] | None = None) -
     known = table.with_domain(domain)
     readings = [_told(one, release) for one in release.statements if isinstance(one, Told)]
     wanted = _stated(release) if use is None else _read(use, domain)
-    parts = tuple(_part(known, notation, request, readings) for notation, request in wanted)
-    even = sum(one.even for one in parts)
-    lost = sum(one.distance for one in parts)
-    return Retained(1.0 if even == 0 else max(0.0, 1.0 - lost / even), parts)
+    return Retained(
+        tuple(
+            _told_total(release) if request.is_total else _part(known, notation, request, readings)
+            for notation, request in wanted
+        )
+    )
+
+
+def _told_total(release: Release) -> RetainedUse:
+    total = _known_total(release)
+    return RetainedUse("N", float(total is None), 1.0, None if total is None else f"N={total}")
 
 
 Told = Conditional | Margin
@@ -149,6 +180,7 @@ class _Read:
     request: Request
     figures: FloatArray
     notation: str
+    whole: bool
 
 
 def _stated(release: Release) -> list[tuple[str, Request]]:
@@ -167,7 +199,10 @@ def _read(use: Iterable[str], domain: Domain) -> list[tuple[str, Request]]:
     wanted = []
     for text in use:
         request = parse(text)
-        if request.is_total or not request.exact:
+        if request.is_total:
+            wanted.append(("N", request))
+            continue
+        if not request.exact:
             raise InvalidInput(
                 f"the use {text!r}: what a reader wants are exact rates or margins; write it "
                 "without a suffix, such as '[Y|A,B]' or '[A,B]'"
@@ -184,9 +219,11 @@ def _read(use: Iterable[str], domain: Domain) -> list[tuple[str, Request]]:
 def _told(statement: Told, release: Release) -> _Read:
     if isinstance(statement, Margin):
         figures = _middle_counts(statement, _known_total(release))
+        whole = bool((statement.upper != -1).all())
     else:
         figures = _middle_rates(statement).reshape(statement.shape)
-    return _Read(statement.request, figures, statement.notation)
+        whole = statement.missing != "suppressed"
+    return _Read(statement.request, figures, statement.notation, whole)
 
 
 def _middle_rates(statement: Conditional) -> FloatArray:
@@ -233,9 +270,9 @@ def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read
         guess = _guess(table.domain, wanted, one, counts.shape)
         if guess is not None:
             distance = _distance(flat, guess.reshape(rows, -1))
-            if distance < best:
-                best, source = distance, one.notation
-    return RetainedUse(notation, best, even, source)
+            if distance < best or (even == 0 and one.whole):
+                best, source = min(distance, best), one.notation
+    return RetainedUse(notation, best, even, source, flat.size)
 
 
 def _distance(counts: FloatArray, guess: FloatArray) -> float:

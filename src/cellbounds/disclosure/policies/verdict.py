@@ -16,7 +16,7 @@ from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Known, Release
-from cellbounds.text import label_keys
+from cellbounds.text import counted, label_keys
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 FORMAT = "cellbounds-verdict/1"
 
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
+
+CHANGES = 3
+"""Ways to change what was found that people are told."""
 
 DEPENDS = (
     "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
@@ -146,6 +149,10 @@ class Verdict(Listing):
         What the intruder was taken to know besides.
     notes
         What was left out, and why.
+    broken, open
+        What breaks a rule for certain, and what could not be decided.
+    outcome
+        UNSAFE if a rule is broken for certain, else UNDECIDED if one is open, else SAFE.
     """
 
     policy: Policy
@@ -157,26 +164,22 @@ class Verdict(Listing):
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
+    broken: tuple[Finding, ...] = field(init=False)
+    open: tuple[Finding, ...] = field(init=False)
+    outcome: Outcome = field(init=False)
 
-    @property
-    def outcome(self) -> Outcome:
-        """UNSAFE if a rule is broken for certain, else UNDECIDED if one is open, else SAFE."""
-        return worst(one.outcome for one in self.cells)
+    def __post_init__(self) -> None:
+        broken = tuple(one for one in self.cells if one.outcome is Outcome.UNSAFE)
+        undecided = tuple(one for one in self.cells if one.outcome is Outcome.UNDECIDED)
+        outcome = Outcome.UNDECIDED if undecided else Outcome.SAFE
+        object.__setattr__(self, "broken", broken)
+        object.__setattr__(self, "open", undecided)
+        object.__setattr__(self, "outcome", Outcome.UNSAFE if broken else outcome)
 
     @property
     def safe(self) -> bool:
         """Whether it is certain that no rule is broken."""
         return self.outcome is Outcome.SAFE
-
-    @property
-    def broken(self) -> tuple[Finding, ...]:
-        """What breaks a rule for certain."""
-        return tuple(one for one in self.cells if one.outcome is Outcome.UNSAFE)
-
-    @property
-    def open(self) -> tuple[Finding, ...]:
-        """What could not be decided."""
-        return tuple(one for one in self.cells if one.outcome is Outcome.UNDECIDED)
 
     @property
     def warning(self) -> str:
@@ -269,16 +272,25 @@ class Verdict(Listing):
             f"{', '.join(notations(self.release)) or 'nothing said'}"
         )
 
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What would change the findings, in words, each way once."""
+        found = (one.change for one in (*self.broken, *self.open) if one.change)
+        return tuple(dict.fromkeys(found))
+
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         shown = [*self.broken, *self.open]
         respondents = any(one.respondent is not None for one in shown)
         whose = ["respondent in"] if respondents else []
-        header = ["outcome", "rule", "place", *whose, "evidence", "what would change it"]
+        header = ["outcome", "rule", "place", *whose, "evidence"]
         rows = []
         for one in shown[:most]:
             whose = [_text(one.respondent) or ""] if respondents else []
-            rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence, one.change])
-        return header, rows, more_lines(len(shown) - most)
+            rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence])
+        ways = [f"what would change it: {one}" for one in self.changes[:CHANGES]]
+        left = len(self.changes) - CHANGES
+        ways += [f"... {counted(left, 'more way')}: to_frame() has them all"] if left > 0 else []
+        return header, rows, "\n".join(filter(None, [more_lines(len(shown) - most), *ways]))
 
     def _remarks(self) -> list[str]:
         remarks = list(self.policy.sentences)

@@ -15,9 +15,10 @@ from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.statements import Tabulated
 from cellbounds.statements.notation import Request
+from cellbounds.text import counted
 
-NAMED = 6
-"""Suppressed figures that a sentence names."""
+NAMED = 40
+"""Suppressed figures that a sentence names; the details have them all."""
 
 Places = tuple[int, ...]
 """Statements of the release, or levels of a variable, by where they stand."""
@@ -58,8 +59,8 @@ def suppressing(statement: Tabulated, figures: Sequence[tuple[Label, ...]], show
     """Figures of a statement are not shown, of so many that were."""
     named = "; ".join(", ".join(map(str, labels)) for labels in figures[:NAMED])
     more = len(figures) - NAMED
-    rest = f"; and {more} more" if more > 0 else ""
-    count = f"{len(figures)} of the {shown} figures"
+    rest = f"; and {more} more (--format json has them all)" if more > 0 else ""
+    count = f"{len(figures)} of the {counted(shown, 'figure')}"
     details = {
         "statements": [statement.notation],
         "variables": list(statement.variables),

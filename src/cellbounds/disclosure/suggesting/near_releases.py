@@ -328,7 +328,8 @@ class _Search:
         self.singles = proposals(self.drafts, self.judge.policy)
         requests = [one for one in self.drafts.first.statements if one is not None]
         exact = (Request(one.responses, one.given).notation for one in requests)
-        self.use = list(dict.fromkeys(exact))
+        told = ["N"] if self.judge.original.total.exact is not None else []
+        self.use = [*dict.fromkeys(exact), *told]
 
     def run(self, changes: int) -> None:
         """Try sets of one change, of two, and so on."""

@@ -11,6 +11,7 @@ from cellbounds.disclosure.policies.verdict import worst
 from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
 from cellbounds.statements import Release
+from cellbounds.text import counted
 from cellbounds.utility.display import Listing, picked
 from cellbounds.utility.retained_utility import Retained
 from cellbounds.version import __version__
@@ -76,7 +77,7 @@ class Suggestion:
         }
 
     def __repr__(self) -> str:
-        return f"<Suggestion: {self.sentence}; keeps {self.kept.share:.1%}>"
+        return f"<Suggestion: {self.sentence}; keeps {self.kept.percent}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ class Searched:
     def sentence(self) -> str:
         """The same in words."""
         words = (
-            f"{self.tried} releases tried ({self.changes} changes, up to {self.together} at once"
+            f"{counted(self.tried, 'release')} tried ({counted(self.changes, 'change')}, up to "
+            f"{self.together} at once"
         )
         words += "; which figures to suppress is chosen greedily)"
         if self.undecided:
@@ -162,18 +164,23 @@ class Suggestions(Listing, Sequence[Suggestion]):
     def summary(self) -> str:
         """What came out, in a sentence or two; never that nothing exists."""
         asked = ", ".join(notations(self.release)) or "nothing said"
-        head = f"{asked}: {self.outcome} under the policy {self.policy.name}"
-        margin = next((one for one in self.verdicts if one.outcome is self.outcome), None)
-        if margin is not None and margin is not self.verdicts[0]:
-            # A judgement over all cells alone would call it safe.
-            head += f" as a table of {', '.join(margin.domain.names)}"
+        head = f"{asked}: {self.outcome} under the policy {self.policy.name}{self._scope}"
         if self.safe_already:
             return f"{head}; nothing has to change"
-        if not self.found:
-            return f"{head}; no safe release was found: {self.searched.sentence}"
-        count = len(self.found)
-        some = "1 safe release" if count == 1 else f"{count} safe releases"
-        return f"{head}; {some} found: {self.searched.sentence}"
+        return f"{head}; {self._came_out}: {self.searched.sentence}"
+
+    @property
+    def _scope(self) -> str:
+        """The margin that is not safe, if a judgement over all cells would call it safe."""
+        margin = next((one for one in self.verdicts if one.outcome is self.outcome), None)
+        if margin is None or margin is self.verdicts[0]:
+            return ""
+        return f" as a table of {', '.join(margin.domain.names)}"
+
+    @property
+    def _came_out(self) -> str:
+        found = counted(len(self.found), "safe release") if self.found else "no safe release was"
+        return f"{found} found"
 
     @overload
     def __getitem__(self, place: int) -> Suggestion: ...
@@ -221,10 +228,23 @@ class Suggestions(Listing, Sequence[Suggestion]):
 
     def _table(self, _: int) -> tuple[list[str], list[list[str]], str]:
         rows = [
-            [str(rank), f"{one.kept.share:.1%}", one.sentence, one.notation]
+            [str(rank), one.kept.percent, one.sentence, one.notation]
             for rank, one in enumerate(self.found, 1)
         ]
         return ["rank", "keeps", "what to do", "release"], rows, ""
+
+    def __str__(self) -> str:
+        asked = ", ".join(notations(self.release)) or "nothing said"
+        lines = [f"{self.outcome} under the policy {self.policy.name}{self._scope}: {asked}"]
+        if self.safe_already:
+            lines.append("  nothing has to change")
+        else:
+            lines += [f"  {self._came_out}: {self.searched.sentence}"]
+            lines += ["  keeps: how close a reader still comes to the figures asked for", ""]
+        for rank, one in enumerate(self.found, 1):
+            lines.append(f"{rank}. keeps {one.kept.percent}: {one.notation}")
+            lines += [f"   - {change.sentence}" for change in one.changes]
+        return "\n".join([*lines, "", self.warning])
 
     def __repr__(self) -> str:
         return f"<Suggestions: {self.summary}>"
