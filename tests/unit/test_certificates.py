@@ -380,7 +380,7 @@ def test_public_certificates_do_not_depend_on_the_table(run, table, tmp_path):
         "audit", table, *SAID, "--certificate", public, "--public", "--over", "c,a", "-o", report
     )
     assert out == ""
-    assert "asked about c, a" in report.read_text("utf-8")
+    assert "asked about: c x a" in report.read_text("utf-8")
     release = tmp_path / "release.toml"
     RELEASE.write(release)
     assert run("attack", release, "--certificate", attacked, "--over", "c,a")[0] == 0
