@@ -366,7 +366,8 @@ def _chart_title(alt: Any, frontier: Frontier) -> Any:
     return alt.TitleParams(
         f"{len(frontier.designs)} designs under the policy {frontier.policy.name}",
         subtitle=[
-            f"{marked}; dashed: not beaten by any other",
+            marked,
+            "dashed: not beaten by any other",
             "confidential: it depends on the true counts",
         ],
         anchor="start",
