@@ -1,13 +1,16 @@
 # Every target sets itself up: a virtual environment in .venv, then what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
-EXAMPLE := src/cellbounds/papers/data/delinquent.csv
+AUDIT := cellbounds audit build/delinquent.csv "[education|county]@2" --rounding consistent
 
 .PHONY: demo test test-long check lint bench bench-quick fuzz faults budgets mutants clean
 
 demo: .venv/.base
-	@echo '$$ cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent'
-	@$(BIN)/cellbounds audit $(EXAMPLE) "[education|county]@2" --rounding consistent
+	@$(BIN)/cellbounds example delinquent -o build > /dev/null
+	@echo '$$ $(AUDIT)'
+	@$(BIN)/$(AUDIT)
+	@echo
+	@echo 'To go on with the quick start of README.md: . $(BIN)/activate'
 
 test: .venv/.test .venv/.browser
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import re
-import shutil
 import sys
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
@@ -44,6 +42,8 @@ def line_width() -> int:
     """How many columns a line may have: those of the terminal, or 80 anywhere else."""
     if sys.stdout is None or not sys.stdout.isatty():
         return WIDTH
+    import shutil
+
     return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
@@ -260,6 +260,8 @@ def html_table(
     >>> html_table("counts < 3", ["cell"], [["A&B"]]).split("<tbody>")[1]
     '<tr><td style="text-align:left">A&amp;B</td></tr></tbody></table>'
     """
+    import html
+
     sides = ["right" if name in numbers else "left" for name in header]
 
     def line(tag: str, row: Sequence[str]) -> str:

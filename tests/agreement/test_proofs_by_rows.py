@@ -15,12 +15,16 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.certificates.verifying.row_proofs import (
+    RowWork,
     covers,
     inside,
     leaving_one_out,
     numbers_of,
     progressions,
+    proofs_by_rows,
 )
+from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import read_statement
 
 ROWS = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
 THREE = cb.Domain({"row": ["a", "b", "c"], "col": ["x", "y", "z"]})
@@ -182,14 +186,37 @@ def test_numbers_of_progressions():
     assert numbers_of([(0, 4, 2), (7, 7, 1)]).tolist() == [0, 2, 4, 7]
     assert numbers_of([(0, None, 2)]) is None
     assert numbers_of([(0, 1 << 25, 1)]) is None
+    for first in (1 << 25, 1 << 64):
+        assert numbers_of([(first, first + 4, 2)]).tolist() == [first, first + 2, first + 4]
     numbers = np.arange(15)
     parts = [(1, 5, 2), (8, None, 3)]
     assert numbers[inside(numbers, parts)].tolist() == [1, 3, 5, 8, 11, 14]
+    assert numbers[inside(numbers, [(0, 0, 1)])].tolist() == [0]
     assert not inside(numbers, []).any()
     flags = np.array([True, True, False, True])
     assert progressions(flags, 6, 3, endless=False) == ((6, 9, 3), (15, 15, 3))
     assert progressions(flags, 6, 3, endless=True) == ((6, 9, 3), (15, None, 3))
     assert progressions(~flags, 6, 3, endless=True) == ((12, 12, 3), (18, None, 3))
+
+
+def admitted(release, work):
+    made = json.loads(json.dumps(release.to_dict()))
+    space = Space(made["domain"], made.get("groupings", {}))
+    statements = [read_statement(said, at, space) for at, said in enumerate(made["statements"])]
+    return proofs_by_rows(space, statements, work)[0].admitted
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_sums_are_the_same_however_many_are_tried_at_once(name):
+    whole = admitted(RELEASES[name], RowWork())
+    for chunk in (1, 2, 3, 5):
+        assert admitted(RELEASES[name], RowWork(chunk=chunk)) == whole
+
+
+def test_sums_end_with_what_n_leaves():
+    """Of 3 to 8 in the first row, 4, 5 and 8 are no multiples of what rounds to 0.3."""
+    first, _ = admitted(cb.Release(ROWS, [NEAREST, cb.Total(9)]), RowWork())
+    assert first == ((3, 3, 1), (6, 7, 1))
 
 
 def test_sums_of_all_but_one():

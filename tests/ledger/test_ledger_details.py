@@ -10,6 +10,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.ledger import Ledger, LedgerError
+from cellbounds.ledger.locations import Place
 
 DOMAIN = cb.Domain({"a": ["x", "y"], "b": ["u", "v"]})
 TABLE = cb.Table(DOMAIN, [[12, 9], [14, 10]])
@@ -78,16 +79,17 @@ def test_the_history_says_what_is_known_of_a_revision(tmp_path, run, removed, ad
     assert words in out
 
 
-def test_one_record_at_least_is_knowledge(tmp_path):
-    """That something was added is known, even if nobody knows how much."""
-    more = cb.Table(DOMAIN, TABLE.counts + np.array([[1, 0], [0, 0]]))
-    outcomes = []
-    for place, added in enumerate([None, (1, None)]):
+@pytest.mark.parametrize(("what", "sign"), [("added", 1), ("removed", -1)])
+def test_one_record_at_least_is_knowledge(tmp_path, what, sign):
+    """That something was added or removed is known, even if nobody knows how much."""
+    later = cb.Table(DOMAIN, TABLE.counts + sign * np.array([[1, 0], [0, 0]]))
+    known = []
+    for place, number in enumerate([None, (1, None)]):
         ledger = Ledger.create(tmp_path / f"{place}.ledger", TABLE, keep_table=True, who="ann")
         ledger.commit("[b]", why="spring")
-        ledger.revise(more, removed=0, added=added, why="a late form")
-        outcomes.append(ledger.ask("[b]").judged[-1][1].knows)
-    assert [len(one) for one in outcomes] == [0, 1]
+        ledger.revise(later, **{"removed": 0, "added": 0, what: number}, why="a late form")
+        known.append(ledger.ask("[b]").judged[-1][1].knows)
+    assert [len(knows) for knows in known] == [0, 1]
 
 
 def test_all_versions_need_the_levels_of_the_finer_table(tmp_path):
@@ -100,6 +102,118 @@ def test_all_versions_need_the_levels_of_the_finer_table(tmp_path):
     with pytest.raises(cb.InvalidInput, match="different variables or levels"):
         ledger.refine([*finer[:2], _split(tables[2], ["m", "w"])], why="sex")
     assert ledger.refine(finer, why="sex").outcome is not None
+
+
+def test_an_entry_has_the_release_that_went_out_with_it(tmp_path):
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, keep_table=True, who="ann")
+    ledger.commit("[a]", why="spring")
+    opened, released = ledger.history()
+    assert opened.release is None
+    assert released.release.digest == cb.publish(TABLE, "[a]").digest
+    assert [len(ledger.together(until=end).statements) for end in (1, 2)] == [0, 2]
+    with pytest.raises(cb.InvalidInput, match="entries 1 to 2"):
+        ledger.together(until=0)
+
+
+def test_a_ledger_of_one_entry_continues_its_own_head(tmp_path):
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, who="ann")
+    (opened,) = ledger.history()
+    assert ledger.verify(head=opened.hash, entries=1).intact
+    with pytest.raises(cb.InvalidInput, match="entries=0"):
+        ledger.verify(head=opened.hash, entries=0)
+
+
+def test_a_ledger_that_was_emptied_with_its_head_says_so(tmp_path):
+    file = tmp_path / "x.ledger"
+    ledger = Ledger.create(file, TABLE, who="ann")
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        triggers = connection.execute("select name from sqlite_master where type = 'trigger'")
+        for (name,) in triggers.fetchall():
+            connection.execute(f'drop trigger "{name}"')
+        connection.execute("delete from entries")
+        connection.execute("update ledgers set entries = 0, head = ''")
+    with pytest.raises(LedgerError, match="no entry, not even the first"):
+        ledger.ask("[a]", table=TABLE)
+
+
+@pytest.mark.parametrize("wait", [0, 0.5])
+def test_waiting_may_be_short(tmp_path, wait):
+    Ledger.create(tmp_path / "x.ledger", TABLE, who="ann", wait=wait)
+    ledger = Ledger.open(tmp_path / "x.ledger", wait=wait)
+    assert ledger.commit("[a]", table=TABLE, who="ann", why="spring").number == 2
+
+
+def test_options_of_a_server_are_kept_as_they_are():
+    url = Place.of("postgresql://db/team?ledger=census&options=&sslmode=require").url
+    assert url == "postgresql+psycopg://db/team?options=&sslmode=require"
+
+
+def test_a_file_that_was_there_stays_if_no_ledger_can_be_made_in_it(tmp_path):
+    for file in (tmp_path / "empty", tmp_path / "new"):
+        if file.name == "empty":
+            file.touch()
+        with pytest.raises(cb.InvalidInput, match="why=3"):
+            Ledger.create(file, TABLE, who="ann", why=3)
+    assert [file.name for file in tmp_path.iterdir()] == ["empty"]
+
+
+def test_a_missing_table_is_named_by_its_version(tmp_path):
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, who="ann")
+    with pytest.raises(cb.InvalidInput, match="not the table; supply it again"):
+        ledger.ask("[a]")
+    more = cb.Table(DOMAIN, TABLE.counts + 5)
+    ledger.grow(more, earlier=TABLE, why="more")
+    with pytest.raises(cb.InvalidInput, match=r"not the table \(version 1 of 2\); supply it again"):
+        ledger.ask("[a]", table=more)
+    with pytest.raises(cb.InvalidInput, match=r"not the table \(version 2 of 2\); supply it again"):
+        ledger.ask("[a]", table=TABLE)
+
+
+def test_a_revision_changes_something(tmp_path):
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, keep_table=True, who="ann")
+    for later, words in (
+        (ledger.revise, "nothing was changed"),
+        (ledger.grow, "nothing was added"),
+    ):
+        with pytest.raises(cb.InvalidInput, match=words):
+            later(TABLE, why="corrections")
+
+
+@pytest.mark.parametrize(("total", "ends"), [((40, 50), (40, 50)), ((40, None), (40, None))])
+def test_a_total_between_two_numbers_stays_so_when_the_table_grows(tmp_path, total, ends):
+    lower, upper = total
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, keep_table=True, who="ann")
+    said = cb.Release(DOMAIN, [cb.Total(lower=lower, upper=upper)])
+    ledger.commit(said, why="spring")
+    ledger.grow(cb.Table(DOMAIN, TABLE.counts + 5), why="more")
+    found = cb.bounds(ledger.together(), over=["as_of_1"])
+    assert found.lower.tolist() == [ends[0]]
+    assert found.upper.tolist() == [cb.UNBOUNDED if ends[1] is None else ends[1]]
+
+
+def test_cells_that_cannot_hold_anybody_are_0_in_what_is_out(tmp_path):
+    table = cb.Table(DOMAIN, [[12, 0], [14, 10]], structural=[[False, True], [False, False]])
+    ledger = Ledger.create(tmp_path / "x.ledger", table, keep_table=True, who="ann")
+    ledger.commit("[b]~5", why="spring")
+    assert cb.bounds(ledger.together()).upper[0, 1] == 0
+
+
+def test_derived_variables_of_the_table_may_be_known_about(tmp_path):
+    """The release does not speak of them, the table does."""
+    domain = DOMAIN.with_groupings({"all": cb.Grouping("b", {"both": ["u", "v"]})})
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, who="ann")
+    knows = [cb.Known(["all"], lower={"both": 40})]
+    answer = ledger.ask("[a]", table=cb.Table(domain, TABLE.counts), knows=knows)
+    assert [statement.subject for statement in answer.knowledge.statements] == [
+        "knowledge of [all]"
+    ]
+
+
+@pytest.mark.parametrize("what", [[], [1], ["[a]", 1]])
+def test_what_is_asked_for_is_a_release_or_texts(tmp_path, what):
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, keep_table=True, who="ann")
+    with pytest.raises(cb.InvalidInput, match="nothing to judge in"):
+        ledger.ask(what)
 
 
 def _split(table, levels):

@@ -228,7 +228,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "ledger" / "three-requests.sh
 
 def test_the_example_ends_as_its_page_says(run, tmp_path, monkeypatch):
     monkeypatch.chdir(EXAMPLE.parents[2])
-    names = {"$TABLE": "src/cellbounds/papers/data/census3.csv", "$LEDGER": str(tmp_path / "l")}
+    names = {"$TABLE": "src/cellbounds/datasets/census3.csv", "$LEDGER": str(tmp_path / "l")}
     lines = [
         line for line in EXAMPLE.read_text("utf-8").splitlines() if "cellbounds ledger" in line
     ]

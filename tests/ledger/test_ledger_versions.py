@@ -338,7 +338,7 @@ def revised_tables(draw):
         change = np.array(draw(counts)).reshape(2, 2)
         if draw(st.booleans()):
             tables.append(cb.Table(DOMAIN, change))
-            revisions.append(Revision(version))
+            revisions.append(Revision(version, (0, None), (0, None)))
         else:
             tables.append(cb.Table(DOMAIN, tables[-1].counts + change))
     return tables, tuple(revisions)

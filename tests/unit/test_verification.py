@@ -16,7 +16,12 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify_certificate
-from cellbounds.certificates.verifying.proofs import Reprover, sum_at_least, sum_at_most
+from cellbounds.certificates.verifying.proofs import (
+    CpModel,
+    Reprover,
+    sum_at_least,
+    sum_at_most,
+)
 from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import SumStatement, read_statement
 from cellbounds.certificates.verifying.verify import digest
@@ -30,6 +35,7 @@ DOMAIN = {"a": ["x", "y"], "b": ["p", "q"]}
 GROUPINGS = {
     "any": {"of": "a", "levels": {"both": ["x", "y"], "first": ["x"]}},
     "halves": {"of": "b", "levels": [["P", ["p"]], ["Q", ["q"]]]},
+    "some": {"of": "a", "levels": {"first": ["x"]}},
 }
 SECRET = 91827
 
@@ -745,6 +751,8 @@ def test_files_that_are_no_certificates(tmp_path, content, expected):
 def test_values_that_are_no_json(good):
     with pytest.raises(cb.InvalidInput, match="not JSON"):
         verify_certificate(changed(good, "cells", 0, "upper", "proven", to=Fraction(3)))
+    with pytest.raises(cb.InvalidInput, match="NaN, which is not JSON"):
+        verify_certificate(changed(good, "cells", 0, "upper", "proven", to=float("nan")))
 
 
 @pytest.mark.parametrize(
@@ -1178,3 +1186,243 @@ def test_a_group_lists_a_level_once(good):
     path = ("release", "groupings", "any", "levels", "both")
     with pytest.raises(cb.InvalidInput, match="'both' lists a level twice"):
         verify_certificate(changed(good, *path, to=["x", "x"]))
+
+
+# Proofs by rows, by hand ------------------------------------------------------------------------
+
+
+def by_rows(row=0, *sums, statement=0):
+    """A proof that a cell lies in a row, which can have none of these sums."""
+    return {
+        "kind": "rows",
+        "statement": statement,
+        "row": row,
+        "sums": [list(part) for part in sums],
+    }
+
+
+HALVES = [["1/2", "1/2"], ["1/2", "1/2"]]
+
+# Each: statements, the cell, the side, the tightest value proven, and the proof.
+BY_ROWS = {
+    "a cell that is 0": (
+        [
+            rates("b", "a", [["0.1", "0.9"], ["0.5", "0.5"]], eps="0.2"),
+            prior("ab", keyed=["upper"], upper=[[["x", "p"], 0]]),
+            prior("a", keyed=["lower"], lower=[[["x"], 5]]),
+        ],
+        "xq",
+        "lower",
+        5,
+        by_rows(0),
+    ),
+    "numbers that pass 64 bits on the way": (
+        [
+            rates("ab", "", [["0.3333", "0.1667", "0.25", "0.25"]]),
+            total(10**4 * 2**47, 10**4 * 2**47),
+        ],
+        "xp",
+        "upper",
+        3333 * 2**47,
+        by_rows(0),
+    ),
+    "what no table has": (  # each row holds three at least
+        [rates("b", "a", [["1/3", "2/3"], ["1/3", "2/3"]]), total(7, 7)],
+        "xp",
+        "lower",
+        9,
+        by_rows(0, (3, 6, 3)),
+    ),
+    "groups that overlap say nothing of N, what follows does": (
+        [
+            rates("b", "a", HALVES),
+            margin(["any"], [None, None]),
+            total(8, 8),
+        ],
+        "xp",
+        "upper",
+        3,
+        by_rows(0, (8, 8, 2)),
+    ),
+    "rows that share people": (
+        [rates("b", ["any"], HALVES), prior("a", upper=[4, 2])],
+        "xp",
+        "upper",
+        3,
+        by_rows(0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_ROWS)
+def test_rows_prove_what_they_prove_and_no_more(name):
+    statements, labels, side, proven, proof = BY_ROWS[name]
+    found = verify_certificate(one_sided(statements, labels, side, proven, proof))
+    assert found.problems == ()
+    assert found.rows == 1
+    tighter = proven + (1 if side == "lower" else -1)
+    bad = verify_certificate(one_sided(statements, labels, side, tighter, proof))
+    assert bad.ok is (name == "what no table has")
+
+
+def test_people_beside_the_rows_are_taken_off_n():
+    said = [rates("b", ["some"], [["1/2", "1/2"]]), margin("a", [None, 5]), total(9, 9)]
+    for side, proof in (("lower", by_rows(0, (2, 2, 2))), ("upper", by_rows(0))):
+        assert verify_certificate(one_sided(said, "xp", side, 2, proof)).rows == 1
+    assert not verify_certificate(one_sided(said, "xp", "upper", 1, by_rows(0))).ok
+
+
+def test_two_rows_of_even_sums_leave_an_odd_one_to_the_third():
+    levels = {"a": ["x", "y", "z"], "b": ["p", "q"]}
+    said = [
+        rates("b", "a", [*HALVES, [None, None]], missing="suppressed"),
+        prior("a", keyed=["upper"], upper=[[["z"], 4]]),
+        total(9, 9),
+    ]
+    for proven, ok in ((3, True), (2, False)):
+        cell = ("zp", bound(0, ZERO), bound(proven, by_rows(2, (4, 4, 1))))
+        found = verify_certificate(certificate(said, cell, domain=levels))
+        assert found.ok is ok
+
+
+NOT_BY_ROWS = {
+    "a cell of several rows": (
+        ([rates("b", "a", HALVES), total(4, 4)], "p", "upper", 1, by_rows(0, (2, 2, 2)), "b"),
+        "it does not lie in row 0 of statement 0",
+    ),
+    "N leaves no choice": (
+        ([rates("b", "a", HALVES), total(4, 4)], "xp", "lower", 2, by_rows(0, (2, 2, 2)), "ab"),
+        "the other rows can make up the rest of N",
+    ),
+    "nobody but those beside": (
+        (
+            [
+                rates("b", ["some"], [[None, None]], missing="zero"),
+                margin("a", [None, "<=3"]),
+                total(3, 3),
+            ],
+            "xp",
+            "lower",
+            1,
+            by_rows(0, (0, 0, 1)),
+            "ab",
+        ),
+        "the other rows can make up the rest of N",
+    ),
+    "N beyond 64 bits": (
+        (
+            [
+                rates("b", "a", HALVES),
+                prior("a", keyed=["upper"], upper=[[["x"], 4]]),
+                total(2**64, 2**64),
+            ],
+            "xp",
+            "upper",
+            1,
+            by_rows(0, (4, 4, 2)),
+            "ab",
+        ),
+        "the other rows can make up the rest of N",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_BY_ROWS)
+def test_rows_do_not_prove(name):
+    claim, why = NOT_BY_ROWS[name]
+    *claim, over = claim
+    (problem,) = verify_certificate(one_sided(*claim, over=over)).problems
+    assert problem.endswith(why) or why in problem
+
+
+# Dual proofs, limits and words ------------------------------------------------------------------
+
+
+def test_multipliers_that_pass_64_bits_beside_a_small_denominator():
+    huge = 2**64
+    above = one_sided([total(0, 5)], "xp", "upper", 5 * huge, dual((0, 0, "upper", huge)))
+    assert verify_certificate(above).duals == 1
+    below = one_sided([total(5, 5)], "xp", "lower", 1, dual((0, 0, "lower", huge)))
+    (problem,) = verify_certificate(below).problems
+    assert "the dual proof leaves a negative coefficient" in problem
+
+
+def test_a_cell_that_is_0_limits_others():
+    said = [
+        margin("ab", [[0, None], [None, None]]),
+        linear("ab", [[["x", "q"], "1"], [["x", "p"], "-2"]], upper="3"),
+    ]
+    assert verify_certificate(one_sided(said, "xq", "upper", 3, TOLD)).reproved == 1
+    assert not verify_certificate(one_sided(said, "xq", "upper", 2, TOLD)).ok
+
+
+def test_limits_that_take_too_many_rounds_are_left_out():
+    """Each cell is limited by the next one, and the last by itself, which is said last."""
+    levels = {"a": [f"a{k}" for k in range(60)]}
+    said = [
+        linear("a", [[[f"a{k}"], "1"], [[f"a{k + 1}"], "-1"]], upper="0") for k in range(59)
+    ] + [prior("a", keyed=["upper"], upper=[[["a59"], 4]])]
+    for proven, ok in ((4, True), (3, False)):
+        cell = (["a59"], bound(0, ZERO), bound(proven, TOLD))
+        assert verify_certificate(certificate(said, cell, over="a", domain=levels)).ok is ok
+
+
+MODELS = [  # rows, lists, tops, and what the first cell is
+    ([([(0, 1), (1, 1)], 5)], [], [2, 3], 2),
+    ([([(0, -1)], 0)], [], [7, 0], 0),
+    ([([(0, 1), (1, -2)], 0), ([(1, 1)], 2)], [], [4, 9], 4),
+    ([([(0, 1)], 1)], [([0, 1], [0, 3, 8])], [2, 1], 2),
+    ([([(0, 1)], 3)], [], [2, 0], None),
+]
+
+
+@pytest.mark.parametrize("presolve", [True, False])
+@pytest.mark.parametrize(("rows", "lists", "tops", "first"), MODELS)
+def test_models_for_cp_sat(rows, lists, tops, first, presolve):
+    status, counts = CpModel(rows, lists, tops).solve(10, presolve)
+    assert status in (("OPTIMAL", "FEASIBLE") if first is not None else ("INFEASIBLE",))
+    assert counts.get(0) == first
+
+
+def test_the_row_that_a_table_contradicts_is_named():
+    said = [rates("b", "a", HALVES)]
+    made = certificate(said, over="ab", witnesses=[[[0, 1], [1, 1]]])
+    (problem,) = verify_certificate(made).problems
+    assert problem.endswith("it contradicts statement 0 (conditional) [b|a] at (a=y, b=p)")
+
+
+def test_a_ray_keeps_the_lower_end_of_a_rate_to_the_last_count():
+    said = [rates("b", "a", [["3/4", None], ["1/2", "1/2"]], eps="1/4", missing="suppressed")]
+    assert verify_certificate(endless([[0, 1], [1, 1]], said)).rays == 1
+    found = verify_certificate(endless([[0, 1], [1, 2]], said))
+    assert "the ray contradicts statement 0" in found.problems[0]
+
+
+def test_a_linear_statement_has_one_figure():
+    said = [linear("ab", [["1", "0"], ["0", "0"]], upper="3")]
+    made = one_sided(said, "xp", "upper", 3, dual((0, 1, "upper", 1)))
+    (problem,) = verify_certificate(made).problems
+    assert "names figure 1, upper, of statement 0, which says no such thing" in problem
+
+
+def test_the_key_that_stands_there_twice_is_named(tmp_path):
+    file = tmp_path / "made.json"
+    file.write_text('{"version": 1, "format": 1, "format": 2}')
+    with pytest.raises(cb.InvalidInput, match="the key 'format' twice"):
+        verify_certificate(file)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(None, "null"), (True, "true or false"), ("3", "a text"), (1.5, "a number with a point")],
+)
+def test_what_is_no_whole_number_is_told_by_its_kind(good, value, kind):
+    with pytest.raises(cb.InvalidInput, match=f"lower.proven is {kind}; it must be a whole number"):
+        verify_certificate(changed(good, "cells", 0, "lower", "proven", to=value))
+
+
+def test_margins_of_too_many_figures_are_refused(good):
+    groups = {f"g{k}": {"of": "a", "levels": {str(j): ["x"] for j in range(10)}} for k in range(9)}
+    made = changed(good, "release", "groupings", to=groups)
+    with pytest.raises(cb.InvalidInput, match="over spans more than 100000000 cells"):
+        verify_certificate(changed(made, "over", to=list(groups)))

@@ -109,6 +109,10 @@ def _unwritten(what: str, problem: OSError) -> int:
 
 
 _SUMMARIES = {
+    "examples": {
+        "example": "Put example files here, to try the commands on; without NAME, list what "
+        "there is.",
+    },
     "audits": {
         "audit": "Show what publishing RELEASE would reveal about TABLE, and whether a policy "
         "allows it.",
@@ -125,7 +129,7 @@ _SUMMARIES = {
     },
     "tables": {
         "count": "Count the tables that fit a release, exactly.",
-        "posterior": "Show how likely each count of each cell is.",
+        "posterior": "Show how likely each count of each cell, or of a margin, is.",
         "sample": "Draw tables that fit a release.",
         "synthesize": "Make tables to release instead of the true one.",
     },

@@ -422,14 +422,16 @@ output_option = option("-o, --output FILE", "Write to this file.")
 format_options = combined(style_option("table|json|csv"), output_option)
 """How to write an answer, and where."""
 
+over_option = option(
+    "--over A,B",
+    "Ask about this margin instead of the cells; names separated by commas.",
+)
+
 output_options = combined(
     style_option("table|json|csv|html"),
     output_option,
     option("--all", "Show every cell in a table.", "everything"),
-    option(
-        "--over A,B",
-        "Ask about this margin instead of the cells; names separated by commas.",
-    ),
+    over_option,
 )
 """How to write what is known of cells."""
 

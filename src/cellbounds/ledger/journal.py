@@ -50,8 +50,8 @@ class Revision:
     """
 
     version: int
-    removed: tuple[int, int | None] = (0, None)
-    added: tuple[int, int | None] = (0, None)
+    removed: tuple[int, int | None]
+    added: tuple[int, int | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

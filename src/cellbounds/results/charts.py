@@ -48,30 +48,28 @@ STYLE = """
 """What the page of a chart has besides: it follows the width of the screen, and dark mode."""
 
 
-def posterior_chart(layers: Mapping[str, Posterior], index: tuple[int, ...] | None) -> Any:
+def posterior_chart(layers: Mapping[str, Posterior], cell: int | None) -> Any:
     """The distributions of one cell, or of all, of one or more posteriors by name."""
     import altair as alt
 
-    domain = next(iter(layers.values())).domain
+    first = next(iter(layers.values()))
+    labels = list(first.cells())
     for name, other in layers.items():
-        if other.domain != domain:
+        if other.over != first.over or list(other.cells()) != labels:
             raise InvalidInput(f"{name} is a posterior over other cells; lay over the same table")
-    if index is None and domain.size > MOST_CELLS:
+    if cell is None and first.size > MOST_CELLS:
         raise InvalidInput(
-            f"{domain.size} cells do not fit one chart (at most {MOST_CELLS}); name one cell, such "
-            f"as plot{next(iter(domain.cells()))!r}"
+            f"{first.size} cells do not fit one chart (at most {MOST_CELLS}); name one cell, such "
+            f"as plot{labels[0]!r}"
         )
-    chosen = (
-        range(domain.size) if index is None else [int(np.ravel_multi_index(index, domain.shape))]
-    )
-    labels = list(domain.cells())
+    chosen = range(first.size) if cell is None else [cell]
     points = [
         {"cell": ", ".join(map(str, labels[cell])), "count": value, "p": chance, "given": name}
         for cell in chosen
         for name, layer in layers.items()
         for value, chance in _points(layer, cell)
     ]
-    single = index is not None
+    single = cell is not None
     base = (
         alt.Chart(alt.Data(values=points))
         .mark_area(line=True, opacity=0.25, interpolate="step")

@@ -33,10 +33,7 @@ def load(source: Mapping[str, Any] | str | Path) -> Any:
     """The JSON of a certificate, from a file or from values that could be one."""
     what = "the certificate" if isinstance(source, Mapping) else str(source)
     try:
-        if isinstance(source, Mapping):
-            raw = json.dumps(source, allow_nan=False).encode()
-        else:
-            raw = read_bytes(source)
+        raw = json.dumps(source).encode() if isinstance(source, Mapping) else read_bytes(source)
         return parse_json(raw, what, object_pairs_hook=_once, parse_constant=_no_constant)
     except InvalidInput:
         raise

@@ -231,15 +231,15 @@ class Reprover:
             return None, "its numbers are too large for CP-SAT"
         lists = []
         for listed, values in self._lists:
-            if any(limits[cell] is None for cell in listed) or not listed:
-                continue
+            if not listed:
+                continue  # nobody is counted: 0 is in the list, or no table is possible
             most = sum(tops[cell] for cell in listed)
             within = [value for value in values if value <= most]
             if not within:
                 return False, ""
             lists.append((listed, within))
         # CP-SAT may end the process that it works in.
-        model = Isolated(_CpModel, rows, lists, tops)
+        model = Isolated(CpModel, rows, lists, tops)
         try:
             status, counts = model.ask("solve", seconds, not self._lists, seconds=seconds)
         except ImportError:
@@ -266,7 +266,7 @@ class Reprover:
         return None, "it has cells that nothing limits"
 
 
-class _CpModel:
+class CpModel:
     """A model in the process that CP-SAT works in."""
 
     def __init__(

@@ -145,7 +145,7 @@ def some_between(bits: int, window: int, lows: IntArray, highs: IntArray) -> Int
     if (bottom >= top).all():
         return np.asarray((bottom == top) & (raw[top >> 3] >> (top & 7) & 1 == 1))
     before = np.concatenate([[0], np.cumsum(np.unpackbits(raw, bitorder="little"))])
-    return np.asarray(before[top + 1] > before[np.minimum(bottom, top + 1)])
+    return np.asarray(before[top + 1] > before[bottom])
 
 
 class SumLimits:
