@@ -297,7 +297,7 @@ def test_a_long_frontier_is_cut_but_keeps_the_best():
     found = frontier_of(judged(0.001, 0.001), *many)
     text = str(found)
     assert "50 more on the frontier" in text
-    assert "best  [b|a]@1" in text
+    assert "best: [b|a]@1" in text
 
 
 def test_the_chart_explains_every_point(tmp_path):

@@ -302,7 +302,9 @@ class Frontier(Listing):
             if place >= left or one is best:
                 marked = "best: " if one is best else ""
                 measures = [f"{one.risk:.3f}", f"{one.utility:.3f}", one.reason]
-                how = f"{marked}{one.notation} ({_way(one)})"
+                # The notation tells the decimals, and that they are rounded to the nearest.
+                told = one.design.merged == "" and str(one.design.way).endswith("nearest")
+                how = f"{marked}{one.notation}" + ("" if told else f" ({_way(one)})")
                 rows.append([how, str(one.outcome), *measures])
         more = f"... {left} more on the frontier, with less utility" if left > 0 else ""
         return HEADER, rows, more
