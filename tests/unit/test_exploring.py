@@ -28,6 +28,7 @@ from cellbounds.disclosure.policies import (
     PosteriorChance,
     SmallCounts,
 )
+from cellbounds.results.charts import save_chart
 from cellbounds.runtime.workers import Until
 
 CHILDREN = cb.datasets.read("delinquent")
@@ -309,7 +310,7 @@ def test_the_chart_explains_every_point(tmp_path):
     hover = {one["field"] for one in spec["layer"][2]["encoding"]["tooltip"]}
     assert {"statement", "rates", "merged", "outcome", "risk", "utility", "reason"} <= hover
     assert "confidential" in json.dumps(spec["title"])
-    cb.results.charts.save_chart(chart, tmp_path / "chart.html")
+    save_chart(chart, tmp_path / "chart.html")
     page = (tmp_path / "chart.html").read_text("utf-8")
     assert "every small count keeps at least" in page
     assert 'src="http' not in page
@@ -320,7 +321,7 @@ def test_labels_cannot_end_the_script_of_a_chart(tmp_path):
     odd = small_table(a=["</script><script>alert(1)</script>", "y"], b=["p", "q", "r"])
     found = explore(odd, response="b", givens=[("a",)], digits=[2])
     assert "alert(1)" in found.designs[0].reason
-    cb.results.charts.save_chart(found.plot(), tmp_path / "chart.html")
+    save_chart(found.plot(), tmp_path / "chart.html")
     page = (tmp_path / "chart.html").read_text("utf-8")
     assert "alert(1)" in page
     assert "<script>alert" not in page
