@@ -17,7 +17,7 @@ from cellbounds import cli
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile(
-    "default", max_examples=100, deadline=None, suppress_health_check=_CHECKS, derandomize=True
+    "default", max_examples=60, deadline=None, suppress_health_check=_CHECKS, derandomize=True
 )
 settings.register_profile(
     "long", max_examples=12_000, deadline=None, suppress_health_check=_CHECKS, print_blob=True
