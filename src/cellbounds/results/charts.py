@@ -30,6 +30,24 @@ OFFERED = {"export": True, "source": False, "compiled": False, "editor": False}
 """What the menu of a page offers: pictures; no editor elsewhere, which would be sent the data."""
 
 
+LEGEND = {"orient": "bottom"}
+
+STYLE = """
+        body { margin: 1rem; background: #fff; }
+        vega-chart, #vega-chart { width: 100%; max-width: 60rem; }
+        svg { max-width: 100%; height: auto; }
+        @media (prefers-color-scheme: dark) {
+          body { background: #0f1419; }
+          svg.marks { filter: invert(.92) hue-rotate(180deg); }
+        }
+        </style>
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <style>
+"""
+"""What the page of a chart has besides: it follows the width of the screen, and dark mode."""
+
+
 def posterior_chart(layers: Mapping[str, Posterior], cell: int | None) -> Any:
     """The distributions of one cell, or of all, of one or more posteriors by name."""
     import altair as alt
@@ -124,6 +142,11 @@ def _page(chart: dict[str, Any]) -> str:
     import vl_convert
 
     offering = chart | {"usermeta": {"embedOptions": {"actions": OFFERED}}}
+    offering["background"] = "transparent"
+    if isinstance(chart.get("width"), int):  # one view, which can follow the width of the page
+        fitting = {"autosize": {"type": "fit-x", "contains": "padding"}, "legend": LEGEND}
+        offering |= {"width": "container", "config": {**chart.get("config", {}), **fitting}}
     text = json.dumps(offering).replace("<", PLACEHOLDER)
     page: str = vl_convert.vegalite_to_html(text, bundle=True)
+    page = page.replace("<html>", '<html lang="en">', 1).replace("</style>", f"{STYLE}</style>", 1)
     return page.replace(PLACEHOLDER, "\\u003c")
