@@ -1202,6 +1202,9 @@ def by_rows(row=0, *sums, statement=0):
 
 
 HALVES = [["1/2", "1/2"], ["1/2", "1/2"]]
+ONE_OF_TWO = [["0.5", None], ["0.5", None]]
+SOME = rates("b", "a", ONE_OF_TWO, eps="0.25", missing="suppressed")
+OPEN = rates("b", "a", ONE_OF_TWO, eps="0.25", missing="suppressed", strict=True)
 
 # Each: statements, the cell, the side, the tightest value proven, and the proof.
 BY_ROWS = {
@@ -1226,6 +1229,16 @@ BY_ROWS = {
         3333 * 2**47,
         by_rows(0),
     ),
+    "the lower end of a rate": (  # a quarter of 7
+        [SOME, margin("a", [7, None])],
+        "xp",
+        "lower",
+        2,
+        by_rows(0),
+    ),
+    "the upper end of a rate": ([SOME, margin("a", [7, None])], "xp", "upper", 5, by_rows(0)),
+    "an open lower end": ([OPEN, margin("a", [8, None])], "xp", "lower", 3, by_rows(0)),
+    "an open upper end": ([OPEN, margin("a", [8, None])], "xp", "upper", 5, by_rows(0)),
     "what no table has": (  # each row holds three at least
         [rates("b", "a", [["1/3", "2/3"], ["1/3", "2/3"]]), total(7, 7)],
         "xp",
@@ -1382,6 +1395,50 @@ def test_models_for_cp_sat(rows, lists, tops, first, presolve):
     status, counts = CpModel(rows, lists, tops).solve(10, presolve)
     assert status in (("OPTIMAL", "FEASIBLE") if first is not None else ("INFEASIBLE",))
     assert counts.get(0) == first
+
+
+RANGES = {"<5": (0, 4), "<=5": (0, 5), ">5": (6, None), ">=5": (5, None), "5-7": (5, 7)}
+
+
+@pytest.mark.parametrize("entry", RANGES)
+def test_ranges(entry):
+    statement = read_statement(margin("a", [entry, None]), 0, Space(DOMAIN, {}))
+    assert (statement.least[0], statement.most[0]) == RANGES[entry]
+    assert (statement.least[1], statement.most[1]) == (0, None)
+
+
+LABELS = cb.Domain(
+    {"a": [1, ("x", 2), "z"], "b": ["p", "q"]},
+    groupings={"some": cb.Grouping("a", {"low": [1], "rest": [("x", 2), "z"]})},
+)
+KINDS = {
+    "a total": cb.Total(lower=3, upper=9),
+    "a total from below": cb.Total(lower=3),
+    "a margin": cb.Margin(["b", "a"], [["<5", "<=5", 0], [">5", ">=5", "5-7"]]),
+    "a rounded margin": cb.Margin(["some"], [10, 5], base=5, rounding="nearest"),
+    "knowledge": cb.Known(["a", "b"], upper=8, values={(1, "p"): [7, 0], ("z", "q"): [3]}),
+    "a sum": cb.Linear(["a"], [Fraction(-3, 2), 0, 3], lower=Fraction(-7, 4), upper=8),
+    "a sum from below": cb.Linear(["b"], [2, 4], lower=3),
+    "rates": cb.Conditional(["b"], ["some"], rates=[["0.3", "0.7"], ["0.5", "0.5"]], eps="0.05"),
+    "rates of nobody": cb.Conditional(
+        ["b"], ["some"], rates=[["0.3", "0.7"], [None, None]], missing="zero", rounding="down"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_digest_is_that_of_the_release(kind):
+    release = cb.Release(LABELS, [KINDS[kind]])
+    assert digest(*meaning(release)) == release.digest
+    both = cb.Release(LABELS, [KINDS[kind], cb.Margin(["b"], ["<50", None])])
+    assert digest(*meaning(both)) == both.digest
+
+
+def test_a_solver_that_dies_leaves_a_claim_unsettled(monkeypatch):
+    monkeypatch.setattr(isolation, "CODE", "import os; os._exit(3)")
+    said = [margin("a", [3, 1]), margin("b", [2, 2])]
+    (why,) = verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).unsettled
+    assert "CP-SAT failed" in why
 
 
 def test_the_row_that_a_table_contradicts_is_named():
