@@ -1322,6 +1322,10 @@ NOT_BY_ROWS = {
         ),
         "the other rows can make up the rest of N",
     ),
+    "a margin of others": (
+        ([rates("b", "a", HALVES), margin(["some"], [4])], "yp", "upper", 2, by_rows(1), "ab"),
+        "too many sums of the row could break it",
+    ),
     "N beyond 64 bits": (
         (
             [
@@ -1432,6 +1436,12 @@ def test_the_digest_is_that_of_the_release(kind):
     assert digest(*meaning(release)) == release.digest
     both = cb.Release(LABELS, [KINDS[kind], cb.Margin(["b"], ["<50", None])])
     assert digest(*meaning(both)) == both.digest
+
+
+def test_lower_bounds_are_proved_anew():
+    said = [margin("a", [3, 1]), margin("b", [2, 2])]
+    assert verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).reproved == 1
+    assert not verify_certificate(one_sided(said, "xp", "lower", 2, TOLD)).ok
 
 
 def test_a_solver_that_dies_leaves_a_claim_unsettled(monkeypatch):
