@@ -1438,6 +1438,12 @@ def test_the_digest_is_that_of_the_release(kind):
     assert digest(*meaning(both)) == both.digest
 
 
+def test_one_huge_row_is_too_large_whatever_the_others_are():
+    said = [margin("a", [2**70, 5]), margin("b", [None, "<=7"])]
+    (why,) = verify_certificate(one_sided(said, "xp", "lower", 2**70 - 7, TOLD)).unsettled
+    assert why.endswith("its numbers are too large for CP-SAT")
+
+
 def test_lower_bounds_are_proved_anew():
     said = [margin("a", [3, 1]), margin("b", [2, 2])]
     assert verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).reproved == 1
