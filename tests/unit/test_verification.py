@@ -1229,6 +1229,16 @@ BY_ROWS = {
         3333 * 2**47,
         by_rows(0),
     ),
+    "rates of many digits beside those of nobody": (
+        [
+            rates("ab", "", [["0.3333", "0.6667", "0", "0"]]),
+            total(10**4 * 2**47, 10**4 * 2**47),
+        ],
+        "xp",
+        "upper",
+        3333 * 2**47,
+        by_rows(0),
+    ),
     "the lower end of a rate": (  # a quarter of 7
         [SOME, margin("a", [7, None])],
         "xp",
@@ -1283,6 +1293,18 @@ def test_people_beside_the_rows_are_taken_off_n():
     for side, proof in (("lower", by_rows(0, (2, 2, 2))), ("upper", by_rows(0))):
         assert verify_certificate(one_sided(said, "xp", side, 2, proof)).rows == 1
     assert not verify_certificate(one_sided(said, "xp", "upper", 1, by_rows(0))).ok
+
+
+@pytest.mark.parametrize(("side", "true", "wrong"), [("lower", 0, 1), ("upper", 2, 1)])
+def test_a_part_of_a_column_is_not_all_of_it(side, true, wrong):
+    levels = {"a": ["x", "y"], "b": ["p", "q"], "c": ["u", "v"]}
+    said = [rates("b", "a", HALVES), margin("a", [4, None])]
+    for proven in (true, wrong):
+        claim = {"lower": bound(0, ZERO), "upper": bound(None, TOLD)}
+        claim[side] = bound(proven, by_rows(0))
+        cell = ("xpu", claim["lower"], claim["upper"])
+        found = verify_certificate(certificate(said, cell, over="abc", domain=levels))
+        assert found.ok is (proven == true)
 
 
 def test_two_rows_of_even_sums_leave_an_odd_one_to_the_third():
@@ -1436,6 +1458,17 @@ def test_the_digest_is_that_of_the_release(kind):
     assert digest(*meaning(release)) == release.digest
     both = cb.Release(LABELS, [KINDS[kind], cb.Margin(["b"], ["<50", None])])
     assert digest(*meaning(both)) == both.digest
+
+
+def test_the_largest_of_the_values_is_one_of_them():
+    said = [prior("ab", keyed=["values"], values=[[["x", "p"], [0, 5]]])]
+    assert not verify_certificate(one_sided(said, "xp", "upper", 4, TOLD)).ok
+
+
+def test_what_is_said_of_a_cell_without_limit_proves_nothing():
+    """(x, q) may hold the five."""
+    said = [margin("a", [">=5", None]), prior("ab", keyed=["upper"], upper=[[["x", "p"], 2]])]
+    assert verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).reproved == 0
 
 
 def test_one_huge_row_is_too_large_whatever_the_others_are():
