@@ -1488,6 +1488,8 @@ def test_a_solver_that_dies_leaves_a_claim_unsettled(monkeypatch):
     said = [margin("a", [3, 1]), margin("b", [2, 2])]
     (why,) = verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).unsettled
     assert "CP-SAT failed" in why
+    # The limits of the cells prove this one.
+    assert verify_certificate(one_sided([total(4, 4)], "xp", "upper", 4, TOLD)).reproved == 1
 
 
 def test_the_row_that_a_table_contradicts_is_named():
