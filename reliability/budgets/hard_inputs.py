@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
+import json
 import math
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +20,7 @@ import numpy as np
 import cellbounds as cb
 from cellbounds.disclosure.policies import Policy, PosteriorChance
 
-Question = Callable[[cb.Table, cb.Release, float], object]
+Question = Callable[[cb.Table, cb.Release, float], Callable[[], object]]
 
 
 def _domain(*sizes: int) -> cb.Domain:
@@ -61,37 +67,111 @@ HARD: dict[str, tuple[Callable[[], cb.Table], Callable[[cb.Table], Sequence[str]
 CHANCE = Policy("chance", rules=(PosteriorChance(at_most=2, probability=Fraction(9, 10)),))
 
 
-def _asked_of_a_ledger(table: cb.Table, release: cb.Release, seconds: float) -> object:
-    with tempfile.TemporaryDirectory() as folder:
-        ledger = cb.Ledger.create(f"{folder}/hard.ledger", table, who="nobody")
-        return ledger.ask(release, table=table, seconds=seconds)
+def _ledger(table: cb.Table) -> cb.Ledger:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    return cb.Ledger.create(folder / "hard.ledger", table, who="nobody")
+
+
+def _certificate(table: cb.Table, release: cb.Release) -> dict[str, Any]:
+    """What little was found in a while, most of it without a proof."""
+    certificate = cb.bounds(release, start=table, seconds=2).certificate(seconds=2)
+    for cell in certificate["cells"]:
+        for side in ("lower", "upper"):
+            if cell[side] is not None:
+                cell[side]["proof"] = {"kind": "method"}
+    return certificate
+
+
+def _few(table: cb.Table) -> list[list[str]]:
+    """Sets of at most two variables to explore: few enough to be listed."""
+    names = table.domain.names[:-1]
+    return [list(few) for size in (1, 2) for few in itertools.combinations(names, size)]
 
 
 QUESTIONS: dict[str, Question] = {
-    "bounds": lambda _t, r, s: cb.bounds(r, seconds=s),
-    "bounds, owner": lambda t, r, s: cb.bounds(r, start=t, seconds=s),
-    "linear bounds": lambda _t, r, s: cb.bounds(r, kind="linear", seconds=s),
-    "attainable": lambda _t, r, s: cb.attainable(r, seconds=s),
-    "judge": lambda t, r, s: cb.judge(t, r, seconds=s),
-    "judge, strict": lambda t, r, s: cb.judge(t, r, "strict", seconds=s),
-    "judge, chance": lambda t, r, s: cb.judge(t, r, CHANCE, seconds=s),
-    "audit": lambda t, r, s: cb.audit(t, r, seconds=s),
-    "explore": lambda t, _r, s: cb.explore(t, response=t.domain.names[-1], seconds=s),
-    "safe_margins": lambda t, _r, s: cb.safe_margins(t, margins=2, seconds=s),
-    "suggest": lambda t, r, s: cb.suggest(t, r, seconds=s),
-    "posterior": lambda _t, r, s: cb.posterior(r, seconds=s),
-    "sample": lambda _t, r, s: cb.sample(r, 1000, seconds=s),
-    "sample, many chains": lambda _t, r, s: cb.sample(
-        r, 100_000, method="chain", chains=1000, seconds=s
+    "bounds": lambda _t, r, s: partial(cb.bounds, r, seconds=s),
+    "bounds, owner": lambda t, r, s: partial(cb.bounds, r, start=t, seconds=s),
+    "linear bounds": lambda _t, r, s: partial(cb.bounds, r, kind="linear", seconds=s),
+    "attainable": lambda _t, r, s: partial(cb.attainable, r, seconds=s),
+    "judge": lambda t, r, s: partial(cb.judge, t, r, seconds=s),
+    "judge, strict": lambda t, r, s: partial(cb.judge, t, r, "strict", seconds=s),
+    "judge, chance": lambda t, r, s: partial(cb.judge, t, r, CHANCE, seconds=s),
+    "audit": lambda t, r, s: partial(cb.audit, t, r, seconds=s),
+    "explore": lambda t, _r, s: partial(
+        cb.explore, t, response=t.domain.names[-1], givens=_few(t), seconds=s
     ),
-    "sample, importance": lambda _t, r, s: cb.sample(r, 1000, method="importance", seconds=s),
-    "estimate_tables": lambda _t, r, s: cb.estimate_tables(r, seconds=s),
-    "count_tables": lambda _t, r, s: cb.count_tables(r, seconds=s),
-    "tables": lambda _t, r, s: next(cb.tables(r, seconds=s), None),
-    "synthesize": lambda _t, r, s: cb.synthesize(r, seconds=s),
-    "ledger": _asked_of_a_ledger,
+    "safe_margins": lambda t, _r, s: partial(cb.safe_margins, t, margins=2, seconds=s),
+    "suggest": lambda t, r, s: partial(cb.suggest, t, r, seconds=s),
+    "posterior": lambda _t, r, s: partial(cb.posterior, r, seconds=s),
+    "sample": lambda _t, r, s: partial(cb.sample, r, 1000, seconds=s),
+    "sample, many chains": lambda _t, r, s: partial(
+        cb.sample, r, 10_000, method="chain", chains=1000, seconds=s
+    ),
+    "sample, importance": lambda _t, r, s: partial(
+        cb.sample, r, 1000, method="importance", seconds=s
+    ),
+    "estimate_tables": lambda _t, r, s: partial(cb.estimate_tables, r, seconds=s),
+    "count_tables": lambda _t, r, s: partial(cb.count_tables, r, seconds=s),
+    "tables": lambda _t, r, s: partial(lambda: next(cb.tables(r, seconds=s), None)),
+    "synthesize": lambda _t, r, s: partial(cb.synthesize, r, seconds=s),
+    "verify_certificate": lambda t, r, s: partial(
+        cb.verify_certificate, _certificate(t, r), seconds=s
+    ),
+    "ledger ask": lambda t, r, s: partial(_ledger(t).ask, r, table=t, seconds=s),
+    "ledger commit": lambda t, r, s: partial(_ledger(t).commit, r, table=t, why="tried", seconds=s),
+    "ledger frontier": lambda t, _r, s: partial(_ledger(t).frontier, table=t, way=2, seconds=s),
 }
-"""Everything that takes a budget and can take long."""
+"""Everything that takes a budget and can take long: prepared, and then to be called."""
+
+COMMANDS: dict[str, str] = {
+    "attack": "attack {release}",
+    "audit": "audit {table} {release}",
+    "audit, report": "audit {table} {release} --report {folder}/report.html",
+    "audit, certificate": "audit {table} {release} --certificate {folder}/certificate.json",
+    "count": "count {release}",
+    "explore": "explore {table} --response {last} --given {first}",
+    "margins": "margins {table}",
+    "posterior": "posterior {release}",
+    "sample": "sample {release} -o {folder}/sample.csv",
+    "suggest": "suggest {table} {release}",
+    "synthesize": "synthesize {release} -o {folder}/synthetic.csv",
+    "ledger ask": "ledger ask {ledger} {release} --table {table}",
+    "ledger commit": "ledger commit {ledger} {release} --table {table} --why tried",
+    "ledger frontier": "ledger frontier {ledger} --table {table}",
+    "ledger refuse": "ledger refuse {ledger} {release} --table {table} --why tried",
+    "ledger policy": "ledger policy {ledger} --policy strict --table {table} --why tried",
+    "ledger grow": "ledger grow {ledger} {table} --table {table} --why tried",
+    "ledger revise": "ledger revise {ledger} {table} --table {table} --why tried",
+    "ledger refine": "ledger refine {ledger} --table {table} --why tried",
+    "ledger history": "ledger history {ledger} --table {table} --format html -o {folder}/page.html",
+    "verify": "verify {certificate}",
+}
+"""Every command that takes --seconds, and the files of an input in it."""
+
+
+def written(table: cb.Table, statements: Sequence[str], folder: Path) -> dict[str, str]:
+    """The files of a table and of what is published of it, for commands."""
+    names = table.domain.names
+    positions, counts = table.cells()
+    lines = [
+        ",".join([*map(str, table.domain.labels(cell)), str(count)])
+        for cell, count in zip(positions.tolist(), counts.tolist(), strict=True)
+    ]
+    (folder / "table.csv").write_text("\n".join([",".join([*names, "count"]), *lines]) + "\n")
+    # Levels are those that occur, in the order of the file.
+    read = cb.read_table(folder / "table.csv")
+    release = cb.publish(read, *statements)
+    release.write(folder / "release.toml")
+    cb.Ledger.create(folder / "hard.ledger", read, who="nobody")
+    claims: dict[str, Any] = {}
+    with suppress(cb.CellboundsError):  # there is nothing to verify of what cannot be answered
+        claims = _certificate(read, release)
+    (folder / "certificate.json").write_text(json.dumps(claims))
+    files = {"table": "table.csv", "release": "release.toml", "ledger": "hard.ledger"}
+    paths = {key: str(folder / file) for key, file in files.items()}
+    paths["certificate"] = str(folder / "certificate.json")
+    return {**paths, "folder": str(folder), "first": names[0], "last": names[-1]}
 
 
 def hard_input(name: str) -> tuple[cb.Table, cb.Release, float]:
@@ -105,9 +185,14 @@ def outcome(result: Any) -> str:
     """What came of a question, in a word or two."""
     if isinstance(result, cb.CellboundsError):
         return type(result).__name__
-    verdict = getattr(result, "verdict", None)
-    evidence = getattr(result, "evidence", None)
-    shown = getattr(verdict, "verdict", verdict) or evidence
+    shown = next(
+        (
+            str(value)
+            for name in ("outcome", "verdict", "evidence", "complete")
+            if (value := getattr(result, name, None)) is not None
+        ),
+        None,
+    )
     return type(result).__name__ + (f": {shown}" if shown is not None else "")
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import re
-import shutil
 import sys
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
@@ -44,6 +42,8 @@ def line_width() -> int:
     """How many columns a line may have: those of the terminal, or 80 anywhere else."""
     if sys.stdout is None or not sys.stdout.isatty():
         return WIDTH
+    import shutil
+
     return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
@@ -80,12 +80,11 @@ def wrapped(text: str, most: int, indent: str = "") -> list[str]:
         sums = itertools.accumulate(map(_columns, text))
         end = max(1, sum(1 for _ in itertools.takewhile(lambda columns: columns <= most, sums)))
         begun = len(text) - len(text.lstrip())
-        first = max(begun + 1, end // 3)  # what comes before leaves a line almost empty
-        cut = text.rfind(" ", first, end + 1)
-        if cut < 0:
-            cut = 1 + max(text.rfind(mark, first, end) for mark in ",;/|")
-        if cut <= 0:
-            cut = max(text.rfind(" ", begun + 1, end + 1), 0) or end
+        cut = text.rfind(" ", begun + 1, end + 1)
+        if cut < end // 3 and width(text[cut + 1 :].split(" ")[0]) > most - len(indent):
+            # The next word fits no line: better break it than leave this one almost empty.
+            cut = 1 + max(text.rfind(mark, max(cut, begun, end // 3), end) for mark in ",;/|")
+        cut = cut if cut > 0 else end
         lines.append(text[:cut].rstrip())
         text = indent + text[cut:].lstrip()
     return [*lines, text]
@@ -260,6 +259,8 @@ def html_table(
     >>> html_table("counts < 3", ["cell"], [["A&B"]]).split("<tbody>")[1]
     '<tr><td style="text-align:left">A&amp;B</td></tr></tbody></table>'
     """
+    import html
+
     sides = ["right" if name in numbers else "left" for name in header]
 
     def line(tag: str, row: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CUT = "..."
 COMMANDS = re.compile(r" *(\$|>>>|cellbounds|pip|make|python3?|import|from) ")
-MOST_LEFT_OUT = 6
+MOST_LEFT_OUT = 5
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 
@@ -67,7 +67,7 @@ def blocks_of(page: Path) -> list[Block]:
             language = lines[opened].removeprefix("```")
             reason = marker[1] if marker else ""
             blocks.append(Block(page, language, lines[opened + 1 : number], opened + 2, reason))
-            opened = None
+            opened, before = None, ""
         elif opened is None:
             indented = line.startswith("    ") and COMMANDS.match(line)
             assert not indented, f"{page}:{number + 1} is code: fence it and say what it is"

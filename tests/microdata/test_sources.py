@@ -6,12 +6,14 @@ import gzip
 import os
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import cellbounds as cb
+from cellbounds.data.microdata.tally import Tabulation
 
 PART = pa.table({"sex": ["m", "f"], "vote": ["yes", "no"]})
 
@@ -60,6 +62,39 @@ def test_a_folder_of_parquet_files(tmp_path):
     table = cb.read_table(str(tmp_path), count=None)
     assert table.domain.to_dict() == {"sex": ["f", "m"], "vote": ["no", "yes"]}
     assert table.counts.tolist() == [[2, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(("memory", "most"), [(2 * 48_000, 1), (4 * 48_000, 4), (None, 99)])
+def test_row_groups_that_wait_need_memory_too(tmp_path, monkeypatch, memory, most):
+    lines = pa.table({"x": [str(k % 7) for k in range(20_000)], "y": ["u"] * 20_000})
+    pq.write_table(lines, tmp_path / "a.parquet", row_group_size=1000)
+    whole = cb.read_table(tmp_path / "a.parquet", count=None)
+    counted, waiting = [], []
+    part, add = Tabulation.part, Tabulation.add
+
+    def counting(tabulation, columns):
+        tally = part(tabulation, columns)
+        counted.append(tally)
+        return tally
+
+    def adding(tabulation, tally):
+        if not waiting:
+            time.sleep(0.3)  # whoever may count on meanwhile does
+        waiting.append(len(counted) - len(waiting))
+        add(tabulation, tally)
+
+    monkeypatch.setattr(Tabulation, "part", counting)
+    monkeypatch.setattr(Tabulation, "add", adding)
+    before = pa.cpu_count()
+    pa.set_cpu_count(8)
+    try:
+        size = None if memory is None else f"{memory}B"
+        table = cb.read_table(tmp_path / "a.parquet", count=None, memory=size)
+    finally:
+        pa.set_cpu_count(before)
+    assert table.digest == whole.digest
+    assert max(waiting) <= most
+    assert memory is not None or max(waiting) > 4
 
 
 def test_counts_in_several_files(tmp_path):

@@ -25,6 +25,8 @@ from cellbounds.disclosure import Audit, CellRisk, audit
 from cellbounds.disclosure.policies import judging
 from cellbounds.ledger import NotSafe
 from cellbounds.report.audit_text import render
+from cellbounds.report.filing import build_report
+from cellbounds.report.pages.content import ReportLimits
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Alarm, Late, uninterrupted
 from cellbounds.runtime.workers import Until
@@ -818,6 +820,29 @@ def test_a_ledger_stops_judging_and_writes_nothing(tmp_path, nothing_judged):
     with pytest.raises(NotSafe, match="UNDECIDED"):
         ledger.commit(RELEASE, table=TABLE, why="late", who="ann", seconds=0.05)
     assert [entry.kind for entry in ledger.history()] == ["opened"]
+
+
+def test_a_frontier_that_is_late_leaves_the_rest_undecided(tmp_path, monkeypatch):
+    ledger = cb.Ledger.create(tmp_path / "a.ledger", TABLE, who="ann")
+    assert ledger.frontier(["[a]", "[b]"], table=TABLE, seconds=60).judgements
+    monkeypatch.setattr(Budget, "overdue", property(always(True)))
+    late = ledger.frontier(["[a]", "[b]"], table=TABLE, seconds=60)
+    assert (late.judgements, late.undecided) == (0, ("[a]", "[b]"))
+
+
+def test_work_is_overdue_when_it_would_have_been_stopped():
+    assert not UNLIMITED.overdue
+    assert not Budget.of(60).overdue
+    assert not Budget.until(time.monotonic() - 0.1).overdue
+    assert Budget.until(time.monotonic() - 10).overdue
+
+
+def test_a_report_that_is_late_says_what_was_not_worked_out():
+    known = [cb.Known(["a"], lower=1)]
+    limits = ReportLimits(attainable=lambda *_, **__: stuck(0, 0))
+    late = build_report(audit(TABLE, RELEASE, knows=known), seconds=0.05, limits=limits)
+    content = late.to_dict()
+    assert "was spent" in str(content["public"])
 
 
 def test_a_ledger_that_is_late_while_it_writes_has_written(tmp_path):

@@ -753,7 +753,7 @@ def test_errors_of_the_program_go_to_standard_error(tmp_path):
     done = program("audit", tmp_path / "nothing.csv", "[a|b]")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.startswith("error:")
     assert "Traceback" not in done.stderr
 
 

@@ -100,6 +100,23 @@ def test_a_posterior_for_people(run, table):
     assert lines[-2].startswith("generating functions of the rows of one conditional: exact, ")
 
 
+def test_a_posterior_of_a_margin_and_of_cells(run, table):
+    code, out, _ = run("posterior", table, "[mp3|sex]", "--over", "sex")
+    assert (code, out.splitlines()[0]) == (
+        0,
+        "posterior over ['sex'] given [mp3|sex], N=50; prior: uniform over tables",
+    )
+    code, out, _ = run(
+        "posterior", table, "[mp3|sex]", "--cell", "sex=m,mp3=yes", "--format", "csv"
+    )
+    lines = out.splitlines()
+    assert (code, len(lines)) == (0, 2)
+    assert lines[0].startswith("sex,mp3,mean")
+    code, _, err = run("posterior", table, "[mp3|sex]", "--over", "age")
+    assert code == 2
+    assert "age" in err
+
+
 @pytest.mark.parametrize("prior", ["uniform", "multinomial", "poisson:12.5", "gamma-poisson:2,1/4"])
 def test_a_posterior_for_programs(run, table, prior):
     code, out, _ = run("posterior", table, "[mp3|sex]", "--prior", prior, "--format", "json")

@@ -289,7 +289,7 @@ def test_frames_dictionaries_and_text_carry_the_warning():
     ]
     for text in (str(found), found._repr_html_(), said["warning"]):
         assert "keep this to yourself" in text
-    assert "best  [education|county]@1" in str(found)
+    assert "best: [education|county]@1" in str(found)
 
 
 def test_a_long_frontier_is_cut_but_keeps_the_best():
@@ -297,7 +297,7 @@ def test_a_long_frontier_is_cut_but_keeps_the_best():
     found = frontier_of(judged(0.001, 0.001), *many)
     text = str(found)
     assert "50 more on the frontier" in text
-    assert "best  [b|a]@1" in text
+    assert "best: [b|a]@1" in text
 
 
 def test_the_chart_explains_every_point(tmp_path):

@@ -234,3 +234,19 @@ def test_ties_are_compared_in_fractions():
     )
     mine = enumerate(np.ravel(found.counts).tolist())
     assert math.prod(itertools.starmap(weights.exact, mine), start=Fraction(1)) == best
+
+
+@pytest.mark.parametrize("size", [10**6, 198 * 10**15, 10**30])
+def test_a_table_is_compared_with_rates_exactly_however_large_its_counts(size):
+    domain = cb.Domain({"all": ["everybody"], "b": ["0", "1"]})
+    rates = cb.Conditional(["b"], ["all"], rates=[["0.70", "0.30"]], rounding="half-even")
+    release = cb.Release(domain, [rates])
+    least, most = 695 * size // 1000, 305 * size // 1000  # both ends belong to half-even rounding
+    for counts, broken in (
+        # In 64 bits, 200 times 7/10 of 198e15 would be less than 139 times all of it.
+        ([7 * size // 10, 3 * size // 10], []),
+        ([least, most], []),
+        ([least - 1, most + 1], ["[b|all]@2"]),
+        ([0, 0], ["[b|all]@2"]),
+    ):
+        assert cb.violations(cb.Table(domain, [counts]), release) == broken

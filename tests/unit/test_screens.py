@@ -8,8 +8,9 @@ import unicodedata
 
 import pytest
 
+import cellbounds as cb
 from cellbounds import cli
-from cellbounds.cli import ledger_commands
+from cellbounds.cli import ledger_commands, options
 from cellbounds.text import aligned, counted, legible, width, wrapped
 
 TABLE = """\
@@ -117,6 +118,48 @@ def test_no_help_has_more_than_80_columns(name, monkeypatch, capsys):
     text = shown(monkeypatch, capsys, [*name.split(), "--help"])
     assert "Usage: cellbounds" in text
     assert [one for one in text.splitlines() if columns(one) > 80] == []
+
+
+def test_every_command_has_an_example_that_runs(tmp_path, monkeypatch, capsys):
+    for name in ("delinquent", "koch4"):
+        (tmp_path / f"{name}.csv").write_bytes(cb.datasets.path(name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    *lines, last = (tmp_path / "koch4.csv").read_text("utf-8").splitlines()
+    labels, count = last.rsplit(",", 1)
+    for name, more in (("later", 2), ("mended", 1)):
+        grown = "\n".join([*lines, f"{labels},{int(count) + more}", ""])
+        (tmp_path / f"{name}.csv").write_text(grown, encoding="utf-8")
+    before = [*options.EXAMPLES.values()]
+    told = {line.split()[0] for line in before if not line.startswith("ledger")}
+    assert told == {name for name, *_ in cli.COMMANDS} - {"ledger", "example"}
+    assert {line.split()[1] for line in before if line.startswith("ledger")} == {*ledger_names()}
+    wanted = sorted(before, key=lambda line: line.split()[0] != "explore")  # others read its file
+    for line in wanted:
+        if line in UNRUN:
+            continue
+        monkeypatch.setattr(sys, "argv", ["cellbounds", *shlex.split(line)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        assert left.value.code in (0, 1), (line, capsys.readouterr().err)
+        capsys.readouterr()
+        text = shown(monkeypatch, capsys, [*helped(line), "--help"])
+        assert f"  cellbounds {line}\n" in text
+
+
+UNRUN = {
+    options.EXAMPLES["verify"]: "needs a certificate; run by the test of the screens",
+    options.EXAMPLES["reproduce"]: "takes long; run by the tests of the papers",
+    options.EXAMPLES["refine"]: "needs a table of more variables; run by the tests of ledgers",
+}
+
+
+def ledger_names():
+    return ledger_commands.ledger.commands
+
+
+def helped(line):
+    words = line.split()
+    return words[:2] if words[0] == "ledger" else words[:1]
 
 
 def test_a_wide_character_takes_two_columns_and_an_accent_none():

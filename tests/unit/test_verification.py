@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import compositions, holds
+from cellbounds.certificates.verifying import verify as verifying
 from cellbounds.certificates.verifying import verify_certificate
 from cellbounds.certificates.verifying.proofs import (
     CpModel,
@@ -764,6 +766,19 @@ def test_options_are_checked(good, options):
         verify_certificate(good, **options)
 
 
+def test_a_budget_that_is_spent_before_all_was_checked_settles_nothing(good, monkeypatch):
+    def stuck(*_):
+        ends = time.monotonic() + 30
+        while time.monotonic() < ends:
+            time.sleep(0.005)
+        raise AssertionError("nobody stopped it")
+
+    monkeypatch.setattr(verifying, "table_fault", stuck)
+    found = verify_certificate(good, budget=cb.Budget(seconds=0.05))
+    assert found.ok and not found.settled
+    assert found.unsettled == ("claims that were not come to: the budget was spent",)
+
+
 def test_counts_of_witnesses_are_never_shown(good):
     for value in (SECRET, -SECRET, SECRET + 0.5):
         for path in (("witnesses", 0, 0, 1), ("cells", 0, "upper", "attained")):
@@ -870,7 +885,8 @@ def many(shown):
 def test_every_claim_without_a_proof_is_proved_anew():
     steps = []
     found = verify_certificate(
-        many([3, 4, 5]), progress=lambda done, size: steps.append((done, size))
+        many([3, 4, 5]),
+        budget=cb.Budget(progress=lambda done, size: steps.append((done, size))),
     )
     assert found.settled
     assert (found.trivial, found.reproved, found.not_reproved) == (9, 9, 0)

@@ -129,7 +129,7 @@ _SUMMARIES = {
     },
     "tables": {
         "count": "Count the tables that fit a release, exactly.",
-        "posterior": "Show how likely each count of each cell is.",
+        "posterior": "Show how likely each count of each cell, or of a margin, is.",
         "sample": "Draw tables that fit a release.",
         "synthesize": "Make tables to release instead of the true one.",
     },

@@ -11,6 +11,7 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, say, write_plain, write_text
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.progress import Progress
 
 EPILOG = (
@@ -23,7 +24,7 @@ EPILOG = (
 @click.argument("file", type=click.Path())
 @option(
     "--seconds FLOAT",
-    "Time for claims that come without a proof and have to be proved anew.",
+    "Budget; most of it is for claims that come without a proof and have to be proved anew.",
     default=600,
 )
 @options.style_option("table|json", "the result")
@@ -42,9 +43,8 @@ def verify(given: Given) -> int:
         end = "\r\x1b[K" if done == total else ""
         click.echo(f"\r\x1b[Kcellbounds: proving anew {done} of {total}{end}", err=True, nl=False)
 
-    result = verify_certificate(
-        given.file, seconds=given.seconds, progress=progress if shown else None
-    )
+    budget = Budget(given.seconds, progress=progress if shown else None)
+    result = verify_certificate(given.file, budget=budget)
     write_plain(result, given.style, given.output)
     if not result.ok:
         return options.UNSAFE

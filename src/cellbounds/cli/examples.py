@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shlex
 from importlib import resources
 from pathlib import Path
@@ -23,9 +24,9 @@ YEARS, RECORDS = ("2023", "2024"), 600
 _PUBLISHED = ("published.toml", "published.1-education-county-2.csv")
 
 EXAMPLES = {
-    **datasets.NAMES,
-    "published": "a release file: rates of delinquent as an outsider has them, no table",
-    "sparse5": "made up: housing, age, work, travel and illness, mostly empty cells, N = 93",
+    **{name: re.sub(r" \(document.*?\)", "", about) for name, about in datasets.NAMES.items()},
+    "published": "a release file: rates of delinquent, without the table",
+    "sparse5": "made up: 93 people by five variables, mostly empty cells",
     "survey": f"made up: a folder with {len(YEARS) * RECORDS:,} records of region, age and vote",
 }
 """Every example, and what it is."""
@@ -70,7 +71,8 @@ def example(given: Given) -> int:
     before = shlex.quote(f"{folder}/") if given.output else ""
     written = "".join(f"written: {path}\n" for path in files)
     tries = "".join(f"  cellbounds {_NEXT[name].format(before)}\n" for name in given.names)
-    write_text(f"{written}\nTry next:\n{tries}", None)
+    write_text(f"{written}\nTry next:\n", None)
+    write_text(tries, None, "sh")  # to be copied as they are: no line is broken
     return options.SAFE
 
 

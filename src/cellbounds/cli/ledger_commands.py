@@ -13,6 +13,7 @@ from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, open_output, say, write_plain, write_text
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
         Progress("reading the table") as progress,
         options.budgeted(given, progress) as budget,
     ):
-        tables = [options.read_owned(path, given) for path in given.tables]
+        with stopped_late(budget):
+            tables = [options.read_owned(path, given) for path in given.tables]
         progress.say("judging")
         yield book, {"table": tables or None, "budget": budget, **signed}
 

@@ -45,6 +45,62 @@ Given = SimpleNamespace
 Option = Callable[[Callable[..., int]], Callable[..., int]]
 
 
+HEADINGS = {
+    "The table": "count records weight round_weight missing sheet variables structural encoding "
+    "delimiter merges tables",
+    "What is published": "rounding eps strict no_total count_rounding seed allow_outside",
+    "How it is judged": "policy independent knows protect",
+    "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
+    "What is written": "style output everything reports key public certificate plot best save "
+    "written figures overwrite",
+}
+"""The headings of help, and the options under each; all others come first."""
+
+EXAMPLES = {
+    "audit": 'audit delinquent.csv "[education|county]@2" --report audit.html',
+    "attack": "attack published.toml",
+    "explore": "explore delinquent.csv --response education --best published.toml",
+    "margins": "margins koch4.csv --way 2",
+    "suggest": 'suggest delinquent.csv "[education|county]@2" --save instead',
+    "count": 'count delinquent.csv "[education|county]@1"',
+    "posterior": 'posterior delinquent.csv "[education|county]@1"',
+    "sample": 'sample delinquent.csv "[education|county]@1" --size 10 --seed 7',
+    "synthesize": 'synthesize delinquent.csv "[county]" "[education]" -o synthetic',
+    "verify": "verify proof.json",
+    "reproduce": "reproduce",
+    "init": "ledger init koch4.ledger --table koch4.csv --keep-table",
+    "ask": 'ledger ask koch4.ledger "[center,status]"',
+    "commit": 'ledger commit koch4.ledger "[center,status]" --why yearbook',
+    "refuse": 'ledger refuse koch4.ledger "[recovery|center,status]@3" --why no',
+    "history": "ledger history koch4.ledger",
+    "export": "ledger export koch4.ledger -o history.json",
+    "frontier": "ledger frontier koch4.ledger --way 2",
+    "policy": "ledger policy koch4.ledger",
+    "refine": "ledger refine survey.ledger --table finer.csv --why 'a new question'",
+    "grow": "ledger grow koch4.ledger later.csv --why 'more came in'",
+    "revise": "ledger revise koch4.ledger mended.csv --removed 1 --why mistake",
+    "ledger verify": "ledger verify koch4.ledger",
+}
+"""One for each command; a test runs them."""
+
+
+class GroupedCommand(click.Command):
+    """A command whose help has its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, those of the command alone first."""
+        headings = {name: title for title, names in HEADINGS.items() for name in names.split()}
+        blocks: dict[str, list[tuple[str, str]]] = {"Options": [], **{one: [] for one in HEADINGS}}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                blocks[headings.get(parameter.name or "", "Options")].append(record)
+        for title, records in blocks.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def command(
     function: Callable[[Given], int], group: click.Group | None = None, epilog: str = EPILOG
 ) -> click.Command:
@@ -57,7 +113,10 @@ def command(
         with nullcontext() if memory is None else limited(memory):
             return function(Given(**given))
 
-    declared = click.command(epilog=epilog)(called)
+    name = getattr(function, "__name__", "")
+    example = EXAMPLES.get(f"{getattr(group, 'name', '')} {name}", EXAMPLES.get(name))
+    shown = "" if example is None else f"\b\nExample:\n  cellbounds {example}\n\n"
+    declared = click.command(cls=GroupedCommand, epilog=shown + epilog)(called)
     if group is not None:
         group.add_command(declared)
     return declared
@@ -422,14 +481,16 @@ output_option = option("-o, --output FILE", "Write to this file.")
 format_options = combined(style_option("table|json|csv"), output_option)
 """How to write an answer, and where."""
 
+over_option = option(
+    "--over A,B",
+    "Ask about this margin instead of the cells; names separated by commas.",
+)
+
 output_options = combined(
     style_option("table|json|csv|html"),
     output_option,
     option("--all", "Show every cell in a table.", "everything"),
-    option(
-        "--over A,B",
-        "Ask about this margin instead of the cells; names separated by commas.",
-    ),
+    over_option,
 )
 """How to write what is known of cells."""
 

@@ -73,9 +73,11 @@ def count(given: Given) -> int:
 @option("--draws INTEGER", "For estimates.", default=10_000)
 @_drawing_options
 @option("--plot FILE", "Draw to this .svg or .png file.")
+@options.over_option
+@options.cell_option
 @options.format_options
 def posterior(given: Given) -> int:
-    """Show how likely each count of each cell is.
+    """Show how likely each count of each cell, or of a margin, is.
 
     SOURCE is a release file (.toml), or a table (CSV) followed by the statements that are
     published of it, as for `cellbounds audit`. Exact where the structure allows, otherwise
@@ -83,6 +85,7 @@ def posterior(given: Given) -> int:
     """
     from cellbounds.inference.posterior import posterior as posterior_of
 
+    names = options.names_of(given.over, "--over")
     if given.plot is not None:
         check_suffix(given.plot, (".svg", ".png", ".html"))
     check_outputs([given.plot, given.output], [given.source, *given.release])
@@ -90,7 +93,9 @@ def posterior(given: Given) -> int:
         drawn = {"draws": given.draws, "rng": given.seed or 0}
         with stopped_late(budget):
             belief, release = _belief(given.prior), _release(given)
-            result = posterior_of(release, belief, effort=given.effort, **drawn, budget=budget)
+            over, cells = options.cells_of(given.cells, names, release.domain)
+            asked = {"over": over, "cells": cells, "effort": given.effort}
+            result = posterior_of(release, belief, **asked, **drawn, budget=budget)
         if given.plot is not None:
             save_chart(result, given.plot)
     write_result(result, given)

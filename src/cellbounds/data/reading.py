@@ -196,7 +196,8 @@ def _table(
         raise InvalidInput(
             f"structural={structural!r}; give 'missing' or a list of cells (tuples of labels)"
         )
-    tally = _with_levels(tally, selection, levels)
+    if levels or selection.missing != "error":
+        tally = _with_levels(tally, selection, levels)
     domain = Domain(tally.levels)
     lines = tally.lines
     is_records = selection.amount is None or selection.weighted

@@ -14,7 +14,7 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.model.priors import Weights
 from cellbounds.results.distribution import Distribution
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import IntArray, summable
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
 Choice = TypeVar("Choice")
@@ -154,8 +154,14 @@ class WeightedList:
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell."""
+        return self.sums(np.array([cell]))
+
+    def sums(self, cells: IntArray) -> Distribution:
+        """The distribution of the sum of some cells."""
         weighing = self._chances > 0
-        values, places = np.unique(self._tables[weighing, cell], return_inverse=True)
+        chosen = self._tables[np.flatnonzero(weighing)[:, None], cells]
+        sums = chosen[:, 0] if len(cells) == 1 else summable(chosen).sum(axis=1)
+        values, places = np.unique(sums, return_inverse=True)
         chances = np.bincount(places, weights=self._chances[weighing])
         return Distribution(values, chances.astype(np.float64))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.inference.chooser import (
@@ -17,9 +19,12 @@ from cellbounds.inference.chooser import (
     exact_sums,
     refused,
 )
-from cellbounds.inference.protocol import answer_head
+from cellbounds.inference.hypergeometric import Hypergeometric
+from cellbounds.inference.margin_sums import MarginSums, asked_groups, cell_numbers, margin_sums
+from cellbounds.inference.protocol import Refusal, WeightedFibre, answer_head
 from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
-from cellbounds.results.distribution import MonteCarlo
+from cellbounds.results.cell_index import CellIndex, asked_cells
+from cellbounds.results.distribution import Distribution, MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.posterior import Posterior
@@ -41,13 +46,15 @@ def posterior(
     release: Release,
     prior: Belief | str = "uniform",
     *,
+    over: Iterable[str] | None = None,
+    cells: Iterable[Sequence[Label]] | None = None,
     effort: float | None = None,
     draws: int = MOST_DRAWS,
     rng: int | np.random.Generator = 0,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Posterior:
-    """How likely each count of each cell is, given a release and a prior over tables.
+    """How likely each count of each cell, or of a margin, is, given a release and a prior.
 
     Every consistent table is summed over where its structure allows: in double precision without
     cancellation, with a proven bound of the error. Otherwise tables are drawn by a Markov chain,
@@ -60,6 +67,11 @@ def posterior(
     prior
         ``"uniform"`` over tables, ``"multinomial"`` or ``"hypergeometric"`` (equal cell
         probabilities), or :class:`Multinomial`, :class:`Poisson`, :class:`GammaPoisson`.
+    over
+        Ask about the sums of this margin instead of the cells; axes in the order given.
+    cells
+        Ask about these cells only, each a tuple of labels, one for each variable of `over` (of
+        the domain if that is not given). The answer's arrays then have one axis, in that order.
     effort
         Steps that exact work may take (2e9 by default).
     draws, rng
@@ -88,22 +100,91 @@ def posterior(
     2          poor      27.37  3.437      27    27    21    34  2.428e-14
     2          good      68.63  3.437      69    69    62    75          0
     diagrams of independent parts: exact, relative error at most 3e-14
+
+    How many men there were, in a table of which rates and N are known:
+
+    >>> release = cb.publish(cb.datasets.read("mp3"), "[mp3|gender]")
+    >>> cb.posterior(release, over=["gender"])["Male"].interval("0.9")
+    (5, 45)
     """
     begun = time.perf_counter()
     belief = belief_of(prior)
-    weights = _weights(release, belief)
-    sums = exact_sums(release, weights, checked_effort(effort))
+    weights, steps = _weights(release, belief), checked_effort(effort)
+    names, chosen = asked_cells(release, over, cells)
+    places = CellIndex(release.domain.project(names).shape, chosen)
+    sums: ExactSums | MarginSums | Refusal
+    if set(names) == set(release.domain.names):
+        sums = exact_sums(release, weights, steps)
+    else:
+        sums = margin_sums(release, weights, names, places, steps, budget)
     if isinstance(sums, ExactSums):
-        about = answer_head(release, sums.name, Evidence.EXACT, begun)
-        weighted = sums.weighted
-        return Posterior(*about, belief, weighted.error, None, weighted.distribution, sums.mode)
+        about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
+        cells_asked = _cells_asked(release, names, places)
+        found = partial(_distribution, sums.weighted, cells_asked)
+        return Posterior(*about, places, belief, sums.weighted.error, None, found, sums.mode)
+    if isinstance(sums, MarginSums):
+        about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
+        each = sums.distributions.__getitem__
+        return Posterior(*about, places, belief, sums.error, None, each, None)
     if sums.steps is None:
         raise refused(sums)
-    drawn = sample(release, draws, prior=belief, method="chain", rng=rng, budget=budget)
-    about = answer_head(release, drawn.method, Evidence.ESTIMATED, begun)
+    # Of a margin, what can be drawn exactly may still be: the draws are independent then.
+    method = "chain" if set(names) == set(release.domain.names) else "auto"
+    ways: dict[str, Any] = {"method": method, "rng": rng, "effort": effort, "budget": budget}
+    drawn = sample(release, draws, prior=belief, **ways)
+    about = answer_head(release, drawn.method, Evidence.ESTIMATED, begun, names)
     best = partial(_best_drawn, drawn, weights)
-    notes = (f"not exact: {sums.reason}", f"connected: {drawn.connected}", *drawn.notes)
-    return Posterior(*about, belief, None, drawn.monte_carlo, drawn.cell, best, notes)
+    connected = (f"connected: {drawn.connected}",) if drawn.connected else ()
+    notes = (f"not exact: {sums.reason}", *connected, *drawn.notes)
+    if names == release.domain.names and chosen is None:
+        return Posterior(*about, places, belief, None, drawn.monte_carlo, drawn.cell, best, notes)
+    asked = _drawn_sums(drawn, names, places)
+    checks = _checks(drawn, asked).shaped(places.shape)
+    counted = partial(_counted, asked)
+    return Posterior(*about, places, belief, None, checks, counted, best, notes)
+
+
+def _distribution(
+    weighted: WeightedFibre | Hypergeometric, cell_at: Callable[[int], int], number: int
+) -> Distribution:
+    return weighted.distribution(cell_at(number))
+
+
+def _cells_asked(
+    release: Release, over: tuple[str, ...], places: CellIndex
+) -> Callable[[int], int]:
+    """The number of a cell of the table by its number among those asked about."""
+    if over == release.domain.names and places.chosen is None:
+        return int
+    return cell_numbers(release, over, places).__getitem__
+
+
+def _drawn_sums(drawn: Draws, over: tuple[str, ...], places: CellIndex) -> IntArray:
+    """The sums asked about in each table drawn, one column for each."""
+    flat = drawn.counts.reshape(len(drawn), -1)
+    groups = asked_groups(drawn.release, over, places)
+    return np.stack([flat[:, cells].sum(axis=1) for cells in groups], axis=1)
+
+
+def _checks(drawn: Draws, sums: IntArray) -> MonteCarlo:
+    """How far averages of sums of the cells drawn can be trusted."""
+    size = len(sums)
+    if drawn.independent:
+        spread = sums.std(axis=0, ddof=1) if size > 1 else np.full(sums.shape[1], np.nan)
+        return MonteCarlo(spread / np.sqrt(size), np.full(sums.shape[1], float(size)))
+    from cellbounds.inference.chains.chain_sampling import FEWEST, diagnose
+
+    chains = np.array_split(sums, drawn.chains)
+    length = min(map(len, chains))
+    if length < FEWEST:
+        unknown = np.full(sums.shape[1], np.nan)
+        return MonteCarlo(unknown, unknown)
+    return diagnose(np.stack([chain[:length] for chain in chains]))
+
+
+def _counted(sums: IntArray, number: int) -> Distribution:
+    values, times = np.unique(sums[:, number], return_counts=True)
+    return Distribution(values, times / len(sums))
 
 
 def _best_drawn(drawn: Draws, weights: Weights) -> IntArray:

@@ -129,7 +129,12 @@ def check_room(numbers: float, what: str) -> None:
 
 
 def answer_head(
-    release: Release, method: str, evidence: Evidence, begun: float
+    release: Release,
+    method: str,
+    evidence: Evidence,
+    begun: float,
+    over: tuple[str, ...] | None = None,
 ) -> tuple[Release, tuple[str, ...], str, Evidence, float, None]:
     """What every answer says of itself: the question, the method, and the time it took."""
-    return release, release.domain.names, method, evidence, time.perf_counter() - begun, None
+    names = release.domain.names if over is None else over
+    return release, names, method, evidence, time.perf_counter() - begun, None

@@ -140,7 +140,7 @@ def frontier_of(
     outcomes: dict[int, Outcome] = {}
     judgements = 0
     for place in range(len(listed)):
-        if place in outcomes:
+        if place in outcomes or effort.overdue:
             continue
         release = joined(state, [*past, PublishedRelease.of(releases[place], state.versions)])
         unsafe = judges.unsafe(release, targets_of(state))
@@ -153,7 +153,7 @@ def frontier_of(
             outcomes |= dict.fromkeys(follows[place], outcome)
     by: dict[str, list[int]] = {outcome.value: [] for outcome in Outcome}
     for place in range(len(listed)):
-        by[outcomes[place].value].append(place)
+        by[outcomes.get(place, Outcome.UNDECIDED).value].append(place)
     behind = {other for place in by["safe"] for other in implied[place]}
     by["maximal"] = [place for place in by["safe"] if place not in behind]
     texts: dict[str, Any] = {

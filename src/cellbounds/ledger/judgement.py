@@ -244,6 +244,11 @@ class CumulativeJudge:
         self._state, self._table, self._budget, self._part = state, table, budget, part
         self._domain, self._knows = informing(state, pieces)
 
+    @property
+    def overdue(self) -> bool:
+        """Whether there is no time for anything."""
+        return self._budget.overdue
+
     def verdicts(
         self, release: Release, targets: Sequence[ProtectedCells]
     ) -> Iterator[tuple[ProtectedCells, Verdict]]:
@@ -291,7 +296,7 @@ def _fewest(
         key = tuple(chosen)
         if key not in tried:
             release = joined(state, [*(past[place] for place in chosen), new])
-            tried[key] = judges.unsafe(release, harmed)
+            tried[key] = None if judges.overdue else judges.unsafe(release, harmed)
         return tried[key] is True
 
     def sure() -> bool:

@@ -457,12 +457,13 @@ class Ledger:
         table, total, budget, seconds
             As for :meth:`ask`.
         """
-        state = self.state()
-        tables = supplied(replace(state, independent=False), table, self.book.kept)
-        assert tables is not None  # without `independent` a missing table is an error
-        listed = candidates_of(state.domain, way, digits) if statements is None else statements
-        alone = frontier_of(state, tables, list(listed), total, budget)
-        return with_sets(alone, state, tables, total, budget) if sets else alone
+        with stopped_late(budget):  # a command's clock runs already
+            state = self.state()
+            tables = supplied(replace(state, independent=False), table, self.book.kept)
+            assert tables is not None  # without `independent` a missing table is an error
+            listed = candidates_of(state.domain, way, digits) if statements is None else statements
+            alone = frontier_of(state, tables, list(listed), total, budget)
+            return with_sets(alone, state, tables, total, budget) if sets else alone
 
     def verify(self, *, head: str | None = None, entries: int | None = None) -> Check:
         """Check every link of the chain, and the head against a copy that was kept elsewhere.

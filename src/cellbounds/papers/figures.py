@@ -50,7 +50,7 @@ def figure_posterior() -> Any:
     conditionals = posterior(reached(table), PRIOR_2X2)
     return posterior_chart(
         {"[response][treatment]": margins, "[response|treatment], the document's 37": conditionals},
-        (0, 0),
+        0,
     )
 
 

@@ -30,7 +30,7 @@ from cellbounds.ledger.versions import (
 )
 from cellbounds.report.filing import provenance
 from cellbounds.report.pages.content import plain_cell
-from cellbounds.report.pages.page import BANDS, OUTCOMES, rendered, shown_cell
+from cellbounds.report.pages.page import OUTCOMES, rendered, shown_cell
 from cellbounds.report.pages.wording import label_text, labels_text
 from cellbounds.results import Attainable, Unbounded
 from cellbounds.runtime.budget import UNLIMITED, Budget, running
@@ -43,6 +43,15 @@ MOST_ROWS = 60
 
 LEAST = 0.05
 """Seconds for the state after a release even if the budget is spent: cheap methods come first."""
+
+BANDS = (
+    (1, "one", "1"),
+    (3, "few", "2 or 3"),
+    (9, "some", "4 to 9"),
+    (99, "many", "10 to 99"),
+    (None, "most", "100 or more"),
+)
+"""How many attainable counts share a shade of the chart: the most of them, a class, words."""
 
 LIMITS = tuple(most for most, _, _ in BANDS if most is not None)
 """Numbers of attainable counts at which the colours change."""
@@ -278,8 +287,8 @@ def ledger_page(
         head=shown[-1]["hash"],
         software=provenance(None, key=None, seed=None)["versions"],
         kinds=KINDS,
+        bands=BANDS,
         limits=LIMITS,
-        marks_of={view["key"]: view["marks"] for view in views},
     )
 
 

@@ -100,6 +100,19 @@ def check_listable(release: Release, over: tuple[str, ...], *, some: str = "") -
     )
 
 
+def asked_cells(
+    release: Release, over: Iterable[str] | None, cells: object
+) -> tuple[tuple[str, ...], tuple[Position, ...] | None]:
+    """The margin that a question is about, and the positions of the cells chosen, if some are."""
+    names = release.domain.names if over is None else release.domain.distinct(over)
+    if not names:
+        raise InvalidInput("over=[] names no variable; the total N is in the release itself")
+    if cells is not None:
+        return names, asked_positions(release.domain.project(names), cells)
+    check_listable(release, names, some="about some of them: cells=[(label, ...), ...]")
+    return names, None
+
+
 def asked_positions(domain: Domain, cells: object) -> tuple[Position, ...]:
     """The positions of cells in a margin over this domain, each asked about once.
 

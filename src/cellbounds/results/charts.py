@@ -30,30 +30,46 @@ OFFERED = {"export": True, "source": False, "compiled": False, "editor": False}
 """What the menu of a page offers: pictures; no editor elsewhere, which would be sent the data."""
 
 
-def posterior_chart(layers: Mapping[str, Posterior], index: tuple[int, ...] | None) -> Any:
+LEGEND = {"orient": "bottom"}
+
+STYLE = """
+        body { margin: 1rem; background: #fff; }
+        vega-chart, #vega-chart { width: 100%; max-width: 60rem; }
+        svg { max-width: 100%; height: auto; }
+        @media (prefers-color-scheme: dark) {
+          body { background: #0f1419; }
+          svg.marks { filter: invert(.92) hue-rotate(180deg); }
+        }
+        </style>
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <style>
+"""
+"""What the page of a chart has besides: it follows the width of the screen, and dark mode."""
+
+
+def posterior_chart(layers: Mapping[str, Posterior], cell: int | None) -> Any:
     """The distributions of one cell, or of all, of one or more posteriors by name."""
     import altair as alt
 
-    domain = next(iter(layers.values())).domain
+    first = next(iter(layers.values()))
+    labels = list(first.cells())
     for name, other in layers.items():
-        if other.domain != domain:
+        if other.over != first.over or list(other.cells()) != labels:
             raise InvalidInput(f"{name} is a posterior over other cells; lay over the same table")
-    if index is None and domain.size > MOST_CELLS:
+    if cell is None and first.size > MOST_CELLS:
         raise InvalidInput(
-            f"{domain.size} cells do not fit one chart (at most {MOST_CELLS}); name one cell, such "
-            f"as plot{next(iter(domain.cells()))!r}"
+            f"{first.size} cells do not fit one chart (at most {MOST_CELLS}); name one cell, such "
+            f"as plot{labels[0]!r}"
         )
-    chosen = (
-        range(domain.size) if index is None else [int(np.ravel_multi_index(index, domain.shape))]
-    )
-    labels = list(domain.cells())
+    chosen = range(first.size) if cell is None else [cell]
     points = [
         {"cell": ", ".join(map(str, labels[cell])), "count": value, "p": chance, "given": name}
         for cell in chosen
         for name, layer in layers.items()
         for value, chance in _points(layer, cell)
     ]
-    single = index is not None
+    single = cell is not None
     base = (
         alt.Chart(alt.Data(values=points))
         .mark_area(line=True, opacity=0.25, interpolate="step")
@@ -126,6 +142,11 @@ def _page(chart: dict[str, Any]) -> str:
     import vl_convert
 
     offering = chart | {"usermeta": {"embedOptions": {"actions": OFFERED}}}
+    offering["background"] = "transparent"
+    if isinstance(chart.get("width"), int):  # one view, which can follow the width of the page
+        fitting = {"autosize": {"type": "fit-x", "contains": "padding"}, "legend": LEGEND}
+        offering |= {"width": "container", "config": {**chart.get("config", {}), **fitting}}
     text = json.dumps(offering).replace("<", PLACEHOLDER)
     page: str = vl_convert.vegalite_to_html(text, bundle=True)
+    page = page.replace("<html>", '<html lang="en">', 1).replace("</style>", f"{STYLE}</style>", 1)
     return page.replace(PLACEHOLDER, "\\u003c")

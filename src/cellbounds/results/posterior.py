@@ -14,7 +14,7 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief, GammaPoisson
-from cellbounds.results.answers import Answer, label_columns, labelled, notations
+from cellbounds.results.answers import CellAnswer, label_columns, labelled, notations
 from cellbounds.results.distribution import Distribution, MonteCarlo, Rate, checked_probability
 from cellbounds.results.evidence import Evidence
 from cellbounds.runtime.arrays import IntArray
@@ -31,8 +31,8 @@ RESERVED = (*SUMMARY, *CHECKS, "counts", "probabilities")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Posterior(Answer):
-    """How likely each count of each cell is, given a release and a prior.
+class Posterior(CellAnswer):
+    """How likely each count of each cell, or of each sum of a margin, is.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Posterior(Answer):
     error: float | None
     monte_carlo: MonteCarlo | None
     _distribution: Callable[[int], Distribution]
-    _mode: Callable[[], IntArray]
+    _mode: Callable[[], IntArray] | None
     notes: tuple[str, ...] = ()
     _made: dict[int, Distribution] = field(default_factory=dict, repr=False)
 
@@ -62,11 +62,11 @@ class Posterior(Answer):
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> Distribution:
         """The distribution of the cell with these labels."""
-        index = self._index(labels if isinstance(labels, tuple) else (labels,))
-        return self.at(int(np.ravel_multi_index(index, self.domain.shape)))
+        position = self._index(labels if isinstance(labels, tuple) else (labels,))
+        return self.at(self._places.number(position))
 
     def at(self, cell: int) -> Distribution:
-        """The distribution of the cell with this number."""
+        """The distribution of the cell with this number among those asked about."""
         distribution = self._made.get(cell)
         if distribution is None:
             distribution = self._made[cell] = self._distribution(cell)
@@ -74,12 +74,12 @@ class Posterior(Answer):
 
     def items(self) -> Iterator[tuple[tuple[Label, ...], Distribution]]:
         """Labels and distribution of every cell, in order."""
-        for cell, labels in enumerate(self.domain.cells()):
+        for cell, labels in enumerate(self.cells()):
             yield labels, self.at(cell)
 
     def _each(self, what: Callable[[Distribution], Any], kind: type) -> Any:
         values = [what(distribution) for _, distribution in self.items()]
-        return np.array(values, dtype=kind).reshape(self.domain.shape)
+        return np.array(values, dtype=kind).reshape(self._places.shape)
 
     @property
     def mean(self) -> FloatArray:
@@ -113,6 +113,8 @@ class Posterior(Answer):
     @property
     def joint_mode(self) -> Table:
         """A most probable table (the most probable one drawn, if the answer is an estimate)."""
+        self._check_whole("a most probable table has every cell")
+        assert self._mode is not None  # of a question about every cell
         return Table(self.domain, self._mode().reshape(self.domain.shape))
 
     @property
@@ -123,7 +125,12 @@ class Posterior(Answer):
                 f"the prior is {self.prior.name}: its means have no distribution; give "
                 "prior=cb.priors.GammaPoisson(shape, scale)"
             )
+        self._check_whole("means belong to the cells of the table")
         return Rates(self, *self.prior.parameters(self.domain))
+
+    def _check_whole(self, why: str) -> None:
+        if self.over != self.release.domain.names or self._places.chosen is not None:
+            raise InvalidInput(f"{why}; ask for the posterior without over= and cells=")
 
     def plot(self, *labels: Label, **named: Posterior) -> Any:
         """A chart of the cells' distributions, or of one cell's, for notebooks and files.
@@ -134,8 +141,8 @@ class Posterior(Answer):
         """
         from cellbounds.results.charts import posterior_chart
 
-        index = None if not labels else self._index(tuple(labels))
-        return posterior_chart({self.given: self, **named}, index)
+        cell = None if not labels else self._places.number(self._index(tuple(labels)))
+        return posterior_chart({self.given: self, **named}, cell)
 
     def _summary(self, distribution: Distribution, cell: int) -> dict[str, float | int]:
         low, high = distribution.interval("0.95")
@@ -160,7 +167,7 @@ class Posterior(Answer):
 
     def columns(self) -> dict[str, list[Any]]:
         """Labels and a summary of each cell, column by column."""
-        columns = label_columns(self.domain, RESERVED)
+        columns = label_columns(self.domain, RESERVED, self.cells())
         for _, summary in self._summaries():
             for name, value in summary.items():
                 columns.setdefault(name, []).append(value)
@@ -201,7 +208,7 @@ class Posterior(Answer):
         return ", ".join(notations(self.release))
 
     def _title(self) -> str:
-        return f"posterior given {self.given}; prior: {self.prior.name}"
+        return f"posterior{self._about()} given {self.given}; prior: {self.prior.name}"
 
     def _remarks(self) -> str:
         if self.error is not None:

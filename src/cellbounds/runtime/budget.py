@@ -125,6 +125,20 @@ class Budget:
         """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
+    @property
+    def stopped_at(self) -> float | None:
+        """When work that does not look at the clock is stopped; None if it is not."""
+        if self.deadline is None:
+            return None
+        span = self.left if self.seconds is None else float(self.seconds)
+        return self.deadline + PART_LATE * (span or 0.0) + LATE
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the work would have been stopped by now: not even what is quick is begun."""
+        at = self.stopped_at
+        return at is not None and time.monotonic() >= at
+
     def share(self, part: float = 1.0, *, least: float = 0.0, most: float | None = None) -> Budget:
         """A part of what is left, at least and at most so many seconds."""
         left = self.left
@@ -240,11 +254,8 @@ def stopped_late(budget: Budget) -> AbstractContextManager[None]:
     Unsettled
         If it was late and had to be stopped.
     """
-    if budget.deadline is None:
-        return nullcontext()
-    left = max(0.0, budget.deadline - time.monotonic())
-    span = left if budget.seconds is None else float(budget.seconds)
-    return Alarm(budget.deadline + PART_LATE * span + LATE, _spent(budget))
+    at = budget.stopped_at
+    return nullcontext() if at is None else Alarm(at, _spent(budget))
 
 
 def _spent(budget: Budget) -> str:

@@ -8,22 +8,22 @@ is unpacked or parsed. Records that are read a part at a time have no limit of b
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
 import re
 import stat
-import tomllib
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.memory import size_of, size_text
+
+if TYPE_CHECKING:
+    import gzip
 
 VARIABLE = "CELLBOUNDS_LIMITS"
 """The variable of the environment that raises limits, such as ``bytes=1GiB,cells=100000000``."""
@@ -144,6 +144,8 @@ def read_bytes(path: str | Path, *, share: int = 1) -> bytes:
 
 def unpacked(path: str | Path, raw: bytes) -> bytes:
     """What a packed file holds, up to the limit."""
+    import gzip
+
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(raw)) as stream:
             return _bounded(stream, path, 1, "unpacked, ")
@@ -178,6 +180,8 @@ def _too_large(path: str | Path, how: str, most: int) -> InvalidInput:
 
 def check_archive(path: str | Path, raw: bytes) -> None:
     """Refuse a zip archive, such as a workbook, that unpacks to more than the limit."""
+    import zipfile
+
     most = limit("bytes")
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         # What is unpacked is cut at the size that the archive says.
@@ -204,6 +208,8 @@ def utf8_text(raw: bytes, where: object) -> str:
 
 def read_toml(path: str | Path, parse_float: Callable[[str], Any] = str) -> dict[str, Any]:
     """The content of a TOML file; numbers with a point stay text, since floats are not exact."""
+    import tomllib
+
     raw = read_bytes(path, share=TOML_SHARE)
     text = utf8_text(raw, path)
     plain = _TOML_TEXT.sub(b'"', raw)

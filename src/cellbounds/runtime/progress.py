@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TextIO
 
+from cellbounds.text import legible
+
 SOON = 5.0
 """Seconds of a step before its end is estimated."""
 
@@ -209,7 +211,7 @@ class Progress:
             if terminal:  # a line that is broken in two cannot be rewritten
                 line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
             try:
-                self._stream.write(line if terminal else f"{line}\n")
+                self._stream.write(line if terminal else f"{legible(line)}\n")
                 self._stream.flush()
             except (OSError, ValueError):  # full, or closed meanwhile: nobody listens
                 return

@@ -17,7 +17,7 @@ from cellbounds.model.structure import gather
 from cellbounds.reductions.decomposition import Decomposition
 from cellbounds.reductions.unnamed_variables import UnnamedVariables
 from cellbounds.results import Attainable, Bounds, Explanation
-from cellbounds.results.cell_index import Position, asked_positions, check_listable
+from cellbounds.results.cell_index import Position, asked_cells
 from cellbounds.results.solution import Query, Reduction, Solution, Solver
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, header_of
@@ -172,14 +172,7 @@ def _query(
     budget: Budget,
 ) -> Query:
     """Check what is asked."""
-    names = release.domain.names if over is None else release.domain.distinct(over)
-    if not names:
-        raise InvalidInput("over=[] names no variable; the total N is in the release itself")
-    chosen = None
-    if cells is not None:
-        chosen = asked_positions(release.domain.project(names), cells)
-    else:
-        check_listable(release, names, some="about some of them: cells=[(label, ...), ...]")
+    names, chosen = asked_cells(release, over, cells)
     if start is not None and not isinstance(start, Table):
         raise InvalidInput(f"start={start!r}; give a Table that the release was made from")
     broken = [] if start is None else violations(start, release)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,8 @@ from cellbounds.certificates.verifying.proofs import (
 from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Inequality, Statement
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.runtime.interrupts import Late
 from cellbounds.text import aligned
 from cellbounds.version import __version__
 
@@ -33,8 +33,6 @@ FORMAT = "cellbounds-verification/2"
 
 SHOWN = 20
 """Problems that are shown to people; `to_dict` has them all."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +131,16 @@ _COUNTS = (
 )
 
 
+REPROVING = 600.0
+"""Seconds for proving claims anew, if no other budget is given."""
+
+
+@budgeted
 def verify_certificate(
     certificate: Mapping[str, Any] | str | Path,
     *,
-    seconds: float = 600,
-    progress: Progress | None = None,
+    budget: Budget = UNLIMITED,
+    seconds: float | None = None,
 ) -> Verification:
     """Check every claim of a certificate.
 
@@ -149,10 +152,9 @@ def verify_certificate(
     ----------
     certificate
         The certificate, or the path of its JSON file.
-    seconds
-        Time for proving claims anew, shared out among them.
-    progress
-        Called with how many claims without a proof were tried, and how many will be.
+    budget, seconds
+        What the work may cost: a :class:`Budget`, or seconds alone. What it leaves after the
+        checks, or ten minutes if there is none, is shared out among claims to be proved anew.
 
     Examples
     --------
@@ -166,19 +168,15 @@ def verify_certificate(
     >>> cb.verify_certificate(certificate).ok
     False
     """
-    if (
-        isinstance(seconds, bool)
-        or not isinstance(seconds, int | float)
-        or not 0 < seconds < math.inf
-    ):
-        raise InvalidInput(f"seconds={seconds!r}; give a number above 0")
-    read = read_certificate(certificate)
-    check = _Verifier(read)
-    check.release()
-    check.rows()
-    check.witnesses()
-    check.bounds()
-    check.reprove(time.monotonic() + seconds, progress)
+    check = _Verifier(read_certificate(certificate))
+    try:
+        check.release()
+        check.rows()
+        check.witnesses()
+        check.bounds()
+        check.reprove(budget)
+    except Late:
+        check.leave("claims that were not come to", "the budget was spent")
     return check.result()
 
 
@@ -298,22 +296,24 @@ class _Verifier:
                 fault = fault or "a ray proves nothing without a consistent witness to start from"
             self._count("rays", bound, fault)
         elif proven is None and self._certificate.exact:
-            self._leave(bound.words, "that there is no bound needs a ray")
+            self.leave(bound.words, "that there is no bound needs a ray")
         elif proven is None or trivial:
             self._counts["trivial"] += 1
         else:
             self._told.append((bound, False))
 
-    def _leave(self, words: str, why: str) -> None:
+    def leave(self, words: str, why: str) -> None:
+        """Say what is left unsettled."""
         self._counts["not_reproved"] += 1
         self._unsettled.append(f"{words}: {why}")
 
-    def reprove(self, deadline: float, progress: Progress | None) -> None:
+    def reprove(self, budget: Budget) -> None:
         """Settle the claims that come without a proof: by rows, else by CP-SAT."""
+        effort = budget.share(most=REPROVING) if budget.left is None else budget
         open_claims = [
             (bound, attained)
             for bound, attained in self._told
-            if attained or time.monotonic() >= deadline or not self._proofs.holds_by_rows(bound)
+            if attained or effort.spent or not self._proofs.holds_by_rows(bound)
         ]
         settled = len(self._told) - len(open_claims)
         self._counts["reproved"] += settled
@@ -323,20 +323,19 @@ class _Verifier:
         solver = Reprover(read.space.size, read.statements, self._known)
         for done, (bound, attained) in enumerate(open_claims, 1):
             words = bound.words + (": that it is attained (no witness)" if attained else "")
-            left = deadline - time.monotonic()
+            left = effort.left or 0.0
             # Most claims need little of their share; what they leave goes to those after them.
             share = min(left, max(1.0, 4 * left / (len(open_claims) - done + 1)))
             exists, why = (None, "no time was left")
             if left > 0:
                 exists, why = solver.settle(*_sought(bound, attained), seconds=share)
             if exists is None:
-                self._leave(words, why)
+                self.leave(words, why)
             elif exists is attained:
                 self._counts["reproved"] += 1
             else:
                 self._problems.append(f"{words}: REFUTED by CP-SAT")
-            if progress is not None:
-                progress(settled + done, len(self._told))
+            budget.say(settled + done, len(self._told))
 
     def result(self) -> Verification:
         """Everything that was found."""

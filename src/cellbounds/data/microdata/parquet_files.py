@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from cellbounds.data.formats.parquet import ParquetBatches, parquet_batches
 from cellbounds.data.microdata.csv_files import check_same_columns
 from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import Tabulation, Tally, tally_of
+from cellbounds.data.microdata.tally import CELL_BYTES, Tabulation, Tally, tally_of
 from cellbounds.errors import InvalidInput
 
 _MOST_THREADS = 8
@@ -56,16 +56,23 @@ class ParquetFiles:
             return map(tabulation.part, file.chunks(selection, group, start, self.lines))
 
         parts: Iterable[Iterable[Tally]] = map(counted, tasks)
-        if len(tasks) > 1 and longest <= _MOST_LINES:
-            parts = _side_by_side(lambda task: list(counted(task)), tasks)
+        # Row groups that were counted wait for those before them: they need memory, too.
+        most = len(tasks) if memory is None else memory // (CELL_BYTES * max(longest, 1))
+        if len(tasks) > 1 and most > 2 and longest <= _MOST_LINES:
+            parts = _side_by_side(lambda task: list(counted(task)), tasks, most)
         return tally_of(tabulation, itertools.chain.from_iterable(parts))
 
 
-def _side_by_side(work: Callable[[Task], Answer], tasks: Iterable[Task]) -> Iterator[Answer]:
-    """Answers in the order of the tasks; threads work on the next few meanwhile."""
+def _side_by_side(
+    work: Callable[[Task], Answer], tasks: Iterable[Task], most: int
+) -> Iterator[Answer]:
+    """Answers in the order of the tasks; threads work on the next few meanwhile.
+
+    At most so many are under way or wait, one of them with whoever listens.
+    """
     import pyarrow
 
-    threads = min(pyarrow.cpu_count(), _MOST_THREADS)
+    threads = min(pyarrow.cpu_count(), _MOST_THREADS, max(most - 2, 1))
     waiting: deque[Future[Answer]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:

@@ -27,7 +27,7 @@ from cellbounds.runtime.memory import free_share
 _WAITING = 2**19
 """Cells that wait to be added up: few enough not to be felt in memory."""
 
-_BYTES = 48
+CELL_BYTES = 48
 """Memory for a cell while cells are added up: its number and its count, sorted and unsorted."""
 
 _LITTLE = 2**28
@@ -124,7 +124,7 @@ def check_size(tally: Tally, memory: int | None, most_levels: int = MOST_LEVELS)
                 "an amount has; choose the columns that are variables with variables=[...] "
                 "(--variables), or group its values first"
             )
-    needed = len(tally.lines.counts) * _BYTES
+    needed = len(tally.lines.counts) * CELL_BYTES
     if memory is None and needed > _LITTLE:
         memory = free_share()
     if memory is not None and needed > memory:

@@ -12,6 +12,7 @@ from cellbounds.disclosure.exploring.designs import Design
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release
+from cellbounds.text import counted as plural
 from cellbounds.utility.display import Listing, picked
 from cellbounds.version import __version__
 
@@ -22,7 +23,7 @@ WARNING = (
     "this to yourself, and publish nothing but the release that you choose"
 )
 
-HEADER = ["", "statement", "rates", "merged", "outcome", "risk", "utility", "reason"]
+HEADER = ["design", "outcome", "risk", "utility", "reason"]
 
 COLOURS = {Outcome.SAFE: "#0072b2", Outcome.UNSAFE: "#d55e00", Outcome.UNDECIDED: "#767676"}
 SHAPES = {Outcome.SAFE: "circle", Outcome.UNSAFE: "cross", Outcome.UNDECIDED: "square"}
@@ -265,9 +266,9 @@ class Frontier(Listing):
 
     def _title(self) -> str:
         counted = Counter(one.outcome for one in self.designs)
-        outcomes = ", ".join(f"{counted[one]} {one.value}" for one in Outcome)
-        named = f"{len(self.designs)} designs for {self.use}"
-        return f"{named} under the policy {self.policy.name}: {outcomes}"
+        outcomes = ", ".join(f"{counted[one]} {one.value}" for one in Outcome if counted[one])
+        named = f"{plural(len(self.designs), 'design')} for {self.use}"
+        return f"{named} under the policy {self.policy.name}: {outcomes or 'none was judged'}"
 
     def _remarks(self) -> list[str]:
         """What a reader must know besides."""
@@ -278,7 +279,7 @@ class Frontier(Listing):
         if self.left_out:
             first = self.left_out[0]
             remarks.append(
-                f"{len(self.left_out)} designs cannot be published, such as "
+                f"{plural(len(self.left_out), 'design')} cannot be published, such as "
                 f"{first.design.notation}: {first.why}"
             )
         if self.best is None:
@@ -299,9 +300,12 @@ class Frontier(Listing):
         rows = []
         for place, one in enumerate(shown):
             if place >= left or one is best:
-                how = [one.notation, str(one.design.way), one.design.merged, str(one.outcome)]
+                marked = "best: " if one is best else ""
                 measures = [f"{one.risk:.3f}", f"{one.utility:.3f}", one.reason]
-                rows.append(["best" if one is best else "", *how, *measures])
+                # The notation tells the decimals, and that they are rounded to the nearest.
+                told = one.design.merged == "" and str(one.design.way).endswith("nearest")
+                how = f"{marked}{one.notation}" + ("" if told else f" ({_way(one)})")
+                rows.append([how, str(one.outcome), *measures])
         more = f"... {left} more on the frontier, with less utility" if left > 0 else ""
         return HEADER, rows, more
 
@@ -366,7 +370,8 @@ def _chart_title(alt: Any, frontier: Frontier) -> Any:
     return alt.TitleParams(
         f"{len(frontier.designs)} designs under the policy {frontier.policy.name}",
         subtitle=[
-            f"{marked}; dashed: not beaten by any other",
+            marked,
+            "dashed: not beaten by any other",
             "confidential: it depends on the true counts",
         ],
         anchor="start",

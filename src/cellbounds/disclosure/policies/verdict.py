@@ -149,6 +149,10 @@ class Verdict(Listing):
         What the intruder was taken to know besides.
     notes
         What was left out, and why.
+    broken, open
+        What breaks a rule for certain, and what could not be decided.
+    outcome
+        UNSAFE if a rule is broken for certain, else UNDECIDED if one is open, else SAFE.
     """
 
     policy: Policy
@@ -160,26 +164,22 @@ class Verdict(Listing):
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
+    broken: tuple[Finding, ...] = field(init=False)
+    open: tuple[Finding, ...] = field(init=False)
+    outcome: Outcome = field(init=False)
 
-    @property
-    def outcome(self) -> Outcome:
-        """UNSAFE if a rule is broken for certain, else UNDECIDED if one is open, else SAFE."""
-        return worst(one.outcome for one in self.cells)
+    def __post_init__(self) -> None:
+        broken = tuple(one for one in self.cells if one.outcome is Outcome.UNSAFE)
+        undecided = tuple(one for one in self.cells if one.outcome is Outcome.UNDECIDED)
+        outcome = Outcome.UNDECIDED if undecided else Outcome.SAFE
+        object.__setattr__(self, "broken", broken)
+        object.__setattr__(self, "open", undecided)
+        object.__setattr__(self, "outcome", Outcome.UNSAFE if broken else outcome)
 
     @property
     def safe(self) -> bool:
         """Whether it is certain that no rule is broken."""
         return self.outcome is Outcome.SAFE
-
-    @property
-    def broken(self) -> tuple[Finding, ...]:
-        """What breaks a rule for certain."""
-        return tuple(one for one in self.cells if one.outcome is Outcome.UNSAFE)
-
-    @property
-    def open(self) -> tuple[Finding, ...]:
-        """What could not be decided."""
-        return tuple(one for one in self.cells if one.outcome is Outcome.UNDECIDED)
 
     @property
     def warning(self) -> str:

@@ -29,7 +29,7 @@ from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
 from cellbounds.report.pages.wording import plain_label, plain_values, published, responses_of
 from cellbounds.results import UNBOUNDED, Attainable, Distribution
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.utility.display import picked
@@ -160,7 +160,8 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
             words = "the time was spent; "
             break
         try:
-            statements = list(verdict.blame(finding))
+            with stopped_late(budget):
+                statements = list(verdict.blame(finding))
         except CellboundsError as problem:
             return {"said": f"not worked out: {problem}", "findings": blamed}
         blamed.append({"finding": place, "where": finding.where, "statements": statements})
@@ -200,34 +201,43 @@ def chances_of(
         return int(np.ravel_multi_index(index, domain.shape))
 
     try:
-        one_conditional = gather(release).conditional is not None
-        effort = limits.row_effort if one_conditional else limits.effort
-        exact = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
-        if isinstance(exact, ExactSums):
-            sums = exact.weighted
-            return CellPosteriors(
-                "exact: every consistent table is summed over",
-                exact.name,
-                lambda labels: sums.distribution(place(labels)),
-            )
-        if exact.steps is None:
-            return CellPosteriors(f"not worked out: {exact.reason}")
-        if seed is None:
-            return CellPosteriors(
-                f"not worked out: {exact.reason} (a report with a seed estimates it)"
-            )
-        drawn = posterior(
-            release,
-            PRIOR,
-            effort=effort,
-            draws=limits.draws,
-            rng=seed,
-            budget=budget.share(most=limits.draw_seconds),
-        )
+        with stopped_late(budget):
+            return _posteriors(release, place, seed, budget, limits)
     except InconsistentRelease:
         raise
     except CellboundsError as problem:
         return CellPosteriors(f"not worked out: {problem}")
+
+
+def _posteriors(
+    release: Release,
+    place: Callable[[tuple[Label, ...]], int],
+    seed: int | None,
+    budget: Budget,
+    limits: ReportLimits,
+) -> CellPosteriors:
+    one_conditional = gather(release).conditional is not None
+    effort = limits.row_effort if one_conditional else limits.effort
+    exact = exact_sums(release, belief_of(PRIOR).weights(release.domain), effort)
+    if isinstance(exact, ExactSums):
+        sums = exact.weighted
+        return CellPosteriors(
+            "exact: every consistent table is summed over",
+            exact.name,
+            lambda labels: sums.distribution(place(labels)),
+        )
+    if exact.steps is None:
+        return CellPosteriors(f"not worked out: {exact.reason}")
+    if seed is None:
+        return CellPosteriors(f"not worked out: {exact.reason} (a report with a seed estimates it)")
+    drawn = posterior(
+        release,
+        PRIOR,
+        effort=effort,
+        draws=limits.draws,
+        rng=seed,
+        budget=budget.share(most=limits.draw_seconds),
+    )
     words = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
     return CellPosteriors(words, drawn.method, lambda labels: drawn.at(place(labels)))
 
@@ -326,7 +336,8 @@ def public_cells(
     if leans or answer.digest != known.digest:
         again = budget.share(most=limits.again_seconds if budget.left is None else None)
         try:
-            answer = limits.attainable(known, over=answer.over, budget=again)
+            with stopped_late(budget):
+                answer = limits.attainable(known, over=answer.over, budget=again)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             return PublicCells((), "none", "none", f"not worked out: {problem}")
         sets = [values for _, values in answer.items()]

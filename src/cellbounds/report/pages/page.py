@@ -24,6 +24,7 @@ from cellbounds.report.pages.wording import (
     read_values,
     values_text,
 )
+from cellbounds.text import counted
 
 GROUP = 24
 """Rows under one heading; tables with no more rows than this have none."""
@@ -126,18 +127,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 TITLED = 6
 """Statements that the title names."""
 
-BANDS = (
-    (1, "one", "1"),
-    (3, "few", "2 or 3"),
-    (9, "some", "4 to 9"),
-    (99, "many", "10 to 99"),
-    (None, "most", "100 or more"),
-)
-"""How many attainable counts share a colour: the most of them, a class, words."""
-
 SIGNS = {
     "broken": ("×", "breaks a rule"),
-    "open": ("?", "not decided"),
+    "open": ("?", "could not be decided"),
     "exact": ("●", "a single attainable count"),
     "narrow": ("◐", "2 or 3 attainable counts"),
     "not settled": ("…", "not every attainable count is settled"),
@@ -145,6 +137,9 @@ SIGNS = {
     "empty row": ("∅", "in a row that is published as empty"),
 }
 """A sign beside the colour, and what it says."""
+
+TONES = {"broken": "broken", "open": "open", "structural zero": "none", "empty row": "none"}
+"""Colours: what breaks a rule or may, and what is known to be empty; everything else has none."""
 
 RISKS = ("broken", "open", "exact", "narrow", "not settled", "", "structural zero", "empty row")
 """Marks from the most risk to the least."""
@@ -162,14 +157,14 @@ _TICKS = re.compile("`([^`]+)`")
 def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
     """The whole report as HTML; the limits say how many findings and cells it shows."""
     public, internal = content["public"], content.get("internal")
-    parts = {"public": public} | ({} if internal is None else {"internal": internal})
-    is_map = len(public["cells"]) <= limits.mapped
-    most = None if is_map else limits.listed
-    shown = {name: _chosen(part["cells"], most) for name, part in parts.items()}
+    cells = (internal or public)["cells"]
+    is_map = len(cells) <= limits.mapped
+    shown = _chosen(cells, None if is_map else limits.listed)
     verdict = (internal or public)["verdict"]
     word, sign = OUTCOMES[verdict["outcome"]]
     if public["policy"] is None:
         word = "NOT JUDGED"
+    title = _title([statement["notation"] for statement in public["published"]["statements"]])
     return rendered(
         "report.html.j2",
         ["report.css"],
@@ -180,11 +175,14 @@ def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
         word=word,
         sign=sign,
         tone=verdict["outcome"] or "untold",
-        title=_title([statement["notation"] for statement in public["published"]["statements"]]),
+        title=title,
+        question=f"May {title} be published?" if internal else f"What {title} gives away",
+        steps=_next_steps(verdict) if internal else [],
+        findings=_findings(verdict, internal),
         layout=laid_out(public["variables"], public["columns"]) if is_map else None,
         names=json.dumps([[n, [label_text(x) for x in xs]] for n, xs in public["variables"]]),
         shown=shown,
-        marks_of={part: {cell["mark"] for cell in cells} for part, cells in shown.items()},
+        marks={cell["mark"] for cell in shown},
         most=limits.findings,
     )
 
@@ -224,17 +222,61 @@ def _templates() -> Any:
         label=label_text,
         labels=labels_text,
         sentence=_sentence,
+        counted=counted,
         percent="{:.1%}".format,
         thousands="{:,}".format,
         ticks=lambda text: Markup(_TICKS.sub(r"<code>\1</code>", str(Markup.escape(text)))),
     )
-    environment.globals.update(bands=BANDS, signs=SIGNS)
+    environment.globals.update(signs=SIGNS, tones=TONES)
     return environment
 
 
 def _title(statements: Sequence[str]) -> str:
     left = len(statements) - TITLED
     return ", ".join(statements[:TITLED]) + (f" and {left} more" if left > 0 else "")
+
+
+SUGGEST = (
+    "`cellbounds suggest`, given the same table and release, lists safe releases near this one"
+)
+
+CHANGES = 5
+"""Ways to change what was found that are named."""
+
+
+def _findings(
+    verdict: Mapping[str, Any], internal: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """What breaks a rule, then what may, the fewest attainable counts first; what reveals it."""
+    blamed = [] if internal is None else internal["blame"]["findings"]
+    revealing = {one["finding"]: one["statements"] for one in blamed}
+    findings = [
+        {**finding, "revealed_by": revealing.get(place, [])}
+        for place, finding in enumerate(verdict.get("findings", ()))
+    ]
+    return sorted(
+        findings, key=lambda one: (one["outcome"] != "unsafe", one.get("size") or math.inf)
+    )
+
+
+def _next_steps(verdict: Mapping[str, Any]) -> list[str]:
+    """What the owner does now, in sentences."""
+    if verdict["outcome"] == "safe":
+        return [
+            "it may be published under this policy, if nothing else about this table is out",
+            "if something is, or will be: `cellbounds ledger` judges releases together",
+            "keep this page to yourself; `--public` writes one to hand on",
+        ]
+    first = "do not publish it as it is"
+    if verdict["outcome"] == "undecided":
+        first = "take it for unsafe until it is decided: more time (`--seconds`) may settle it"
+    changes = dict.fromkeys(one["change"] for one in verdict["findings"] if one["change"])
+    ways = [f"what would change it: {change}" for change in [*changes][:CHANGES]]
+    more = counted(len(changes) - CHANGES, "more way")
+    ways += [f"{more}: the JSON and Excel forms of this report have them all"] * (
+        len(changes) > CHANGES
+    )
+    return [first, SUGGEST, *ways]
 
 
 def _sentence(text: str) -> str:
@@ -258,7 +300,7 @@ def shown_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
         details.append(SIGNS[mark][1])
     shown = {
         "labels": cell["labels"],
-        "band": _band(cell),
+        "tone": TONES.get(mark, ""),
         "mark": mark,
         "interval": interval_text(cell),
     }
@@ -267,12 +309,3 @@ def shown_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
         details.insert(0, f"count {cell['count']}")
     shown["details"] = "; ".join(details)
     return shown
-
-
-def _band(cell: Mapping[str, Any]) -> str:
-    if cell["mark"] in ("structural zero", "empty row"):
-        return "none"
-    if not cell["settled"]:
-        return "open"
-    size = cell["size"]
-    return next(name for most, name, _ in BANDS if most is None or (size or 10**9) <= most)

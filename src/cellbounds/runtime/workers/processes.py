@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -51,6 +50,8 @@ class Until:
     @classmethod
     def of(cls, left: float | None) -> Until:
         """The end of a budget of which so many seconds are left (None: it has no end)."""
+        import socket
+
         return cls(left, time.time(), socket.gethostname())
 
     @property

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import queue
-import socket
 import threading
 import time
-import uuid
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -142,7 +141,7 @@ class _Pieces:
         self._handing = threading.Lock()
         self._returned, self._ended = threading.Event(), threading.Event()
         # A cluster takes calls that look the same for one call, even if the first was cancelled.
-        self._mark = uuid.uuid4().hex
+        self._mark = os.urandom(16).hex()
         self._broken = False
         self._manned = self._looked = time.monotonic()
 
@@ -321,6 +320,8 @@ def _done(
     """Run by a worker."""
     begun = time.time()
     result = work(*arguments)
+    import socket
+
     return result, begun, time.time(), socket.gethostname()
 
 

@@ -8,7 +8,6 @@ others: which of them was faster makes no difference.
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -230,6 +229,8 @@ def run_task(
     until: Until,
 ) -> tuple[Gains, Result]:
     """One task, run by a helper or here."""
+    import multiprocessing
+
     search = handle.search().apart(standing, excerpt, number)
     known = len(search.pool)
     owner = multiprocessing.parent_process()
