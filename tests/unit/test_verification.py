@@ -1508,6 +1508,18 @@ def test_a_solver_that_dies_leaves_a_claim_unsettled(monkeypatch):
     assert verify_certificate(one_sided([total(4, 4)], "xp", "upper", 4, TOLD)).reproved == 1
 
 
+def test_rows_after_an_empty_one_are_looked_at():
+    said = [rates("b", "a", [[None, None], ["1/2", "1/2"]], missing="zero")]
+    made = certificate(said, over="ab", witnesses=[[[2, 1], [3, 3]]])
+    (problem,) = verify_certificate(made).problems
+    assert problem.endswith("at (a=y, b=p)")
+
+
+def test_rows_prove_nothing_of_people_beside_them():
+    said = [rates("b", ["some"], [["1/2", "1/2"]]), total(8, 8)]
+    assert not verify_certificate(one_sided(said, "yp", "upper", 0, TOLD)).ok
+
+
 def test_the_row_that_a_table_contradicts_is_named():
     said = [rates("b", "a", HALVES)]
     made = certificate(said, over="ab", witnesses=[[[0, 1], [1, 1]]])
