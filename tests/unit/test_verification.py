@@ -1508,6 +1508,16 @@ def test_a_solver_that_dies_leaves_a_claim_unsettled(monkeypatch):
     assert verify_certificate(one_sided([total(4, 4)], "xp", "upper", 4, TOLD)).reproved == 1
 
 
+@pytest.mark.parametrize(
+    "said", [lambda text: linear("a", [text, "0"], "1"), lambda text: prior("a", upper=[text, 1])]
+)
+def test_numbers_in_texts_have_1000_characters_at_most(said):
+    space = Space(DOMAIN, {})
+    assert read_statement(said("7" * 1000), 0, space).names == ("a",)
+    with pytest.raises(cb.InvalidInput, match="statement 0"):
+        read_statement(said("7" * 1001), 0, space)
+
+
 def test_rows_after_an_empty_one_are_looked_at():
     said = [rates("b", "a", [[None, None], ["1/2", "1/2"]], missing="zero")]
     made = certificate(said, over="ab", witnesses=[[[2, 1], [3, 3]]])
