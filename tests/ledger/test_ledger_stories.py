@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -219,32 +217,3 @@ def test_candidates_are_checked(tmp_path):
         ledger.frontier(way=3)
     with pytest.raises(cb.InvalidInput, match="up to 2000"):
         ledger.frontier(["[a]"] * 2001)
-
-
-# The example that is shipped.
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "ledger" / "three-requests.sh"
-
-
-def test_the_example_ends_as_its_page_says(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(EXAMPLE.parents[2])
-    names = {"$TABLE": "src/cellbounds/datasets/census3.csv", "$LEDGER": str(tmp_path / "l")}
-    lines = [
-        line for line in EXAMPLE.read_text("utf-8").splitlines() if "cellbounds ledger" in line
-    ]
-    found = {}
-    for line in lines:
-        command = [names.get(word, word) for word in shlex.split(line)[1:]]
-        code, out, _ = run(*command)
-        found.setdefault(command[1], []).append((code, out))
-    assert [code for code, _ in found["commit"]] == [0, 0, 1]
-    assert found["ask"][0][0] == 0
-    refused = found["commit"][2][1]
-    assert "together with entry 2: [gender], N; entry 3: [gender|race]@1, N (no fewer" in refused
-    assert all(code == 0 for what in ("init", "frontier", "history") for code, _ in found[what])
-    assert [one["kind"] for one in json.loads(found["export"][0][1])["entries"]] == [
-        "opened",
-        "released",
-        "released",
-    ]
-    assert found["verify"][0][0] == 0
