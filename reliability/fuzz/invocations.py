@@ -415,6 +415,11 @@ def _check(draft: Draft) -> None:
     draft.some(("--head", "0" * 64), ("--entries", "2"), ("--format", "json"), chance=0.3)
 
 
+def _example(draft: Draft) -> None:
+    draft.say(*draft.rng.sample(["koch4", "published", "sparse5", "survey", "nothing"], 2))
+    draft.some(("-o", "folder/below"), ("-o", "table.csv"), ("--overwrite",), chance=0.4)
+
+
 def _nothing(draft: Draft) -> None:
     draft.some(("--version",), ("--help",), ("audit", "--help"), ("ledger",), chance=0.3)
 
@@ -443,6 +448,7 @@ COMMANDS: dict[str, tuple[int, Callable[[Draft], None]]] = {
     "ledger export": (2, _export),
     "ledger frontier": (2, _frontier),
     "ledger verify": (2, _check),
+    "example": (2, _example),
     "": (1, _nothing),
 }
 """How often each command is tried, and how a valid invocation of it is made."""

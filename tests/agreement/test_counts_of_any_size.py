@@ -104,6 +104,11 @@ CASES = {
     ),
     "rates": lambda n: (PAIR, thirds(Total(3 * n)), [(n, n), (2 * n, 2 * n)]),
     "rates up to": lambda n: (PAIR, thirds(Total(upper=3 * n + 1)), [(1, n), (2, 2 * n)]),
+    "rates and a known part": lambda n: (
+        Domain({"a": ["x"], "b": ["x", "y"], "c": ["x", "y"]}),
+        thirds(Total(3 * n), Known(["a", "b", "c"], upper={("x", "x", "x"): 5})),
+        [(0, 5), (n - 5, n), (0, 2 * n), (0, 2 * n)],
+    ),
     "rates from": lambda n: (PAIR, thirds(Total(lower=3 * n - 1)), [(n, NONE), (2 * n, NONE)]),
     "small rates": lambda n: (
         PAIR,

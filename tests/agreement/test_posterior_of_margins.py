@@ -211,6 +211,18 @@ def test_a_leaf_that_tells_n_is_not_forgotten():
         cb.posterior(cb.Release(wider, other.statements), cb.priors.Poisson(2), over=["c"])
 
 
+def test_sums_that_are_fixed_need_a_weight_too():
+    """The tables are too many to list, and the prior has nobody where 200 people are."""
+    domain = cb.Domain({name: ["x", "y"] for name in "abc"})
+    said = [cb.Margin(["a"], [200, 200]), cb.Margin(["b", "c"], [[100, 100], [100, 100]])]
+    release = cb.Release(domain, said)
+    nobody = cb.priors.Multinomial([[[0, 0], [0, 0]], [["1/4", "1/4"], ["1/4", "1/4"]]])
+    with pytest.raises(cb.InvalidInput, match="no weight"):
+        cb.posterior(release, nobody, over=["a"])
+    few = cb.priors.Multinomial([[["1/4", 0], [0, "1/4"]], [["1/8", "1/8"], ["1/8", "1/8"]]])
+    assert cb.posterior(release, few, over=["a"])["x"].values.tolist() == [200]
+
+
 def test_the_question_is_told():
     release = cb.publish(KOCH, "[status,recovery]", "[status,treatment]")
     found = cb.posterior(release, over=["recovery"])

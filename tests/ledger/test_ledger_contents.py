@@ -74,6 +74,13 @@ MALFORMED = [
 ]
 
 
+@pytest.mark.parametrize("at", ["yesterday", "2026-03-01T00:00:00"])
+def test_nothing_follows_an_entry_whose_time_is_none(place, at):
+    rewrite(place, put(2, "at", value=at))
+    with pytest.raises(LedgerError, match=r"entry 2 has the time .* which is none in UTC"):
+        Ledger.open(place).commit("[b]", who="ann", why="yearly")
+
+
 @pytest.mark.parametrize(("number", "change"), MALFORMED)
 def test_a_malformed_entry_is_refused_by_its_number(run, place, number, change):
     rewrite(place, change)

@@ -194,8 +194,22 @@ def test_a_total_between_two_numbers_stays_so_when_the_table_grows(tmp_path, tot
 def test_cells_that_cannot_hold_anybody_are_0_in_what_is_out(tmp_path):
     table = cb.Table(DOMAIN, [[12, 0], [14, 10]], structural=[[False, True], [False, False]])
     ledger = Ledger.create(tmp_path / "x.ledger", table, keep_table=True, who="ann")
-    ledger.commit("[b]~5", why="spring")
+    said = cb.Release(DOMAIN, [cb.Margin(["b"], [26, 10])])  # by hand: it does not say so itself
+    ledger.commit(said, already_out=True, why="spring")
     assert cb.bounds(ledger.together()).upper[0, 1] == 0
+
+
+@pytest.mark.parametrize("label", [True, 1.5, None])
+def test_labels_are_texts_and_whole_numbers(tmp_path, label):
+    table = cb.Table(cb.Domain({"a": [label, "y"]}), [12, 9])
+    with pytest.raises(cb.InvalidInput, match="texts or whole numbers"):
+        Ledger.create(tmp_path / "x.ledger", table, who="ann")
+
+
+def test_nobody_answers_at_a_url():
+    pytest.importorskip("psycopg")
+    with pytest.raises(LedgerError, match="does not answer"):
+        Ledger.open("postgresql://ann@127.0.0.1:1/team")
 
 
 def test_derived_variables_of_the_table_may_be_known_about(tmp_path):

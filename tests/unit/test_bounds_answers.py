@@ -771,6 +771,15 @@ def test_frames_of_numbers_beyond_64_bits(backend):
     assert int(str(next(iter(frame["upper"])))) == (6 * 2**70 - 6) // 2
 
 
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("most", [2**53 + 1, 2**59 - 1])
+def test_frames_of_large_numbers_beside_none(backend, most):
+    """What has no bound makes no double of what has one."""
+    release = cb.Release(TWO, [cb.Known(TWO.names, upper={next(TWO.cells()): most})])
+    frame = cb.bounds(release).to_frame(backend)
+    assert str(next(iter(frame["upper"]))) == str(most)
+
+
 def test_frames_of_an_unknown_library():
     with pytest.raises(cb.InvalidInput, match=r"'dask'.*pandas, polars, pyarrow"):
         cb.bounds(cb.Release(TWO, [EXACT, cb.Total(14)])).to_frame("dask")

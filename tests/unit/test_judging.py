@@ -277,6 +277,7 @@ def test_what_an_intruder_knows_besides():
     assert found.outcome is UNSAFE
     assert "the intruder also knows: knowledge of [row]" in str(found)
     assert found.to_dict()["knows"] == ["knowledge of [row]"]
+    assert judge(table, release, knows=known).outcome is UNSAFE
 
 
 def test_independent_verdicts_need_no_table():
@@ -520,6 +521,8 @@ def test_bad_input():
         judge(table, release, "unknown")
     with pytest.raises(cb.InvalidInput, match="knows has"):
         judge(table, release, knows=[cb.Total(3)])
+    with pytest.raises(cb.InvalidInput, match="knows has 3"):
+        judge(table, release, knows=3)
     with pytest.raises(cb.InvalidInput, match="no table to judge by"):
         judge(None, release)
     with pytest.raises(cb.InvalidInput, match="unknown variable 'income'"):

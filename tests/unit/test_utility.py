@@ -843,6 +843,6 @@ def test_many_lines_are_cut_short():
     rng = np.random.default_rng(0)
     table = table_of(rng.integers(1, 9, (20, 20)))
     found = odds_ratios(table, "A", "B")
-    assert "... 161 more lines: to_frame() has them all" in str(found)
+    assert "... 321 more lines: to_frame() has them all" in str(found)
     assert "... 301 more lines" in found._repr_html_()
     assert len(found.to_frame()) == 361

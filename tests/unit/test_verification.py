@@ -1218,6 +1218,9 @@ def by_rows(row=0, *sums, statement=0):
 
 
 HALVES = [["1/2", "1/2"], ["1/2", "1/2"]]
+ONE_OF_TWO = [["0.5", None], ["0.5", None]]
+SOME = rates("b", "a", ONE_OF_TWO, eps="0.25", missing="suppressed")
+OPEN = rates("b", "a", ONE_OF_TWO, eps="0.25", missing="suppressed", strict=True)
 
 # Each: statements, the cell, the side, the tightest value proven, and the proof.
 BY_ROWS = {
@@ -1242,6 +1245,26 @@ BY_ROWS = {
         3333 * 2**47,
         by_rows(0),
     ),
+    "rates of many digits beside those of nobody": (
+        [
+            rates("ab", "", [["0.3333", "0.6667", "0", "0"]]),
+            total(10**4 * 2**47, 10**4 * 2**47),
+        ],
+        "xp",
+        "upper",
+        3333 * 2**47,
+        by_rows(0),
+    ),
+    "the lower end of a rate": (  # a quarter of 7
+        [SOME, margin("a", [7, None])],
+        "xp",
+        "lower",
+        2,
+        by_rows(0),
+    ),
+    "the upper end of a rate": ([SOME, margin("a", [7, None])], "xp", "upper", 5, by_rows(0)),
+    "an open lower end": ([OPEN, margin("a", [8, None])], "xp", "lower", 3, by_rows(0)),
+    "an open upper end": ([OPEN, margin("a", [8, None])], "xp", "upper", 5, by_rows(0)),
     "what no table has": (  # each row holds three at least
         [rates("b", "a", [["1/3", "2/3"], ["1/3", "2/3"]]), total(7, 7)],
         "xp",
@@ -1288,6 +1311,18 @@ def test_people_beside_the_rows_are_taken_off_n():
     assert not verify_certificate(one_sided(said, "xp", "upper", 1, by_rows(0))).ok
 
 
+@pytest.mark.parametrize(("side", "true", "wrong"), [("lower", 0, 1), ("upper", 2, 1)])
+def test_a_part_of_a_column_is_not_all_of_it(side, true, wrong):
+    levels = {"a": ["x", "y"], "b": ["p", "q"], "c": ["u", "v"]}
+    said = [rates("b", "a", HALVES), margin("a", [4, None])]
+    for proven in (true, wrong):
+        claim = {"lower": bound(0, ZERO), "upper": bound(None, TOLD)}
+        claim[side] = bound(proven, by_rows(0))
+        cell = ("xpu", claim["lower"], claim["upper"])
+        found = verify_certificate(certificate(said, cell, over="abc", domain=levels))
+        assert found.ok is (proven == true)
+
+
 def test_two_rows_of_even_sums_leave_an_odd_one_to_the_third():
     levels = {"a": ["x", "y", "z"], "b": ["p", "q"]}
     said = [
@@ -1324,6 +1359,10 @@ NOT_BY_ROWS = {
             "ab",
         ),
         "the other rows can make up the rest of N",
+    ),
+    "a margin of others": (
+        ([rates("b", "a", HALVES), margin(["some"], [4])], "yp", "upper", 2, by_rows(1), "ab"),
+        "too many sums of the row could break it",
     ),
     "N beyond 64 bits": (
         (
@@ -1398,6 +1437,97 @@ def test_models_for_cp_sat(rows, lists, tops, first, presolve):
     status, counts = CpModel(rows, lists, tops).solve(10, presolve)
     assert status in (("OPTIMAL", "FEASIBLE") if first is not None else ("INFEASIBLE",))
     assert counts.get(0) == first
+
+
+RANGES = {"<5": (0, 4), "<=5": (0, 5), ">5": (6, None), ">=5": (5, None), "5-7": (5, 7)}
+
+
+@pytest.mark.parametrize("entry", RANGES)
+def test_ranges(entry):
+    statement = read_statement(margin("a", [entry, None]), 0, Space(DOMAIN, {}))
+    assert (statement.least[0], statement.most[0]) == RANGES[entry]
+    assert (statement.least[1], statement.most[1]) == (0, None)
+
+
+LABELS = cb.Domain(
+    {"a": [1, ("x", 2), "z"], "b": ["p", "q"]},
+    groupings={"some": cb.Grouping("a", {"low": [1], "rest": [("x", 2), "z"]})},
+)
+KINDS = {
+    "a total": cb.Total(lower=3, upper=9),
+    "a total from below": cb.Total(lower=3),
+    "a margin": cb.Margin(["b", "a"], [["<5", "<=5", 0], [">5", ">=5", "5-7"]]),
+    "a rounded margin": cb.Margin(["some"], [10, 5], base=5, rounding="nearest"),
+    "knowledge": cb.Known(["a", "b"], upper=8, values={(1, "p"): [7, 0], ("z", "q"): [3]}),
+    "a sum": cb.Linear(["a"], [Fraction(-3, 2), 0, 3], lower=Fraction(-7, 4), upper=8),
+    "a sum from below": cb.Linear(["b"], [2, 4], lower=3),
+    "rates": cb.Conditional(["b"], ["some"], rates=[["0.3", "0.7"], ["0.5", "0.5"]], eps="0.05"),
+    "rates of nobody": cb.Conditional(
+        ["b"], ["some"], rates=[["0.3", "0.7"], [None, None]], missing="zero", rounding="down"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_digest_is_that_of_the_release(kind):
+    release = cb.Release(LABELS, [KINDS[kind]])
+    assert digest(*meaning(release)) == release.digest
+    both = cb.Release(LABELS, [KINDS[kind], cb.Margin(["b"], ["<50", None])])
+    assert digest(*meaning(both)) == both.digest
+
+
+def test_the_largest_of_the_values_is_one_of_them():
+    said = [prior("ab", keyed=["values"], values=[[["x", "p"], [0, 5]]])]
+    assert not verify_certificate(one_sided(said, "xp", "upper", 4, TOLD)).ok
+
+
+def test_what_is_said_of_a_cell_without_limit_proves_nothing():
+    """(x, q) may hold the five."""
+    said = [margin("a", [">=5", None]), prior("ab", keyed=["upper"], upper=[[["x", "p"], 2]])]
+    assert verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).reproved == 0
+
+
+def test_one_huge_row_is_too_large_whatever_the_others_are():
+    said = [margin("a", [2**70, 5]), margin("b", [None, "<=7"])]
+    (why,) = verify_certificate(one_sided(said, "xp", "lower", 2**70 - 7, TOLD)).unsettled
+    assert why.endswith("its numbers are too large for CP-SAT")
+
+
+def test_lower_bounds_are_proved_anew():
+    said = [margin("a", [3, 1]), margin("b", [2, 2])]
+    assert verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).reproved == 1
+    assert not verify_certificate(one_sided(said, "xp", "lower", 2, TOLD)).ok
+
+
+def test_a_solver_that_dies_leaves_a_claim_unsettled(monkeypatch):
+    monkeypatch.setattr(isolation, "CODE", "import os; os._exit(3)")
+    said = [margin("a", [3, 1]), margin("b", [2, 2])]
+    (why,) = verify_certificate(one_sided(said, "xp", "lower", 1, TOLD)).unsettled
+    assert "CP-SAT failed" in why
+    # The limits of the cells prove this one.
+    assert verify_certificate(one_sided([total(4, 4)], "xp", "upper", 4, TOLD)).reproved == 1
+
+
+@pytest.mark.parametrize(
+    "said", [lambda text: linear("a", [text, "0"], "1"), lambda text: prior("a", upper=[text, 1])]
+)
+def test_numbers_in_texts_have_1000_characters_at_most(said):
+    space = Space(DOMAIN, {})
+    assert read_statement(said("7" * 1000), 0, space).names == ("a",)
+    with pytest.raises(cb.InvalidInput, match="statement 0"):
+        read_statement(said("7" * 1001), 0, space)
+
+
+def test_rows_after_an_empty_one_are_looked_at():
+    said = [rates("b", "a", [[None, None], ["1/2", "1/2"]], missing="zero")]
+    made = certificate(said, over="ab", witnesses=[[[2, 1], [3, 3]]])
+    (problem,) = verify_certificate(made).problems
+    assert problem.endswith("at (a=y, b=p)")
+
+
+def test_rows_prove_nothing_of_people_beside_them():
+    said = [rates("b", ["some"], [["1/2", "1/2"]]), total(8, 8)]
+    assert not verify_certificate(one_sided(said, "yp", "upper", 0, TOLD)).ok
 
 
 def test_the_row_that_a_table_contradicts_is_named():

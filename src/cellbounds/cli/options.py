@@ -76,7 +76,7 @@ EXAMPLES = {
     "export": "ledger export koch4.ledger -o history.json",
     "frontier": "ledger frontier koch4.ledger --way 2",
     "policy": "ledger policy koch4.ledger",
-    "refine": "ledger refine survey.ledger --table finer.csv --why 'a new question'",
+    "refine": "ledger refine survey.ledger --table finer.csv --why question",
     "grow": "ledger grow koch4.ledger later.csv --why 'more came in'",
     "revise": "ledger revise koch4.ledger mended.csv --removed 1 --why mistake",
     "ledger verify": "ledger verify koch4.ledger",

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from cellbounds.errors import InvalidInput
 
 FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -29,8 +31,14 @@ def frame_of(columns: Mapping[str, list[Any]], backend: str | None = None) -> An
     )
 
 
-def _storable(column: list[Any], library: str) -> list[Any]:
-    """Arrow has no type for fractions and for integers beyond 64 bits: they become text."""
+def _storable(column: list[Any], library: str) -> Any:
+    """Arrow has no type for fractions and for integers beyond 64 bits: they become text.
+
+    pandas would make doubles of integers among which something is missing: large ones stay objects.
+    """
+    if library == "pandas":
+        large = any(isinstance(value, int) and abs(value) > 2**53 for value in column)
+        return np.array(column, dtype=object) if large and None in column else column
     if library != "pyarrow":
         return column
     odd = any(

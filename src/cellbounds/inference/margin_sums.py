@@ -236,6 +236,11 @@ def _conditioned(
                 methods[sums.name] = None
                 errors.append(sums.weighted.error + 4 * UNIT * (1 + abs(logs[place])))
         distributions.append(_distribution(low, logs))
+    if not methods and any(factor == 0 for _, factor in weights.kinds):
+        # Nothing was weighed, so that it is not known yet whether any table has a weight.
+        weighed = exact_sums(release, weights, effort)
+        if isinstance(weighed, Refusal):
+            return weighed
     name = f"{', '.join(methods)}, given each sum" if methods else "bounds that meet"
     return MarginSums(name, 2 * max(errors), distributions)
 

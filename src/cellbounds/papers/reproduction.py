@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.papers import document000, document001, document002, document003, document004
 from cellbounds.papers.printed_figures import Comparison, beside
-from cellbounds.text import aligned
+from cellbounds.text import aligned, counted
 
 DOCUMENTS = {
     "000": document000,
@@ -46,7 +46,15 @@ def render_comparisons(compared: Sequence[Comparison], style: str) -> str:
 
 
 def _for_people(compared: Sequence[Comparison]) -> str:
-    parts: list[str] = []
+    agree = sum(figure.agrees for figure in compared)
+    wrong = [figure for figure in compared if not figure.agrees and figure.as_expected]
+    odd = sum(not figure.as_expected for figure in compared)
+    parts = [
+        f"{agree:,} of {counted(len(compared), 'printed figure')} agree; {len(wrong):,} differ for "
+        "the reason given at the end, most often an error of the paper; "
+        f"{odd or 'none'} {'differs' if odd == 1 else 'differ'} without a known reason",
+        "",
+    ]
     for document, paper in DOCUMENTS.items():
         rows = [
             [figure.place, figure.item, figure.printed, figure.ours, _mark(figure)]
@@ -55,13 +63,7 @@ def _for_people(compared: Sequence[Comparison]) -> str:
         ]
         parts.append(f"document {document} - {paper.TITLE}")
         parts += [aligned(["table", "item", "printed", "ours", ""], rows), ""]
-    agree = sum(figure.agrees for figure in compared)
-    wrong = [figure for figure in compared if not figure.agrees and figure.as_expected]
-    odd = sum(not figure.as_expected for figure in compared)
-    parts.append(
-        f"{agree} of {len(compared)} printed figures agree; {len(wrong)} differ for the reason "
-        f"given below, most often an error of the paper; {odd} differ without a known reason"
-    )
+    parts += ["where a paper differs, and why"] if wrong else []
     parts += [
         f"  document {figure.document}, {figure.place}, {figure.item}: {figure.error}"
         for figure in wrong

@@ -149,7 +149,7 @@ def _table(
         _listed(_title(verdict), answer, worst[:most], verdict, reasons),
         _left_out(worst[most:], "of these cells"),
         _other_findings(others, len(others) if everything else SHOWN),
-        _changes(verdict),
+        _changes(verdict, everything),
         _listed("The other cells" if worst else "", answer, rest[:room], verdict, {}),
         _left_out(rest[room:], "cells"),
         "\n".join(_foot(answer, verdict)),
@@ -259,13 +259,14 @@ def _left_out(rest: Sequence[object], what: str, style: str = "csv") -> str:
     return f"... {len(rest):,} more {what}: --all, or --format {style}"
 
 
-def _changes(verdict: Verdict | None) -> str:
+def _changes(verdict: Verdict | None, everything: bool) -> str:
     """What would change the findings, each way once."""
     changes = () if verdict is None else verdict.changes
     if not changes:
         return ""
-    more = _left_out(changes[CHANGES:], "of these ways", "json")
-    lines = ["What would change it", *(f"  {change}" for change in changes[:CHANGES])]
+    most = len(changes) if everything else CHANGES
+    more = _left_out(changes[most:], "of these ways", "json")
+    lines = ["What would change it", *(f"  {change}" for change in changes[:most])]
     return "\n".join([*lines, *([f"  {more}"] if more else []), f"  {SUGGEST}"])
 
 

@@ -21,7 +21,7 @@ from cellbounds.results.solution import Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release
-from cellbounds.text import aligned, html_table, label_keys
+from cellbounds.text import aligned, counted, html_table, label_keys
 
 LISTED = 10_000
 """Attainable counts that are listed one by one; larger sets are given as progressions only."""
@@ -118,7 +118,7 @@ def shown(value: Any) -> str:
 
 FORMAT = "cellbounds-answer/1"
 
-LINES, HTML_LINES, RUNS = 200, 60, 8
+LINES, HTML_LINES, RUNS = 40, 60, 8
 """Cells that are printed in a terminal and in a notebook, and runs of values for each."""
 
 
@@ -153,7 +153,8 @@ class Answer:
 
     def _more(self, shown: int) -> str:
         left = self.size - shown
-        return f"... {left} more cells: to_frame() has them all" if left else ""
+        more = counted(left, "more cell")
+        return f"... {more}: to_frame() has them all, and --format csv" if left else ""
 
     # What subclasses say: a title, columns and rows for the first cells, and what to know besides.
 

@@ -81,7 +81,9 @@ class MarginBounds:
         """Cut upper bounds and lists at N: nothing can hold more."""
         if total is None:
             return self
-        upper = np.where(self.upper > total, total, self.upper)
+        above = self.upper > total
+        # N may be too large for the array, but then nothing in it is above N.
+        upper = np.where(above, total, self.upper) if above.any() else self.upper
         values = {k: tuple(v for v in listed if v <= total) for k, listed in self.values.items()}
         cut = MarginBounds(self.lower, upper, values)
         return cut.agreed(f"it leaves nothing within N={total}")

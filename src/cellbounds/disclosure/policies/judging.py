@@ -21,7 +21,7 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
 from cellbounds.disclosure.policies.rule import Rule, certainly_held, some_within
-from cellbounds.disclosure.policies.scenarios import Case, as_respondent, case_of
+from cellbounds.disclosure.policies.scenarios import Case, as_respondent, case_of, checked_knowledge
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
 from cellbounds.errors import InconsistentRelease, Unsettled, UnsupportedRelease
 from cellbounds.model.constraints import System, compile_release
@@ -93,7 +93,7 @@ def judge(
     >>> judge(table, cb.publish(table, "[county]"), over=["county"]).over
     ('county',)
     """
-    begun, knows = time.perf_counter(), tuple(knows)
+    begun, knows = time.perf_counter(), checked_knowledge(knows)
     try:
         case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
         start = not independent and table is not None
@@ -157,6 +157,8 @@ def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:
     """
     if finding.figure:
         named = set(_showing(case.release, finding))
+    elif not finding.variables and finding.response is None:
+        return ()  # left open for want of time: nothing was worked out
     else:
         known = case.known
         if finding.respondent is not None:

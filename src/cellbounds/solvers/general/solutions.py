@@ -265,7 +265,9 @@ class GeneralSolution(Solution):
 
     def possible(self) -> bool | None:
         """Whether a table was found."""
-        return begun(self.search, self._query.budget) or None
+        with suppress(Late):  # the whole may have an answer without
+            return begun(self.search, self._query.budget) or None
+        return None
 
     def forces(self, index: Position, side: int, value: int) -> bool | None:
         """Whether nothing beyond a value is attainable, by the cheapest proof or table."""

@@ -330,6 +330,8 @@ def passes(search: Search, bound: Item, value: int) -> bool | None:
 def begun(search: Search, effort: Budget) -> bool:
     """Have a first table, and know which sums have no end."""
     left = effort.left
+    if effort.overdue and not len(search.pool):
+        return False
     if not search.first_table(None if left is None else left / 2):
         return False
     for place in np.flatnonzero((search.proven[1] == NO_UPPER) & ~search.endless):
