@@ -149,13 +149,15 @@ def _of_files(case: Case, outcome: Outcome) -> Found:
 
 
 def _is_asked_for(case: Case, path: PurePosixPath) -> bool:
-    """Whether words name a file, the folder that it is in, or the release that it belongs to."""
+    """Whether words name a file, a folder around or within it, or the release it belongs to."""
     named = [PurePosixPath(word.partition("=")[2] or word) for word in case.words]
     if path.name.startswith(".") and path not in named:
         return False
     # Beside a release file the figures of its statements: best.toml, best.1-statement.csv.
     belongs = (one for one in named if one.stem and path.name.startswith(f"{one.stem}."))
-    return path in named or any(parent in named for parent in path.parents) or any(belongs)
+    around = any(parent in named for parent in path.parents)
+    within = any(path in one.parents for one in named)  # folders made for what was named
+    return path in named or around or within or any(belongs)
 
 
 def _of_output(case: Case, outcome: Outcome) -> Found:
