@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
@@ -872,6 +873,43 @@ def test_a_ledger_that_is_late_while_it_writes_has_written(tmp_path):
     entry = ledger.commit("[a]", table=TABLE, why="slow", who="ann", already_out=True, seconds=0.05)
     assert writing and entry.number == 2
     assert ledger.verify().intact
+
+
+def test_the_alarm_leaves_no_lock_of_a_ledger(tmp_path):
+    """It rings at many lines of what reads the database; nobody else has to wait afterwards."""
+    path = tmp_path / "a.ledger"
+    ledger = cb.Ledger.create(path, TABLE, who="ann")
+    other = cb.Ledger.open(path, wait=0.05)
+
+    def asked(number):
+        seen = 0
+
+        def ring(frame, event, _):
+            nonlocal seen
+            if event == "line" and "sqlalchemy" in frame.f_code.co_filename:
+                seen += 1
+                if seen == number:
+                    signal.raise_signal(signal.SIGALRM)
+            return ring
+
+        sys.settrace(ring)
+        try:
+            ledger.ask("[a]", table=TABLE, seconds=60)
+        except cb.Unsettled:
+            pass
+        finally:
+            sys.settrace(None)
+        return seen
+
+    lines, rung = asked(0), 0
+    gc.disable()  # who collects garbage closes what was forgotten, but not in time
+    try:
+        for number in range(1, lines, lines // 60):
+            rung += asked(number) >= number
+            other.set_policy("small-counts", table=TABLE, who="bob", why=str(number))
+    finally:
+        gc.enable()
+    assert rung > 40
 
 
 def test_a_ledger_records_what_was_not_decided_in_time(tmp_path):

@@ -38,6 +38,10 @@ from cellbounds.ledger.errors import LedgerBusy, LedgerError, ReadOnly
 from cellbounds.ledger.locations import Place
 from cellbounds.ledger.migrations.versions.guards_0003 import POSTGRES, SQLITE
 from cellbounds.runtime.files import library
+from cellbounds.runtime.interrupts import UNSTOPPED
+
+# A connection that is half closed keeps its lock.
+UNSTOPPED.add(__file__)
 
 T = TypeVar("T")
 

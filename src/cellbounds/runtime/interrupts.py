@@ -96,6 +96,10 @@ IMPORTING = "<frozen importlib._bootstrap>"
 _GUARDED = {__file__, contextlib.__file__, str(Path(__file__).with_name("budget.py"))}
 """Where the alarm is set and given back: nothing is raised there, or nobody would catch it."""
 
+UNSTOPPED: set[str] = set()
+"""Files whose functions, with all that they call, are not stopped: they would not give back what
+they hold, such as a lock."""
+
 
 class Alarm:
     """Stop the work inside if it is not done at a time of the monotonic clock.
@@ -140,7 +144,7 @@ class Alarm:
             return
         guarded = frame is not None and frame.f_code.co_filename in _GUARDED
         # A module that is half imported would stay so: it is not much longer.
-        if guarded or _imports(frame) > self._imports:
+        if guarded or _imports(frame) > self._imports or _frames(frame, UNSTOPPED):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
             return
         signal.setitimer(signal.ITIMER_REAL, self._next)
@@ -158,9 +162,14 @@ class Alarm:
 
 def _imports(frame: FrameType | None) -> int:
     """How many imports are under way."""
+    return _frames(frame, {IMPORTING})
+
+
+def _frames(frame: FrameType | None, files: set[str]) -> int:
+    """How many calls of functions of some files are under way."""
     count = 0
     while frame is not None:
-        count += frame.f_code.co_filename == IMPORTING
+        count += frame.f_code.co_filename in files
         frame = frame.f_back
     return count
 
