@@ -20,7 +20,7 @@ from benchmarks.problems import lookalikes
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY.parent / "shared" / "data"
-KOCH4 = REPOSITORY / "src" / "cellbounds" / "papers" / "data" / "koch4.csv"
+KOCH4 = REPOSITORY / "src" / "cellbounds" / "datasets" / "koch4.csv"
 
 SMALLEST = np.array([[5, 3]])
 

@@ -506,8 +506,8 @@ MARGINS = ("[a,b]", "[b,c]", "[a,c]")
 def test_an_undecided_audit_is_3(run, table, spent):
     code, out, err = run("audit", table, *MARGINS)
     assert (code, err) == (3, "")
-    assert "\nUNDECIDED under the policy small-counts: " in out
-    assert "findings are open" in out
+    assert out.startswith("UNDECIDED under the policy small-counts: no rule is broken for certain")
+    assert "could not be decided" in out
     assert "cells are not settled" in out
     assert "perhaps" in out
     assert " ? " in out
@@ -576,9 +576,9 @@ def test_undecided_cells_come_first_when_there_are_many():
         for k in range(80)
     )
     text = render(Audit(release, answer, verdict, cells, table, True), "table")
-    lines = text.splitlines()
-    assert lines[5].startswith("x77")
-    assert "180 more cells" in text
+    first = text[: text.index("\nx0 ")].splitlines()
+    assert first[-1].startswith("x77")
+    assert "more cells" in text
 
 
 @pytest.mark.parametrize("command", ["audit", "attack"])

@@ -15,7 +15,7 @@ from benchmarks.running import Tasks
 
 BARE, NUMPY, IMPORT = "python -c pass", "import numpy", "import cellbounds"
 HELP, AUDIT = "cellbounds --help", "cellbounds audit"
-EXAMPLE = REPOSITORY / "src" / "cellbounds" / "papers" / "data" / "delinquent.csv"
+EXAMPLE = REPOSITORY / "src" / "cellbounds" / "datasets" / "delinquent.csv"
 NOTATION = "[education|county]@2"
 VERDICTS = {0, 1, 3}  # exit codes of an audit that was carried out
 
