@@ -687,5 +687,5 @@ def test_respondents_in_alike_cells(case, independent):
     quick = [one.to_dict() for one in found.cells if one.respondent is not None]
     judged = case_of(case.release, case.table, case.policy, independent=independent)
     outsider = Attacker(judged, judged.known, Budget(), sets_first=case.policy.many_values)
-    slow = respondents(outsider, case.policy, Budget(), alike=each_by_itself)
+    slow = respondents(outsider, case.policy, Budget(), {}, alike=each_by_itself)
     assert not quick or quick == [one.to_dict() for one in slow]

@@ -555,6 +555,7 @@ def test_respondents_that_no_time_is_left_for_are_undecided():
     late = [one for one in hurried.cells if "budget was spent" in one.evidence]
     assert late
     assert all(one.respondent and one.outcome is cb.Outcome.UNDECIDED for one in late)
+    assert (hurried.outcomes != cb.Outcome.SAFE).all()  # what they learn may be of any cell
 
 
 @pytest.mark.parametrize(

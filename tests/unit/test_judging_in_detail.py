@@ -35,6 +35,24 @@ def of_respondents(verdict):
     return [(one.respondent, one.labels, one.outcome) for one in verdict.cells if one.respondent]
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_every_cell_that_some_respondent_learns_about_is_marked(seed):
+    """Against judging from within each small cell by itself."""
+    rng = np.random.default_rng(seed)
+    table = cb.Table(DOMAIN, rng.integers(0, 4, size=(2, 2)))
+    release = cb.publish(table, "[row]", "[col]")
+    rule = SmallCounts(at_most=3, values=2)
+    found = judge(table, release, policy_of(rule, respondent=True))
+    if any(one.outcome is UNSAFE and one.respondent is None for one in found.cells):
+        return  # respondents were not tried
+    broken = np.zeros((2, 2), dtype=bool)
+    for labels in DOMAIN.cells():
+        if table[labels]:
+            inside = cb.Known(["row", "col"], lower={labels: 1})
+            broken |= judge(table, release, policy_of(rule), knows=[inside]).outcomes == UNSAFE
+    assert ((found.outcomes == UNSAFE) == broken).all()
+
+
 def test_a_finding_names_the_place_that_a_respondent_learns_about():
     # Three attainable counts for everybody; for who is in the cell himself only two.
     policy = policy_of(SmallCounts(at_most=3, values=3), respondent=True)

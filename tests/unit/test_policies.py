@@ -199,7 +199,7 @@ def test_what_a_policy_says_can_be_read_again(tmp_path):
         ("title", "titel", "unknown key 'titel'; it knows format, name, title"),
         ("below", "under", "small-counts has the unknown key 'under'; it knows at_most, below"),
         ('rule = "small-counts"', 'rule = "small"', "unknown rule 'small'; the rules are small"),
-        ('rule = "small-counts"', "", "unknown rule None"),
+        ('rule = "small-counts"', "", "a rule without its name"),
         ("[[rule]]", "[rule]", "not a TOML file"),
         ("0.10", "-0.10", "can never fail"),
         ('name = "house"', 'name = "house"\nformat = "cellbounds-policy/9"', "this version reads"),

@@ -105,7 +105,7 @@ def test_respondents_in_cells_that_are_alike_are_summed_up_as_one_by_one(indepen
         return np.arange(int(np.prod(shape))).reshape(shape)
 
     outsider = Attacker(case, case.known, effort, sets_first=case.policy.many_values)
-    slow = list(respondents(outsider, case.policy, effort, alike=all_differ))
+    slow = list(respondents(outsider, case.policy, effort, {}, alike=all_differ))
     quick = [one for one in found.cells if one.respondent is not None]
     assert [one.to_dict() for one in quick] == [one.to_dict() for one in slow]
     assert quick

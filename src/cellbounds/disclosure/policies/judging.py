@@ -132,6 +132,7 @@ def judged(
     first = first_share(policy, effort)
     outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer)
     findings: list[Finding] = []
+    elsewhere: dict[_Place, Finding] = {}
     notes = list(case.notes)
     try:
         for rule in policy.rules:
@@ -140,14 +141,15 @@ def judged(
             if worst(one.outcome for one in findings) is Outcome.UNSAFE:
                 notes.append("respondents were not tried: the release is unsafe without them")
             else:
-                findings.extend(respondents(outsider, policy, effort))
+                findings.extend(respondents(outsider, policy, effort, elsewhere))
     except Late:  # what was decided so far stays so
         findings.extend(_open(policy))
     notes = [*outsider.notes, *notes]
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
     question = case.independent, case.over, case.knows
     content = tuple(findings), *question, tuple(notes), seconds, partial(_blamed, case)
-    return Verdict(policy, case.release, *content), outsider.answer
+    verdict = Verdict(policy, case.release, *content, elsewhere=tuple(elsewhere.values()))
+    return verdict, outsider.answer
 
 
 def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:
@@ -256,12 +258,18 @@ def _numbered(kinds: Sequence[Hashable]) -> list[int]:
 
 
 def respondents(
-    outsider: Attacker, policy: Policy, effort: Budget, *, alike: Alike = alike_cells
+    outsider: Attacker,
+    policy: Policy,
+    effort: Budget,
+    elsewhere: dict[_Place, Finding],
+    *,
+    alike: Alike = alike_cells,
 ) -> Iterator[Finding]:
     """The findings of somebody who is in a cell himself, for each cell that may be small.
 
-    Of cells that the release cannot tell apart (`alike` numbers them) one is worked out. For the
-    others only the two cells that are swapped, and their rows, are looked at again.
+    Each respondent's are summed up; the worst that any of them says of a place goes into
+    `elsewhere`. Of cells that the release cannot tell apart (`alike` numbers them) one is worked
+    out. For the others only the two cells that are swapped, and their rows, are looked at again.
     """
     tried = list(_small_cells(outsider, policy.small))
     if not tried:
@@ -278,7 +286,9 @@ def respondents(
         if kind in views and like is None:
             continue
         if like is None and part.left == 0:
-            yield from _not_tried(outsider, policy, index)
+            for finding in _not_tried(outsider, policy, index):
+                elsewhere.setdefault((None, (), ()), replace(finding, variables=(), labels=()))
+                yield finding
             continue
         try:
             view = _view(outsider, policy, index, part, kind[1], like)
@@ -287,7 +297,7 @@ def respondents(
             continue
         views.setdefault(kind, view)
         for findings in view.findings:
-            yield from _summed_up(view.attacker, findings)
+            yield from _summed_up(view.attacker, findings, elsewhere)
 
 
 def _not_tried(outsider: Attacker, policy: Policy, index: _Position) -> Iterator[Finding]:
@@ -389,7 +399,9 @@ def _by_place(findings: Iterator[Finding]) -> dict[_Place, Finding]:
     return {(one.response, one.variables, one.labels): one for one in findings}
 
 
-def _summed_up(attacker: Attacker, findings: _Findings) -> Iterator[Finding]:
+def _summed_up(
+    attacker: Attacker, findings: _Findings, elsewhere: dict[_Place, Finding]
+) -> Iterator[Finding]:
     """One finding for a rule: the first of the worst ones, and how many there are."""
     places, labels = findings.tally.total(), attacker.respondent or ()
     if not places:
@@ -400,6 +412,12 @@ def _summed_up(attacker: Attacker, findings: _Findings) -> Iterator[Finding]:
         yield Finding(name, outcome, attacker.over, labels, evidence, respondent=labels)
         return
     by_place = findings.shared | findings.again
+    for place, finding in by_place.items():
+        known = elsewhere.get(place)
+        if finding.outcome is Outcome.UNSAFE or (
+            known is None and finding.outcome is not Outcome.SAFE
+        ):
+            elsewhere[place] = finding
     first, *others = (one for one in by_place.values() if one.outcome is outcome)
     more = f"; and {len(others)} more places" if others else ""
     yield replace(first, evidence=first.evidence + more, respondent=labels)

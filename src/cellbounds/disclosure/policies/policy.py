@@ -329,6 +329,8 @@ def _made(content: object, where: str) -> Policy:
 def rule_of(entry: Mapping[str, Any]) -> Rule:
     """A rule from its plain values, as they stand in a policy file."""
     name = entry.get("rule")
+    if name is None:
+        raise InvalidInput(f"a rule without its name; give rule = one of {', '.join(RULES)}")
     if not isinstance(name, str) or name not in RULES:
         raise InvalidInput(f"unknown rule {name!r}; the rules are {', '.join(RULES)}")
     kind: Any = RULES[name]

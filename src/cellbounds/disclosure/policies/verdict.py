@@ -149,6 +149,8 @@ class Verdict(Listing):
         What the intruder was taken to know besides.
     notes
         What was left out, and why.
+    elsewhere
+        What respondents find besides, the worst of each place: `cells` sums up each of them.
     broken, open
         What breaks a rule for certain, and what could not be decided.
     outcome
@@ -164,6 +166,7 @@ class Verdict(Listing):
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
+    elsewhere: tuple[Finding, ...] = field(repr=False, default=())
     broken: tuple[Finding, ...] = field(init=False)
     open: tuple[Finding, ...] = field(init=False)
     outcome: Outcome = field(init=False)
@@ -196,7 +199,9 @@ class Verdict(Listing):
         """The outcome of each cell, in the shape of the cells judged; see :meth:`at`."""
         domain = self.domain
         cells = np.full(domain.shape, Outcome.SAFE, dtype=object)
-        for finding in (*self.open, *self.broken):  # what is broken has the last word
+        findings = [*self.open, *self.broken, *self.elsewhere]
+        # What is broken has the last word.
+        for finding in sorted(findings, key=lambda finding: finding.outcome is Outcome.UNSAFE):
             names, labels = finding.variables, finding.labels
             if names == self.over:
                 cells[domain.index(labels)] = finding.outcome
