@@ -55,6 +55,6 @@ def run(monkeypatch, capsys):
         with pytest.raises(SystemExit) as left:
             cli.main()
         caught = capsys.readouterr()
-        return left.value.code, caught.out, caught.err.replace("\n  ", " ")
+        return left.value.code, caught.out, caught.err
 
     return runs

@@ -36,9 +36,8 @@ class Ending:
 
     @property
     def well_said(self) -> bool:
-        """Whether it ended with a status of the contract, and what went wrong is one message."""
-        err = self.err.replace("\n  ", " ")  # it was broken to fit the terminal
-        lines = [line for line in err.splitlines() if not line.startswith("cellbounds: ")]
+        """Whether it ended with a status of the contract, and what went wrong is one line."""
+        lines = [line for line in self.err.splitlines() if not line.startswith("cellbounds: ")]
         if self.status == 2:
             return len(lines) == 1 and lines[0].startswith("error: ")
         return self.status in (0, 1, 3) and "Traceback" not in self.err

@@ -99,9 +99,7 @@ def _of_message(case: Case, outcome: Outcome) -> Found:
         found.append(("confidential count in a message", _first_words(text)))
     if CONTROLS.search(text):
         found.append(("control characters in a message", _first_words(text)))
-    # A message is broken to fit the terminal; what follows its first line is indented.
-    lines = text.replace("\n  ", " ").split("\n") if "Usage: " not in text else text.split("\n")
-    lines = [line for line in lines if line and not PROGRESS.match(line)]
+    lines = [line for line in text.split("\n") if line and not PROGRESS.match(line)]
     if sum(map(len, lines)) > LONGEST_MESSAGE:
         found.append(("long message", _first_words(lines[-1])))
     if outcome.status == 2:

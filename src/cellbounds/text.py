@@ -185,8 +185,10 @@ def column_names(names: Sequence[str]) -> str:
     return ", ".join("a number" if _NUMBER.fullmatch(name) else repr(name) for name in names)
 
 
-def legible(text: str) -> str:
-    r"""Lines that fit the terminal, with escapes for what would act on it, or turn text round.
+def legible(text: str, *, fitted: bool = True) -> str:
+    r"""Text with escapes for what would act on a terminal, or turn text round.
+
+    Its lines fit the terminal, unless they need not be `fitted`.
 
     Examples
     --------
@@ -196,6 +198,9 @@ def legible(text: str) -> str:
     most = line_width()
     lines: list[str] = []
     for line in map(_on_one_line, text.split("\n")):
+        if not fitted:
+            lines.append(line)
+            continue
         begun = line[: len(line) - len(line.lstrip())]
         lines += wrapped(line, most, f"{begun}  ")
     return "\n".join(lines)

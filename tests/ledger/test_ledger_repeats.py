@@ -46,7 +46,7 @@ def full(*arguments, stdout="/dev/full", stderr=None):
             check=False,
             timeout=300,
         )
-    return done.returncode, None if done.stderr is None else done.stderr.replace("\n  ", " ")
+    return done.returncode, done.stderr
 
 
 def without_progress(err):

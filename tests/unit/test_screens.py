@@ -91,7 +91,9 @@ def columns(line: str) -> int:
 
 
 def shown(monkeypatch, capsys, words):
+    """What a terminal shows."""
     monkeypatch.setattr(sys, "argv", ["cellbounds", *words])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with pytest.raises(SystemExit):
         cli.main()
     caught = capsys.readouterr()
@@ -108,6 +110,14 @@ def test_no_screen_has_more_than_80_columns(tmp_path, monkeypatch, capsys):
         assert "internal error" not in text, name
         long = [one for one in text.splitlines() if columns(one) > 80]
         assert not long, f"{name}: {long}"
+
+
+def test_messages_are_one_line_where_nobody_looks(run):
+    """Logs and scripts search them, and paths stay whole."""
+    path = "/".join(["no such folder"] * 12)
+    code, _, err = run("audit", path, "[a]")
+    assert (code, err.count("\n")) == (2, 1)
+    assert path in err
 
 
 LEDGER = [f"ledger {name}" for name in ledger_commands.ledger.commands]

@@ -163,9 +163,13 @@ def drop_output() -> None:
 
 
 def say(message: str) -> None:
-    """Say something on standard error, if anybody hears it."""
+    """Say something on standard error, if anybody hears it.
+
+    A message is one line, which logs and scripts can search; a terminal shows it in several.
+    """
     with said():
-        click.echo(legible(message), err=True)
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        click.echo(legible(message, fitted=terminal), err=True)
 
 
 @contextmanager

@@ -211,7 +211,7 @@ class Progress:
             if terminal:  # a line that is broken in two cannot be rewritten
                 line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
             try:
-                self._stream.write(line if terminal else f"{legible(line)}\n")
+                self._stream.write(line if terminal else f"{legible(line, fitted=False)}\n")
                 self._stream.flush()
             except (OSError, ValueError):  # full, or closed meanwhile: nobody listens
                 return
