@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -131,12 +132,12 @@ def _of_files(case: Case, outcome: Outcome) -> Found:
         return []
     found: Found = []
     for name, size in outcome.made.items():
-        where = PurePosixPath(name)
+        where = PurePosixPath(os.path.relpath(name, "work"))
         if name in CACHE:
             continue
-        if where.parts[0] != "work" or not _is_asked_for(case, where.relative_to("work")):
+        if not _is_asked_for(case, where):
             found.append(("left behind", f"{case.command}: {_without_digits(name)}"))
-        elif size == 0 and outcome.status == 2 and where.suffix:
+        elif size == 0 and outcome.status == 2 and where.suffix and not _is_folder(name, outcome):
             found.append(("an empty file left by a run that failed", f"{case.command}: {name}"))
     named = set(case.words)
     for name in outcome.changed:
@@ -144,6 +145,10 @@ def _of_files(case: Case, outcome: Outcome) -> Found:
         if name.removeprefix("work/") not in named:
             found.append(("an input was changed", f"{case.command}: {name}"))
     return found
+
+
+def _is_folder(name: str, outcome: Outcome) -> bool:
+    return any(other.startswith(f"{name}/") for other in outcome.made)
 
 
 def _is_asked_for(case: Case, path: PurePosixPath) -> bool:
