@@ -200,8 +200,7 @@ def test_the_command_line_says_which_and_leaves_with_2(tmp_path, monkeypatch, ca
     caught = capsys.readouterr()
     assert caught.out == ""
     assert caught.err == (
-        "error: no table of counts fits [a,b], [b,c], [a,c] together, though any fewer of "
-        "them do\n"
+        "error: no table of counts fits [a,b], [b,c], [a,c] together, though any fewer of them do\n"
     )
 
 
