@@ -16,7 +16,7 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
 from cellbounds.statements.inequalities import LinearRows
 from cellbounds.statements.intervals import RateIntervals, rate_inequalities
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
@@ -52,18 +52,6 @@ def check_rate_variables(
         named[base] = name
     for name in responses:
         domain.check_partition(name)
-
-
-def _figure_text(figures: Figures, row: int, column: int) -> str:
-    """One published figure as text."""
-    if figures.missing[row, column]:
-        return "missing"
-    top, bottom = int(figures.numerators[row, column]), int(figures.denominators[row])
-    places = figures.most_decimals
-    if figures.decimals is not None and 10**places == bottom:
-        return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
-    exact = Fraction(top, bottom)
-    return f"{exact.numerator}/{exact.denominator}"
 
 
 class Conditional(Tabulated):
@@ -143,7 +131,10 @@ class Conditional(Tabulated):
         self.variables = (*self.given, *self.responses)
         self.unit = unit
         self.digits = None
-        self._figures = rates if isinstance(rates, Figures) else self._read(rates)
+        if isinstance(rates, Figures):
+            self._figures = rates
+        else:
+            self._read(rates)
         self.shape = self._figures.shape
         self.missing = self._check_missing(missing)
         self.digits, self.rounding = self._check_rule(digits, rounding, eps, strict)
@@ -152,7 +143,7 @@ class Conditional(Tabulated):
         self.strict = strict
         self.intervals = self._make_intervals()
 
-    def _read(self, rates: object) -> Figures:
+    def _read(self, rates: object) -> None:
         entries = np.array(rates, dtype=object)
         axes = len(self.variables)
         if entries.ndim != axes or not entries.size:
@@ -162,15 +153,16 @@ class Conditional(Tabulated):
             )
         rows = math.prod(entries.shape[: len(self.given)])
         figures = read_figures(entries, rows, self.unit, f"a rate of {self.notation}")
+        self._figures = figures
         above = (figures.numerators > figures.denominators[:, None]) & ~figures.missing
         if above.any():
-            row, column = map(int, np.argwhere(above)[0])
+            place = int(np.argmax(above))
+            row, column = divmod(place, above.shape[1])
             raise InvalidInput(
-                f"{self.notation}: the rate {_figure_text(figures, row, column)} in row {row + 1}, "
-                f"column {column + 1} is above 1; rates lie between 0 and 1 (give "
+                f"{self.notation}: the rate {self.figure_at(place)} in row {row + 1}, column "
+                f"{column + 1} is above 1; rates lie between 0 and 1 (give "
                 'unit="percent" for percentages)'
             )
-        return figures
 
     @property
     def rates(self) -> npt.NDArray[np.object_]:
@@ -224,7 +216,16 @@ class Conditional(Tabulated):
 
     def figure_at(self, place: int) -> str:
         """One published figure as text, by its flat index."""
-        return _figure_text(self._figures, *divmod(place, self._figures.missing.shape[1]))
+        figures = self._figures
+        row, column = divmod(place, figures.missing.shape[1])
+        if figures.missing[row, column]:
+            return "missing"
+        top, bottom = int(figures.numerators[row, column]), int(figures.denominators[row])
+        places = figures.most_decimals
+        if figures.decimals is not None and 10**places == bottom:
+            return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
+        exact = Fraction(top, bottom)
+        return f"{exact.numerator}/{exact.denominator}"
 
     @property
     def hidden(self) -> BoolArray:
@@ -329,19 +330,15 @@ class Conditional(Tabulated):
         blank = np.repeat(zero[:, None], counts.shape[1], axis=1)
         figures = Figures(tops, bottoms, blank, digits, digits or 0, shape)
         rates = cls(responses, given, rates=figures, missing="zero", **rule)
-        if rates.eps is not None:
-            rates._check_tolerance(counts)
-        return rates
-
-    def _check_tolerance(self, counts: IntArray) -> None:
-        """An announced tolerance must cover what rounding does to the true rates."""
-        missed = self.intervals.missed(counts)
+        # An announced tolerance must cover what rounding does to the true rates.
+        missed = None if rates.eps is None else rates.intervals.missed(counts)
         if missed is not None:
             raise InvalidInput(
-                f"{self.notation}: the rounded rate in row {missed[0] + 1}, column "
+                f"{rates.notation}: the rounded rate in row {missed[0] + 1}, column "
                 f"{missed[1] + 1} is not within eps of the true one; give a larger eps or more "
                 "decimals"
             )
+        return rates
 
     def inequalities(self, domain: Domain, *, closed: bool = False) -> Iterator[LinearRows]:
         """Each row holds somebody, or nobody; each rate lies between its ends."""
@@ -374,6 +371,7 @@ class Conditional(Tabulated):
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values; rates as exact text."""
+        eps = [str(value) for value in self.eps or ()]
         return {
             self.kind: {
                 "responses": list(self.responses),
@@ -381,7 +379,7 @@ class Conditional(Tabulated):
                 "rates": self._texts().tolist(),
                 "digits": self.digits,
                 "rounding": self.rounding,
-                "eps": self._eps_text(),
+                "eps": eps if len(eps) > 1 else next(iter(eps), None),
                 "strict": self.strict,
                 "missing": self.missing,
             }
@@ -396,11 +394,6 @@ class Conditional(Tabulated):
     def _laid_eps(self) -> npt.NDArray[np.object_]:
         """One tolerance for all, or one for each rate."""
         return objects(self.eps or (), self.shape if len(self.eps or ()) > 1 else ())
-
-    def _eps_text(self) -> str | list[str] | None:
-        if self.eps is None:
-            return None
-        return str(self.eps[0]) if len(self.eps) == 1 else [str(value) for value in self.eps]
 
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
@@ -527,25 +520,33 @@ class Conditional(Tabulated):
         return tuple(flat[:1]) if len(set(flat)) == 1 else tuple(flat)
 
     def _make_intervals(self) -> RateIntervals:
-        """What each figure stands for, its ends in units of one over a step."""
+        """What each figure stands for: from ``rate - below/step`` to ``rate + above/step``.
+
+        A missing rate that does not mark a row of zeros was suppressed: anything from 0 to 1.
+        """
         if self.eps is not None:
             step = math.lcm(*(value.denominator for value in self.eps))
-            below = above = [value.numerator * (step // value.denominator) for value in self.eps]
-            low_open = high_open = self.strict
+            reach = [value.numerator * (step // value.denominator) for value in self.eps]
+            reaches, low_open, high_open = (reach, reach), self.strict, self.strict
         elif self.rounding is None or self.digits is None:
-            step, below, above, low_open, high_open = 1, [0], [0], False, False
+            step, reaches, low_open, high_open = 1, ([0], [0]), False, False
         else:
-            ends = ends_of(self.rounding)
-            step = 2 * 10**self.digits
-            below, above = [int(2 * ends.below)], [int(2 * ends.above)]
+            ends = ROUNDINGS[self.rounding]
+            step, reaches = 2 * 10**self.digits, ([int(2 * ends.below)], [int(2 * ends.above)])
             low_open, high_open = ends.low_open, ends.high_open
-        shape = (1, 1) if len(below) == 1 else self._figures.missing.shape
-        return RateIntervals.around(
-            self._figures,
-            whole_array(below, shape),
-            whole_array(above, shape),
-            step,
-            low_open=low_open,
-            high_open=high_open,
-            zero=np.asarray(self._figures.missing.all(axis=1)) & (self.missing == "zero"),
-        )
+        numerators, denominators = self._figures.numerators, self._figures.denominators
+        missing = self._figures.missing
+        shape = (1, 1) if len(reaches[0]) == 1 else missing.shape
+        below, above = (whole_array(reach, shape) for reach in reaches)
+        if step * int(max(denominators.max(), below.max(), above.max(), 1)) >= SAFE // 4:
+            numerators, denominators = numerators.astype(object), denominators.astype(object)
+            below, above = below.astype(object), above.astype(object)
+        scale: IntArray = np.lcm(denominators, step)
+        if scale.dtype == object and max(scale) < SAFE // 4:
+            scale = scale.astype(np.int64)
+        stretch, unit = (scale // denominators)[:, None], (scale // step)[:, None]
+        low, high = numerators * stretch - below * unit, numerators * stretch + above * unit
+        zero = np.asarray(missing.all(axis=1)) & (self.missing == "zero")
+        lows_open, highs_open = np.full(low.shape, low_open), np.full(low.shape, high_open)
+        intervals = RateIntervals(low, high, scale, lows_open, highs_open, zero)
+        return intervals.withheld(missing) if missing.any() else intervals

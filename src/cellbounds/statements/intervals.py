@@ -11,7 +11,6 @@ import numpy as np
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, LinearRows, impossible, narrowed
-from cellbounds.statements.numbers import Figures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,35 +27,6 @@ class RateIntervals:
     low_open: BoolArray
     high_open: BoolArray
     zero: BoolArray
-
-    @classmethod
-    def around(
-        cls,
-        figures: Figures,
-        below: IntArray,
-        above: IntArray,
-        step: int,
-        *,
-        low_open: bool,
-        high_open: bool,
-        zero: BoolArray,
-    ) -> RateIntervals:
-        """Intervals from ``rate - below/step`` to ``rate + above/step``.
-
-        A missing rate that does not mark a row of zeros was suppressed: anything from 0 to 1.
-        """
-        numerators, denominators = figures.numerators, figures.denominators
-        if step * int(max(denominators.max(), below.max(), above.max(), 1)) >= SAFE // 4:
-            numerators, denominators = numerators.astype(object), denominators.astype(object)
-            below, above = below.astype(object), above.astype(object)
-        scale: IntArray = np.lcm(denominators, step)
-        if scale.dtype == object and max(scale) < SAFE // 4:
-            scale = scale.astype(np.int64)
-        stretch, unit = (scale // denominators)[:, None], (scale // step)[:, None]
-        low, high = numerators * stretch - below * unit, numerators * stretch + above * unit
-        low_ends, high_ends = np.full(low.shape, low_open), np.full(low.shape, high_open)
-        around = cls(low, high, scale, low_ends, high_ends, zero)
-        return around.withheld(figures.missing) if figures.missing.any() else around
 
     def interval(self, row: int, column: int) -> tuple[Fraction, Fraction, bool, bool]:
         """Both ends of one rate's interval, and whether each is open."""
