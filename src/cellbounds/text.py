@@ -6,7 +6,7 @@ import itertools
 import re
 import sys
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 WIDTH, NARROWEST = 80, 40
 """Columns of a line anywhere but on a terminal, and the fewest that a terminal is taken to have."""
@@ -55,13 +55,13 @@ def width(text: str) -> int:
     >>> width("Ile"), width("I\u0302le"), width("\u5bae\u57ce")
     (3, 3, 4)
     """
-    return len(text) if text.isascii() else sum(map(_columns, text))
-
-
-def _columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+    if text.isascii():
+        return len(text)
+    return sum(
+        1 + (unicodedata.east_asian_width(character) in ("W", "F"))
+        for character in text
+        if unicodedata.category(character) not in ("Mn", "Me", "Cf")
+    )
 
 
 def wrapped(text: str, most: int, indent: str = "") -> list[str]:
@@ -77,7 +77,7 @@ def wrapped(text: str, most: int, indent: str = "") -> list[str]:
     lines: list[str] = []
     indent = indent if 2 * len(indent) < most else ""
     while width(text) > most:
-        sums = itertools.accumulate(map(_columns, text))
+        sums = itertools.accumulate(map(width, text))
         end = max(1, sum(1 for _ in itertools.takewhile(lambda columns: columns <= most, sums)))
         begun = len(text) - len(text.lstrip())
         cut = text.rfind(" ", begun + 1, end + 1)
@@ -110,8 +110,10 @@ def aligned(
     two\nlines
     """
     most = line_width()
-    lines = [[*map(_cut, row[:-1]), *row[-1:]] for row in [header, *rows]]
-    lines = [[_on_one_line(text) for text in row] for row in lines]
+    lines: list[list[str]] = []
+    for row in (header, *rows):
+        cut = [text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…" for text in row[:-1]]
+        lines.append([_on_one_line(text) for text in (*cut, *row[-1:])])
     right = [name in numbers for name in header]
     widths = _widths(lines, right, most)
     labels = right.index(True) if True in right else 0
@@ -123,11 +125,16 @@ def aligned(
         pairs = (zip(lines[0], row, strict=True) for row in lines[1:])
         texts = ("; ".join(f"{name}: {text}" for name, text in row if text) for row in pairs)
         return "\n".join(line for text in texts for line in wrapped(text, most, "  "))
-    return "\n".join(line for row in lines for line in _row(row, widths, right))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    laid: list[str] = []
+    for row in lines:
+        cells = [wrapped(text, most, "  ") for text, most in zip(row, widths, strict=True)]
+        for parts in itertools.zip_longest(*cells, fillvalue=""):
+            fields = []
+            for text, most, number in zip(parts, widths, right, strict=True):
+                space = " " * (most - width(text))
+                fields.append(space + text if number else text + space)
+            laid.append("  ".join(fields).rstrip())
+    return "\n".join(laid)
 
 
 def _widths(lines: Sequence[Sequence[str]], right: Sequence[bool], most: int) -> list[int] | None:
@@ -161,17 +168,6 @@ def _widths(lines: Sequence[Sequence[str]], right: Sequence[bool], most: int) ->
     return widths
 
 
-def _row(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> Iterator[str]:
-    """The lines of a row."""
-    cells = [wrapped(text, most, "  ") for text, most in zip(row, widths, strict=True)]
-    for parts in itertools.zip_longest(*cells, fillvalue=""):
-        fields = []
-        for text, most, number in zip(parts, widths, right, strict=True):
-            space = " " * (most - width(text))
-            fields.append(space + text if number else text + space)
-        yield "  ".join(fields).rstrip()
-
-
 def column_names(names: Sequence[str]) -> str:
     """The columns of a file in a message: numbers are not shown.
 
@@ -198,11 +194,8 @@ def legible(text: str, *, fitted: bool = True) -> str:
     most = line_width()
     lines: list[str] = []
     for line in map(_on_one_line, text.split("\n")):
-        if not fitted:
-            lines.append(line)
-            continue
         begun = line[: len(line) - len(line.lstrip())]
-        lines += wrapped(line, most, f"{begun}  ")
+        lines += wrapped(line, most, f"{begun}  ") if fitted else [line]
     return "\n".join(lines)
 
 
@@ -218,16 +211,14 @@ def one_line(text: str) -> str:
     """
     # Not all of a text that somebody else made as long as he could.
     text = _shortened(text, 20 * LONGEST)
-    flat = _on_one_line(_joined(text) if "\n" in text else text)
+    if "\n" in text:
+        text = " ".join(line.strip() for line in text.splitlines() if line.strip())
+    flat = _on_one_line(text)
     flat = _QUOTED.sub(
         lambda found: found[1] + _shortened(found[2], LONGEST_VALUE) + found[1], flat
     )
     flat = _WORD.sub(lambda found: _shortened(found[0], LONGEST_WORD), flat)
     return _shortened(flat, LONGEST)
-
-
-def _joined(text: str) -> str:
-    return " ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _shortened(text: str, most: int) -> str:
