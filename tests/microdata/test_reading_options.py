@@ -20,7 +20,7 @@ import cellbounds as cb
 from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.microdata.selection import Selection
 from cellbounds.data.microdata.tally import Tabulation, tally_of
-from cellbounds.data.storage.sparse import Cells
+from cellbounds.data.storage import Cells
 
 RECORDS = {"sex": ["m", None, "f", "m"], "vote": ["yes", "no", None, "yes"], "w": [1, 2, 4, 8]}
 

@@ -14,8 +14,7 @@ import pytest
 import cellbounds as cb
 import cellbounds.data.cell_groups as behind
 from cellbounds import cli
-from cellbounds.data.storage.dense import Dense
-from cellbounds.data.storage.sparse import Sparse
+from cellbounds.data.storage import Dense, Sparse
 
 NAMES = [f"adl{k}" for k in range(1, 17)]
 EVERYTHING = 2**16

@@ -116,7 +116,7 @@ class Domain:
     (1, 0)
     """
 
-    __slots__ = ("_axes", "_groupings", "_levels", "_positions", "names", "shape", "size")
+    __slots__ = ("_groupings", "_levels", "_positions", "names", "shape", "size")
 
     names: tuple[str, ...]
     shape: tuple[int, ...]
@@ -132,6 +132,7 @@ class Domain:
             raise InvalidInput("the domain has no variables; it needs at least one")
         self._levels: dict[str, tuple[Label, ...]] = {}
         self._positions: dict[str, dict[Label, int]] = {}
+        self._groupings: dict[str, Grouping] = {}
         for name, labels in levels.items():
             if not isinstance(name, str) or not name:
                 raise InvalidInput(
@@ -158,8 +159,8 @@ class Domain:
                 )
             self._levels[name] = ordered
             self._positions[name] = positions
-        self._measure()
-        self._groupings: dict[str, Grouping] = {}
+        self.names, self.shape = tuple(self._levels), tuple(map(len, self._levels.values()))
+        self.size = math.prod(self.shape)
         for name, grouping in (groupings or {}).items():
             self._add(name, grouping)
 
@@ -180,17 +181,10 @@ class Domain:
                 f"the grouping {name!r} is of {grouping.of!r}; it must be of one of the variables "
                 f"{known}"
             )
-        for _, members in grouping.groups:
-            for member in members:
-                self.position(grouping.of, member)
+        for member in (member for _, members in grouping.groups for member in members):
+            self.position(grouping.of, member)
         self._groupings[name] = grouping
         self._positions[name] = {label: place for place, (label, _) in enumerate(grouping.groups)}
-
-    def _measure(self) -> None:
-        self._axes = {name: axis for axis, name in enumerate(self._levels)}
-        self.names = tuple(self._levels)
-        self.shape = tuple(map(len, self._levels.values()))
-        self.size = math.prod(self.shape)
 
     @property
     def groupings(self) -> dict[str, Grouping]:
@@ -202,15 +196,11 @@ class Domain:
 
         None if `name` is a variable of its own.
         """
-        if name in self._levels:
+        of = self.base(name)
+        if of == name:
             return None
-        if name not in self._groupings:
-            raise self._unknown(name)
-        grouping = self._groupings[name]
-        places = self._positions[grouping.of]
-        return grouping.of, tuple(
-            tuple(places[member] for member in members) for _, members in grouping.groups
-        )
+        places, groups = self._positions[of], self._groupings[name].groups
+        return of, tuple(tuple(places[member] for member in members) for _, members in groups)
 
     def base(self, name: str) -> str:
         """The variable whose levels a name speaks of: itself, or the one that it groups."""
@@ -274,10 +264,8 @@ class Domain:
 
     def levels(self, name: str) -> tuple[Label, ...]:
         """The levels of one variable, in order."""
-        if name in self._levels:
+        if self.base(name) == name:
             return self._levels[name]
-        if name not in self._groupings:
-            raise self._unknown(name)
         return tuple(self._positions[name])
 
     def axis(self, name: str) -> int:
@@ -287,9 +275,7 @@ class Domain:
                 f"{name!r} groups the levels of {self._groupings[name].of!r} and has no axis; the "
                 f"variables are {', '.join(map(repr, self.names))}"
             )
-        if name not in self._axes:
-            raise self._unknown(name)
-        return self._axes[name]
+        return self.names.index(self.base(name))
 
     def _unknown(self, name: str) -> InvalidInput:
         known = ", ".join(map(repr, self._positions))
@@ -297,7 +283,7 @@ class Domain:
 
     def axes(self, names: Iterable[str]) -> tuple[int, ...]:
         """The axes of several variables, in the order given."""
-        return tuple(self.axis(name) for name in names)
+        return tuple(map(self.axis, names))
 
     def position(self, name: str, label: Label) -> int:
         """The place of a level among the levels of its variable."""
@@ -345,7 +331,8 @@ class Domain:
         margin._levels = {name: self.levels(name) for name in chosen}
         margin._positions = {name: self._positions[name] for name in chosen}
         margin._groupings = {}
-        margin._measure()
+        margin.names, margin.shape = chosen, tuple(map(len, margin._levels.values()))
+        margin.size = math.prod(margin.shape)
         return margin
 
     def part(self, names: Iterable[str]) -> Domain:

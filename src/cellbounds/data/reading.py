@@ -12,13 +12,14 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.microdata.selection import MISSING, Selection, selection_of
 from cellbounds.data.microdata.sources import is_paths, source_of
 from cellbounds.data.microdata.tally import Tally
-from cellbounds.data.storage.dense import DENSE_LIMIT
-from cellbounds.data.storage.sparse import Cells
-from cellbounds.data.storage.validation import stored
-from cellbounds.data.table import Table
+from cellbounds.data.storage import DENSE_LIMIT, Cells
+from cellbounds.data.table import Table, sparse_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.memory import size_of
+
+_SMALL = 2**12
+"""Cells that are listed one by one at once: about all questions need them so."""
 
 
 def read_table(
@@ -179,10 +180,15 @@ def _from_array(
         raise InvalidInput(
             f"structural={structural!r} with an array; list the cells (tuples of labels)"
         )
+    return _listed_table(domain, source, structural or ())
+
+
+def _listed_table(domain: Domain, counts: Any, structural: Iterable[Sequence[Label]]) -> Table:
+    """A table all of whose cells are at hand."""
     mask = np.zeros(domain.shape, dtype=bool)
-    for labels in structural or ():
+    for labels in structural:
         mask[domain.index(tuple(labels))] = True
-    return Table(domain, source, structural=mask)
+    return Table(domain, counts, structural=mask)
 
 
 def _table(
@@ -210,7 +216,9 @@ def _table(
         )
     if isinstance(structural, str):
         return _closed_elsewhere(tally, domain)
-    return Table._holding(domain, stored(domain, tally.sums, structural or ()))
+    if domain.size > _SMALL:
+        return Table.holding(domain, sparse_of(domain, tally.sums, structural or ()))
+    return _listed_table(domain, tally.sums.to_array(tally.sums.counts.dtype), structural or ())
 
 
 def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:

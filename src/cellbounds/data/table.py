@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.frames import frame_of
-from cellbounds.data.storage import DENSE_LIMIT, Dense, Sparse
-from cellbounds.data.storage.validation import dense_of, sparse_of
+from cellbounds.data.storage import DENSE_LIMIT, Cells, Dense, Sparse
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.runtime.arrays import BoolArray, IntArray, summable
 
 _MOST_SHOWN = 16
 """Variables that the short form of a table names."""
@@ -58,8 +57,30 @@ class Table:
     def __init__(
         self, domain: Domain, counts: npt.ArrayLike, *, structural: npt.ArrayLike | None = None
     ) -> None:
+        # Lists go through objects: numpy would round numbers between 63 and 64 bits.
+        given = counts if isinstance(counts, np.ndarray) else np.array(counts, dtype=object)
+        if given.shape != domain.shape:
+            raise InvalidInput(
+                f"counts of shape {given.shape}; {domain!r} needs the shape {domain.shape}"
+            )
+
+        def labels(place: int) -> tuple[Label, ...]:
+            return domain.labels([int(axis) for axis in np.unravel_index(place, domain.shape)])
+
+        whole = _whole_counts(given.ravel(), labels).reshape(domain.shape)
+        closed = np.zeros(domain.shape, dtype=bool)
+        if structural is not None:
+            closed = np.array(structural, dtype=bool)
+            if closed.shape != domain.shape:
+                raise InvalidInput(
+                    f"structural zeros of shape {closed.shape}; they need the shape "
+                    f"{domain.shape} of {domain!r}"
+                )
+            occupied = np.argwhere(closed & (whole != 0))
+            if len(occupied):
+                raise _not_empty(domain, occupied[0])
         self.domain = domain
-        self._stored = self._dense = dense_of(domain, counts, structural)
+        self._stored = self._dense = Dense(whole, closed)
         self._sparse = None
 
     @classmethod
@@ -96,10 +117,23 @@ class Table:
         array([[3, 0],
                [0, 4]])
         """
-        return cls._holding(domain, sparse_of(domain, places, counts, structural))
+        columns = _columns(domain, places)
+        given = counts if isinstance(counts, np.ndarray) else np.array(counts, dtype=object)
+        if given.shape != columns[0].shape:
+            raise InvalidInput(
+                f"counts of shape {given.shape} for {len(columns[0])} cells; give one count for "
+                "each cell"
+            )
+
+        def labels(place: int) -> tuple[Label, ...]:
+            return domain.labels([int(column[place]) for column in columns])
+
+        occupied = Cells.gathered(domain.shape, columns, _whole_counts(given, labels))
+        return cls.holding(domain, sparse_of(domain, occupied, structural))
 
     @classmethod
-    def _holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
+    def holding(cls, domain: Domain, stored: Dense | Sparse) -> Table:
+        """A table of counts that need not be checked."""
         table = cls.__new__(cls)
         table.domain, table._stored = domain, stored
         table._dense = stored if isinstance(stored, Dense) else None
@@ -110,7 +144,8 @@ class Table:
     def _listed(self) -> Sparse:
         if self._sparse is None:
             assert self._dense is not None  # one of the two is always there
-            self._sparse = Sparse.of(self._dense)
+            counts, structural = self._dense.counts, self._dense.structural
+            self._sparse = Sparse(Cells.of_array(counts), Cells.of_array(structural))
         return self._sparse
 
     def _made_dense(self) -> Dense:
@@ -136,7 +171,8 @@ class Table:
     @property
     def has_structural(self) -> bool:
         """Whether there are structural zeros."""
-        return self._stored.has_structural
+        stored = self._stored
+        return bool(stored.structural.any() if isinstance(stored, Dense) else len(stored.closed))
 
     def cells(self) -> tuple[IntArray, IntArray]:
         """The cells that hold somebody, in the order of the domain (last variable fastest).
@@ -159,7 +195,9 @@ class Table:
     @property
     def total(self) -> int:
         """The sample size N: the sum of all counts."""
-        return self._stored.total
+        stored = self._stored
+        counts = stored.counts if isinstance(stored, Dense) else stored.occupied.counts
+        return int(counts.sum())
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> int:
         """The count in the cell with these labels."""
@@ -184,7 +222,7 @@ class Table:
         kept = self.domain.distinct(variables)
         if not kept:
             raise InvalidInput("a margin names no variable; `table.total` is the overall sum")
-        return Table._holding(self.domain.project(kept), self._stored.margin(self.domain, kept))
+        return Table.holding(self.domain.project(kept), self._stored.margin(self.domain, kept))
 
     def conditional(
         self, responses: Iterable[str], given: Iterable[str] = ()
@@ -248,7 +286,7 @@ class Table:
         }
         laid_out = Domain(levels)
         stored = self._stored.margin(self.domain, named)
-        return Table._holding(laid_out, stored.reshaped(laid_out.shape))
+        return Table.holding(laid_out, stored.reshaped(laid_out.shape))
 
     def grouped(self, name: str, *, of: str, levels: Mapping[Label, Iterable[Label]]) -> Table:
         """The same table, whose domain knows one more derived variable.
@@ -272,7 +310,7 @@ class Table:
                 f"{domain!r} has the shape {domain.shape}; a table over {self.domain!r} needs "
                 f"{self.domain.shape}"
             )
-        return Table._holding(domain, self._stored)
+        return Table.holding(domain, self._stored)
 
     def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]]) -> Table:
         """Merge levels of one variable; levels not named stay as they are.
@@ -300,7 +338,7 @@ class Table:
         still = {
             k: grouping for k, grouping in self.domain.groupings.items() if grouping.of != variable
         }
-        return Table._holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
+        return Table.holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
 
     @property
     def digest(self) -> str:
@@ -391,13 +429,70 @@ class Table:
         domain = repr(self.domain) if names <= _MOST_SHOWN else f"{names} variables"
         return f"Table({domain}, {self.domain.size} cells)"
 
-    def __getstate__(self) -> tuple[Domain, Dense | Sparse]:
-        return self.domain, self._sparse or self._stored
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table.holding, (self.domain, self._sparse or self._stored)
 
-    def __setstate__(self, state: tuple[Domain, Dense | Sparse]) -> None:
-        other = Table._holding(*state)
-        self.domain, self._stored = other.domain, other._stored
-        self._dense, self._sparse = other._dense, other._sparse
+
+def sparse_of(domain: Domain, occupied: Cells, structural: Iterable[Sequence[Label]]) -> Sparse:
+    """Counts from the cells that hold somebody, and structural zeros by their labels."""
+    closed = [domain.index(tuple(cell)) for cell in structural]
+    for index in closed:
+        if occupied.find(index) >= 0:
+            raise _not_empty(domain, index)
+    return Sparse(occupied, Cells.listed(domain.shape, _columns(domain, closed)))
+
+
+def _whole_counts(given: npt.NDArray[Any], labels: Callable[[int], tuple[Label, ...]]) -> IntArray:
+    """Numbers that are counts; a refusal names the cell."""
+    if given.dtype.kind in "iu":
+        if given.size and given.min() < 0:
+            where = labels(int(np.argmax(given < 0)))
+            raise InvalidInput(f"the count of cell {where} is negative; counts are 0 or more")
+        return summable(np.array(given))
+    whole = np.empty(given.size, dtype=object)
+    for place, value in enumerate(given.tolist()):
+        try:
+            exact = Fraction(value)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidInput(
+                f"the count of cell {labels(place)} is not a number; counts are whole numbers"
+            ) from None
+        if exact.denominator != 1 or exact < 0:
+            raise InvalidInput(
+                f"the count of cell {labels(place)} is negative or not whole; counts are whole "
+                "numbers, 0 or more (weighted tables are not counts)"
+            )
+        whole[place] = int(exact)
+    return summable(whole)
+
+
+def _columns(domain: Domain, places: npt.ArrayLike) -> list[IntArray]:
+    """Columns of positions from lines of them, checked against the levels of each variable."""
+    lines = np.asarray(places)
+    if not lines.size:
+        lines = np.zeros((0, len(domain.shape)), dtype=np.int64)
+    if lines.ndim != 2 or lines.shape[1] != len(domain.shape) or lines.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"places of shape {lines.shape} and type {lines.dtype}; give positions of levels "
+            f"(whole numbers): a line for each cell, {len(domain.shape)} columns"
+        )
+    if len(lines):
+        # By lines: a column of a large array of lines is far apart in memory.
+        least, most = lines.min(axis=0).tolist(), lines.max(axis=0).tolist()
+        for name, size, low, high in zip(domain.names, domain.shape, least, most, strict=True):
+            if low < 0 or high >= size:
+                raise InvalidInput(
+                    f"position {low if low < 0 else high} of a level of {name!r}; it has {size} "
+                    f"levels, so positions are 0 to {size - 1}"
+                )
+    return [lines[:, axis] for axis in range(lines.shape[1])]
+
+
+def _not_empty(domain: Domain, index: Sequence[int]) -> InvalidInput:
+    return InvalidInput(
+        f"the cell {domain.labels(index)} is declared a structural zero but is not empty; correct "
+        "the declaration or the count"
+    )
 
 
 def merged_levels(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.storage.dense import DENSE_LIMIT
+from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Release

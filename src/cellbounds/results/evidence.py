@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from cellbounds.data.domain import Label
-from cellbounds.data.storage.dense import DENSE_LIMIT
+from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError
 from cellbounds.model.constraints import System, violations

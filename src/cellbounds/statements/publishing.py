@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.storage.dense import DENSE_LIMIT
+from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.statements.kinds import KINDS

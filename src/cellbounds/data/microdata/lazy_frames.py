@@ -16,7 +16,7 @@ from cellbounds.data.frames import frame_columns
 from cellbounds.data.microdata.amounts import half_up, is_missing, refusal
 from cellbounds.data.microdata.selection import Selection
 from cellbounds.data.microdata.tally import Tally, no_label, no_labels_at_all
-from cellbounds.data.storage.sparse import Cells
+from cellbounds.data.storage import Cells
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array
 

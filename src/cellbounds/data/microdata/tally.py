@@ -19,7 +19,7 @@ import numpy as np
 from cellbounds.data.formats.kinds import Coded, SourceColumns
 from cellbounds.data.microdata.amounts import UNIT, amounts_of, half_up, is_missing
 from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.storage.sparse import Cells
+from cellbounds.data.storage import Cells
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray, whole_array
 from cellbounds.runtime.memory import free_share
@@ -137,7 +137,9 @@ def check_size(tally: Tally, memory: int | None, most_levels: int = MOST_LEVELS)
 def rounded(tally: Tally) -> Tally:
     """Weights that were fractions, added up and then rounded in each cell."""
     sums = [half_up(Fraction(number) / UNIT) for number in tally.sums.counts.tolist()]
-    return replace(tally, sums=tally.sums.with_counts(whole_array(sums, (len(sums),))))
+    counts = whole_array(sums, (len(sums),))
+    cells = Cells(tally.sums.shape, tally.sums.keys, counts)
+    return replace(tally, sums=cells.chosen(np.asarray(counts != 0, dtype=bool)))
 
 
 class Tabulation:

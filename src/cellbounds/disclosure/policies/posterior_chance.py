@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cellbounds.data.domain import Domain
-from cellbounds.data.storage.dense import DENSE_LIMIT
+from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rule import (
     EVERYTHING,

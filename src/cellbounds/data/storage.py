@@ -1,4 +1,7 @@
-"""The cells of a table that hold somebody; nothing of the size of the domain is made."""
+"""How the counts of a table are kept: every cell in an array, or the cells that hold somebody.
+
+Of the latter nothing of the size of the domain is made.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain
-from cellbounds.data.storage.dense import DENSE_LIMIT, Dense
 from cellbounds.errors import TooMuchWork
-from cellbounds.runtime.arrays import SAFE, IntArray, summable
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, summable
+
+DENSE_LIMIT = 2**27
+"""Cells above which a table is not listed cell by cell."""
 
 Places = npt.NDArray[np.int64]
 
@@ -25,6 +30,75 @@ _MOST_AXES = 32
 _EXACT_FLOAT = 2**53
 _SCATTERED = 2**16
 """So many numbers are added up in place, however few cells there are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dense:
+    """Counts and structural zeros as arrays in the domain's shape."""
+
+    counts: IntArray
+    structural: BoolArray
+
+    def __post_init__(self) -> None:
+        self.counts.flags.writeable = False
+        self.structural.flags.writeable = False
+
+    def __reduce__(self) -> tuple[type[Dense], tuple[Any, ...]]:
+        # Arrays come back from a pickle as writeable; made anew they are not.
+        return Dense, (self.counts, self.structural)
+
+    def at(self, index: tuple[int, ...]) -> int:
+        """The count of one cell."""
+        return int(self.counts[index])
+
+    def margin(self, domain: Domain, kept: Sequence[str]) -> Dense:
+        """Sums over all other variables; an empty sum is a structural zero."""
+        base = [domain.base(name) for name in kept]
+        axes = [domain.axis(name) for name in dict.fromkeys(base)]
+        dropped = tuple(axis for axis in range(len(domain.shape)) if axis not in axes)
+        order = [sorted(axes).index(axis) for axis in axes]
+        sums = []
+        for whole in (self.counts, ~self.structural):
+            summed = np.transpose(whole.sum(axis=dropped) if dropped else whole, order)
+            if base != list(kept):
+                summed = _regrouped(summed, domain, kept, base)
+            sums.append(np.array(summed, order="C"))
+        return Dense(summable(sums[0]), sums[1] == 0)
+
+    def reshaped(self, shape: tuple[int, ...]) -> Dense:
+        """The same cells in the same order in another shape."""
+        return Dense(self.counts.reshape(shape), self.structural.reshape(shape))
+
+    def same(self, other: Dense) -> bool:
+        """Whether counts and structural zeros are the same."""
+        return bool(
+            np.array_equal(self.counts, other.counts)
+            and np.array_equal(self.structural, other.structural)
+        )
+
+
+def _regrouped(
+    summed: npt.NDArray[Any], domain: Domain, kept: Sequence[str], base: Sequence[str]
+) -> IntArray:
+    """Turn each axis of `summed` (the variables in `base`) into those of the names based on it."""
+    order: list[int] = []
+    shape: list[int] = []
+    for axis, variable in enumerate(dict.fromkeys(base)):
+        places = [place for place, group in enumerate(base) if group == variable]
+        # The people of several groups at once are those behind all of them.
+        behind = [
+            np.array(sorted(frozenset.intersection(*groups)), dtype=np.intp)
+            for groups in itertools.product(*(domain.level_sets(kept[place]) for place in places))
+        ]
+        # The axis is kept: sums that are lone Python numbers would become doubles side by side.
+        summed = np.concatenate(
+            [summed.take(group, axis=axis).sum(axis=axis, keepdims=True) for group in behind],
+            axis=axis,
+        )
+        order += places
+        shape += [len(domain.levels(kept[place])) for place in places]
+    apart = summed.reshape(shape)
+    return np.asarray(np.transpose(apart, [order.index(place) for place in range(len(kept))]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,36 +126,38 @@ class Cells:
         Those listed more than once add up; those that add up to 0 are left out. Without counts,
         each counts as often as it is listed.
         """
-        given = None if counts is None else summable(counts)
-        return cls._added_up(shape, _keys_of(shape, columns), given)
+        return cls._added_up(shape, _keys_of(shape, columns), counts)
 
     @classmethod
     def joined(
         cls, shape: tuple[int, ...], parts: Sequence[tuple[Cells, Sequence[IntArray] | None]]
     ) -> Cells:
         """Parts added up in another shape; where the positions on each axis move, if they do."""
-        listed = [cells._moved_keys(shape, moves) for cells, moves in parts]
+        listed = []
+        for cells, moves in parts:
+            columns: Iterable[IntArray] = map(cells.column, range(len(shape)))
+            if moves is not None:
+                columns = (move[column] for move, column in zip(moves, columns, strict=True))
+            same = moves is None and shape == cells.shape
+            listed.append(cells.keys if same else _keys_of(shape, columns))
         keys = tuple(np.concatenate(blocks) for blocks in zip(*listed, strict=True))
-        counts = np.concatenate([cells.counts for cells, _ in parts])
-        return cls._added_up(shape, keys, summable(counts))
-
-    def _moved_keys(
-        self, shape: tuple[int, ...], moves: Sequence[IntArray] | None
-    ) -> tuple[Places, ...]:
-        if moves is None and shape == self.shape:
-            return self.keys
-        columns = map(self.column, range(len(shape)))
-        if moves is None:
-            return _keys_of(shape, columns)
-        return _keys_of(shape, (move[column] for move, column in zip(moves, columns, strict=True)))
+        return cls._added_up(shape, keys, np.concatenate([cells.counts for cells, _ in parts]))
 
     @classmethod
     def _added_up(
         cls, shape: tuple[int, ...], keys: tuple[Places, ...], counts: IntArray | None
     ) -> Cells:
         size = math.prod(shape)
+        counts = None if counts is None else summable(counts)
         if len(keys) == 1 and size <= max(_SCATTERED, 4 * len(keys[0])):
-            whole = _scattered(keys[0], counts, size)
+            if counts is None:
+                whole = np.bincount(keys[0], minlength=size)
+            elif counts.dtype != object and int(counts.sum()) < _EXACT_FLOAT:
+                # Weights are doubles, which hold each of these sums exactly.
+                whole = np.bincount(keys[0], counts, minlength=size).astype(np.int64)
+            else:
+                whole = np.zeros(size, dtype=counts.dtype)
+                np.add.at(whole, keys[0], counts)
             found = np.flatnonzero(whole)
             return cls(shape, (found,), summable(whole[found]))
         keys = tuple(key.astype(np.int64, copy=False) for key in keys)
@@ -116,11 +192,6 @@ class Cells:
             counts = counts.astype(np.int64)
         keys = _keys_of(whole.shape, found)
         return cls(whole.shape, tuple(key.astype(np.int64) for key in keys), counts)
-
-    @property
-    def total(self) -> int:
-        """The sum of the counts."""
-        return int(self.counts.sum())
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -169,10 +240,6 @@ class Cells:
             column = numbers // math.prod(shape[axis + 1 :]) % size
             columns.append(column.astype(np.int64))
         return Cells.gathered(shape, columns, self.counts)
-
-    def with_counts(self, counts: IntArray) -> Cells:
-        """The same cells with other counts, those that hold somebody."""
-        return Cells(self.shape, self.keys, counts).chosen(np.asarray(counts != 0, dtype=bool))
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Cells:
         """Some of these cells."""
@@ -225,17 +292,6 @@ def _keys_of(shape: tuple[int, ...], columns: Iterable[IntArray]) -> tuple[Place
     return tuple(keys)
 
 
-def _scattered(places: Places, counts: IntArray | None, size: int) -> IntArray:
-    if counts is None:
-        return np.bincount(places, minlength=size)
-    if counts.dtype != object and int(counts.sum()) < _EXACT_FLOAT:
-        # Weights are doubles, which hold each of these sums exactly.
-        return np.bincount(places, weights=counts, minlength=size).astype(np.int64)
-    whole = np.zeros(size, dtype=counts.dtype)
-    np.add.at(whole, places, counts)
-    return whole
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Sparse:
     """The occupied cells with their counts, and the structural zeros (each with a 1)."""
@@ -243,25 +299,10 @@ class Sparse:
     occupied: Cells
     closed: Cells
 
-    @classmethod
-    def of(cls, dense: Dense) -> Sparse:
-        """The same table without its zeros."""
-        return cls(Cells.of_array(dense.counts), Cells.of_array(dense.structural))
-
     def to_dense(self) -> Dense:
         """The same table with every cell listed."""
         counts = self.occupied.to_array(self.occupied.counts.dtype)
         return Dense(counts, self.closed.to_array(bool))
-
-    @property
-    def total(self) -> int:
-        """The sum of the counts."""
-        return self.occupied.total
-
-    @property
-    def has_structural(self) -> bool:
-        """Whether there are structural zeros."""
-        return len(self.closed) > 0
 
     def at(self, index: tuple[int, ...]) -> int:
         """The count of one cell."""
@@ -271,20 +312,18 @@ class Sparse:
     def margin(self, domain: Domain, kept: Sequence[str]) -> Sparse:
         """Sums over all other variables; an empty sum is a structural zero."""
         occupied = _summed(self.occupied, domain, kept)
-        return Sparse(occupied, self._closed_margin(domain, kept, occupied.shape))
-
-    def _closed_margin(self, domain: Domain, kept: Sequence[str], shape: tuple[int, ...]) -> Cells:
-        """The cells of a margin that hold nothing but structural zeros."""
-        found = Cells.listed(shape, [np.zeros(0, dtype=np.int64)] * len(shape))
-        if len(self.closed):
-            found = _summed(self.closed, domain, kept)
-            room = _room_at(_rooms(domain, kept), found.columns())
-            found = found.chosen(np.asarray(found.counts == room, dtype=bool))
-        nowhere = _nowhere(domain, kept)
+        closed, rooms = _summed(self.closed, domain, kept), _rooms(domain, kept)
+        columns = closed.columns()
+        room = np.ones(len(closed), dtype=object)
+        for places, sizes in rooms:
+            room = room * sizes[tuple(columns[place] for place in places)]
+        closed = closed.chosen(np.asarray(closed.counts == room, dtype=bool))
+        nowhere = _nowhere(kept, occupied.shape, rooms)
         if nowhere is None:
-            return Cells(shape, found.keys, np.ones(len(found), dtype=np.int64))
-        both = zip(found.columns(), nowhere, strict=True)
-        return Cells.listed(shape, [np.concatenate(columns) for columns in both])
+            ones = np.ones(len(closed), dtype=np.int64)
+            return Sparse(occupied, Cells(closed.shape, closed.keys, ones))
+        both = [np.concatenate(pair) for pair in zip(closed.columns(), nowhere, strict=True)]
+        return Sparse(occupied, Cells.listed(closed.shape, both))
 
     def reshaped(self, shape: tuple[int, ...]) -> Sparse:
         """The same cells in the same order in another shape."""
@@ -306,7 +345,7 @@ def _summed(cells: Cells, domain: Domain, kept: Sequence[str]) -> Cells:
             column = column[rows]
         if found is not None:
             copies, column = _into_groups(column, found[1], len(domain.levels(found[0])))
-            columns = [one[copies] for one in columns]
+            columns = [earlier[copies] for earlier in columns]
             rows = copies if rows is None else rows[copies]
         columns.append(column)
     counts = cells.counts if rows is None else cells.counts[rows]
@@ -348,22 +387,13 @@ def _rooms(domain: Domain, kept: Sequence[str]) -> list[tuple[list[int], IntArra
     return [*rooms, ([], np.array(min(others, SAFE)))]
 
 
-def _room_at(rooms: list[tuple[list[int], IntArray]], columns: list[IntArray]) -> IntArray:
-    """The number of cells behind some cells of a margin."""
-    product = np.ones(len(columns[0]), dtype=object)
-    for places, sizes in rooms:
-        product = product * sizes[tuple(columns[place] for place in places)]
-    return product
-
-
-def _nowhere(domain: Domain, kept: Sequence[str]) -> list[IntArray] | None:
+def _nowhere(
+    kept: Sequence[str], shape: tuple[int, ...], all_rooms: list[tuple[list[int], IntArray]]
+) -> list[IntArray] | None:
     """The cells of a margin that no cell is behind: groups of a variable that share no level."""
-    rooms = [
-        (places, sizes) for places, sizes in _rooms(domain, kept) if places and not sizes.all()
-    ]
+    rooms = [(places, sizes) for places, sizes in all_rooms if places and not sizes.all()]
     if not rooms:
         return None
-    shape = [len(domain.levels(name)) for name in kept]
     size = math.prod(shape)
     if size > DENSE_LIMIT:
         names = [kept[place] for place in rooms[0][0]]
