@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.data.formats.kinds import SourceColumns
-from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import Tabulation, tally_of
+from cellbounds.data.microdata.tally import Selection, Tabulation, tally_of
 from cellbounds.data.storage import Cells
 
 RECORDS = {"sex": ["m", None, "f", "m"], "vote": ["yes", "no", None, "yes"], "w": [1, 2, 4, 8]}

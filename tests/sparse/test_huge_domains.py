@@ -14,7 +14,7 @@ from cellbounds.disclosure.policies.posterior_chance import projected
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import Uniform
 from cellbounds.report.formats import CountedTables, render
-from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release import combined_release
 
 LEVELS, VARIABLES = 4, 20
 NAMES = [f"v{k}" for k in range(VARIABLES)]

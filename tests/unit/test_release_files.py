@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import cellbounds as cb
-from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release import combined_release
 
 HEAD = 'total = 50\n[domain]\ngender = ["Male", "Female"]\nmp3 = ["yes", "no"]\n'
 RATES = 'rates = [["0.6", "0.4"], ["0.2", "0.8"]]\n'

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import cellbounds as cb
-from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release import combined_release
 
 HEAD = """
 [domain]

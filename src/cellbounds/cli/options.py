@@ -21,7 +21,7 @@ from cellbounds.runtime.memory import limited
 from cellbounds.runtime.workers.processes import MOST, cores
 from cellbounds.statements import Known
 from cellbounds.statements.notation import parse
-from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release import combined_release
 
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain, Label

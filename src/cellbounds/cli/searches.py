@@ -17,7 +17,7 @@ from cellbounds.runtime.files import hidden_folder
 from cellbounds.runtime.inputs import read_toml
 from cellbounds.runtime.progress import Progress
 from cellbounds.statements.numbers import MOST_DIGITS
-from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release import combined_release
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.exploring import Frontier

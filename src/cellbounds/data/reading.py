@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.microdata.selection import MISSING, Selection, selection_of
 from cellbounds.data.microdata.sources import is_paths, source_of
-from cellbounds.data.microdata.tally import Tally
+from cellbounds.data.microdata.tally import MISSING, Selection, Tally, joined_tally, selection_of
 from cellbounds.data.storage import DENSE_LIMIT, Cells
 from cellbounds.data.table import Table, sparse_of
 from cellbounds.errors import InvalidInput
@@ -120,11 +119,20 @@ def read_table(
     (('old', 'young', '(missing)'), array([3, 5, 2]))
     """
     if isinstance(source, np.ndarray | list | tuple) and not is_paths(source):
-        _check_alone(levels=levels, weight=weight, round_weight=round_weight or None)
+        alone = {"levels": levels, "weight": weight, "round_weight": round_weight or None}
+        for name, value in alone.items():
+            if value is not None:
+                raise InvalidInput(
+                    f"{name}={value!r} with an array of counts; it goes with files, frames and "
+                    "records"
+                )
         return _from_array(source, domain, variables, structural)
     if domain is not None:
         raise InvalidInput("domain= goes with an array; files and frames name their variables")
-    limit = None if memory is None else _limit(memory)
+    try:
+        limit = None if memory is None else size_of(memory)
+    except (InvalidInput, TypeError):
+        raise InvalidInput(f"memory={memory!r}; give a text, such as '2GiB' or '500MB'") from None
     records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet)
     selection = selection_of(
         records.where,
@@ -138,21 +146,6 @@ def read_table(
     )
     table = _table(records.tally(selection, limit), selection, levels or {}, structural)
     return table.margin(selection.names) if selection.names != table.domain.names else table
-
-
-def _limit(memory: str) -> int:
-    try:
-        return size_of(memory)
-    except (InvalidInput, TypeError):
-        raise InvalidInput(f"memory={memory!r}; give a text, such as '2GiB' or '500MB'") from None
-
-
-def _check_alone(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidInput(
-                f"{name}={value!r} with an array of counts; it goes with files, frames and records"
-            )
 
 
 def _from_array(
@@ -256,7 +249,7 @@ def _with_levels(tally: Tally, selection: Selection, given: Mapping[str, Sequenc
         moves.append(np.array(move, dtype=np.int64))
         if name in given and -1 in move:
             _check_given(tally, axis, move, levels[name])
-    return tally.moved(levels, moves)
+    return joined_tally(tally.where, levels, [(tally, moves)])
 
 
 def _levels(tally: Tally, name: str, labels: list[Any], given: Sequence[Label] | None) -> list[Any]:
@@ -268,7 +261,11 @@ def _levels(tally: Tally, name: str, labels: list[Any], given: Sequence[Label] |
         )
     levels = [label for label in labels if label is not None]
     if given is not None:
-        levels = _listed(name, given)
+        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+            raise InvalidInput(f"levels of {name!r} are given as {given!r}; give a list of them")
+        levels = list(given)
+        if not levels:
+            raise InvalidInput(f"levels of {name!r} are an empty list; give at least one")
     return [*levels, MISSING] if None in labels and MISSING not in levels else levels
 
 
@@ -283,15 +280,6 @@ def _check_given(tally: Tally, axis: int, move: list[int], levels: list[Any]) ->
                 f"{tally.where}: the label {labels[place]!r} of {name!r} is not among its levels= "
                 f"given{hint}; add it, or correct the data"
             )
-
-
-def _listed(name: str, given: Any) -> list[Any]:
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        raise InvalidInput(f"levels of {name!r} are given as {given!r}; give a list of them")
-    levels = list(given)
-    if not levels:
-        raise InvalidInput(f"levels of {name!r} are an empty list; give at least one")
-    return levels
 
 
 def _without_missing(tally: Tally) -> Tally:
@@ -311,7 +299,7 @@ def _without_missing(tally: Tally) -> Tally:
             f"{tally.where}: missing='drop' leaves no record, as every one lacks a label; choose "
             "fewer columns with variables=[...], or give missing='level'"
         )
-    return complete.moved(levels, moves)
+    return joined_tally(tally.where, levels, [(complete, moves)])
 
 
 def _present(cells: Cells, tally: Tally) -> Cells:

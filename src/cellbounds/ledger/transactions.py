@@ -35,7 +35,7 @@ from cellbounds.ledger.versions import (
 )
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Known, Release
-from cellbounds.statements.publishing import combined_release
+from cellbounds.statements.release import combined_release
 from cellbounds.statements.release_files import read_release
 
 What = Release | str | Sequence[str]

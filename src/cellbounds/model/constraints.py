@@ -16,10 +16,10 @@ from cellbounds.statements.inequalities import (
     LinearRows,
     ValueList,
     bounded_sums,
+    combined_bounds,
     outside,
     row_sums,
 )
-from cellbounds.statements.margin_bounds import combined_bounds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,7 @@ from cellbounds.statements.kinds import KINDS
 from cellbounds.statements.known import Known
 from cellbounds.statements.linear import Linear
 from cellbounds.statements.margin import Margin
-from cellbounds.statements.publishing import publish
-from cellbounds.statements.release import Release
+from cellbounds.statements.release import Release, publish
 from cellbounds.statements.statement import Statement, Tabulated
 from cellbounds.statements.total import Total
 

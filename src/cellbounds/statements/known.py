@@ -13,7 +13,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import IntArray, whole_array
-from cellbounds.statements.margin_bounds import MarginBounds
+from cellbounds.statements.inequalities import MarginBounds
 from cellbounds.statements.notation import names_text
 from cellbounds.statements.numbers import whole_number
 from cellbounds.statements.statement import BoundedCounts, flat_index, objects, variable_names
@@ -99,7 +99,20 @@ class Known(BoundedCounts):
             raise InvalidInput(
                 f"{what}: lower is above upper for {margin.labels(crossed[0])}; swap or correct"
             )
-        return MarginBounds(lower, upper, self._value_lists(margin))
+        chosen: dict[int, tuple[int, ...]] = {}
+        for place, values in self._lists_by_place(margin, f"a value of the {what}"):
+            if values is None:
+                continue
+            numbers = _listed(values, f"a value of the {what}")
+            chosen[place] = tuple(
+                sorted({whole_number(number, f"a value of the {what}") for number in numbers})
+            )
+            if not chosen[place]:
+                where = margin.labels([int(i) for i in np.unravel_index(place, margin.shape)])
+                raise InvalidInput(
+                    f"{what}: the list of values for {where} is empty; give at least one"
+                )
+        return MarginBounds(lower, upper, chosen)
 
     @staticmethod
     def _laid_out(given: object, margin: Domain, nothing: int, what: str) -> IntArray:
@@ -118,23 +131,9 @@ class Known(BoundedCounts):
             flat = [nothing if v is None else whole_number(v, what) for v in spread.flat]
         return whole_array(flat, margin.shape)
 
-    def _value_lists(self, margin: Domain) -> dict[int, tuple[int, ...]]:
-        if self.values is None:
-            return {}
-        what = f"a value of the {self.notation}"
-        chosen: dict[int, tuple[int, ...]] = {}
-        for place, values in self._lists_by_place(margin, what):
-            if values is None:
-                continue
-            chosen[place] = tuple(sorted({whole_number(n, what) for n in _listed(values, what)}))
-            if not chosen[place]:
-                where = margin.labels([int(i) for i in np.unravel_index(place, margin.shape)])
-                raise InvalidInput(
-                    f"{self.notation}: the list of values for {where} is empty; give at least one"
-                )
-        return chosen
-
     def _lists_by_place(self, margin: Domain, what: str) -> Iterable[tuple[int, Any]]:
+        if self.values is None:
+            return ()
         if isinstance(self.values, Mapping):
             return [(flat_index(margin, key), value) for key, value in self.values.items()]
         nested = list(_listed(self.values, what))

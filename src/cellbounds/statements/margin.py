@@ -15,7 +15,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
-from cellbounds.statements.margin_bounds import MarginBounds
+from cellbounds.statements.inequalities import MarginBounds
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import LONGEST, whole_number
 from cellbounds.statements.rounding import (

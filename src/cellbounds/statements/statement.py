@@ -19,8 +19,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.statements.inequalities import LinearRows, ValueList, bounded_sums
-from cellbounds.statements.margin_bounds import MarginBounds
+from cellbounds.statements.inequalities import LinearRows, MarginBounds, ValueList, bounded_sums
 
 if TYPE_CHECKING:
     from cellbounds.statements.notation import Request

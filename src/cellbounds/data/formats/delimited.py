@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,17 @@ def rows_of(
     path: Path, raw: bytes, encoding: str, delimiter: str
 ) -> tuple[list[str], list[list[str]]]:
     """The same, from what the file holds."""
-    text = _text_of(path, raw, encoding)
+    if raw.startswith(GZIP):
+        raw = unpacked(path, raw)
+    _check_text(path, raw, encoding)
+    try:
+        text = raw.decode(codec_of(encoding))
+    except UnicodeError as problem:
+        # Some codecs do not say where.
+        at = f"byte {problem.start}" if isinstance(problem, UnicodeDecodeError) else "somewhere"
+        raise _not_encoded(path, encoding, at) from None
+    if "\x00" in text:
+        raise _binary(path)
     _check_delimiter(delimiter)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     lines = list(_filled(path, reader))
@@ -52,12 +62,9 @@ def rows_of(
         lines = [(number, [restored_cell(field) for field in row]) for number, row in lines]
     header = lines[0][1]
     _check_header(path, header, delimiter)
-    for number, row in lines[1:]:
-        if len(row) != len(header):
-            raise _ragged(path, number, row, header)
     if len(lines) == 1:
-        raise _headless(path)
-    return header, [row for _, row in lines[1:]]
+        raise InvalidInput(f"{path} has a header but no data lines; add one line for each cell")
+    return header, list(_even(path, header, lines[1:]))
 
 
 @contextmanager
@@ -81,11 +88,15 @@ def csv_stream(
 
 
 def _even(
-    path: Path, header: list[str], filled: Iterator[tuple[int, list[str]]]
+    path: Path, header: list[str], filled: Iterable[tuple[int, list[str]]]
 ) -> Iterator[list[str]]:
+    """Rows that are as long as the header."""
     for number, row in filled:
         if len(row) != len(header):
-            raise _ragged(path, number, row, header)
+            raise InvalidInput(
+                f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}; "
+                "put labels that contain the delimiter in double quotes"
+            )
         yield row
 
 
@@ -121,32 +132,6 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
 
 def _empty(path: Path) -> InvalidInput:
     return InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
-
-
-def _headless(path: Path) -> InvalidInput:
-    return InvalidInput(f"{path} has a header but no data lines; add one line for each cell")
-
-
-def _ragged(path: Path, number: int, row: list[str], header: list[str]) -> InvalidInput:
-    return InvalidInput(
-        f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}; "
-        "put labels that contain the delimiter in double quotes"
-    )
-
-
-def _text_of(path: Path, raw: bytes, encoding: str) -> str:
-    if raw.startswith(GZIP):
-        raw = unpacked(path, raw)
-    _check_text(path, raw, encoding)
-    try:
-        text = raw.decode(codec_of(encoding))
-    except UnicodeDecodeError as problem:
-        raise _not_encoded(path, encoding, f"byte {problem.start}") from None
-    except UnicodeError:  # some codecs do not say where
-        raise _not_encoded(path, encoding, "somewhere") from None
-    if "\x00" in text:
-        raise _binary(path)
-    return text
 
 
 @contextmanager

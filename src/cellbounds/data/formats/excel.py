@@ -67,7 +67,7 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> SourceColumns:
         check_archive(path, raw)
         written = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
         filled = {
-            sheet_written.title: _is_filled(path, sheet_written)
+            sheet_written.title: next(_cells(path, sheet_written), None) is not None
             for sheet_written in written.worksheets
         }
     title = _chosen(path, filled, sheet)
@@ -76,8 +76,9 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> SourceColumns:
         grid: _Grid = {}
         # Stored values and formulas come from two readings: a formula without a stored value must
         # not pass for an empty cell.
-        if _has_formulas(raw):
-            _note_formulas(path, grid, written[title])
+        for cell in _cells(path, written[title]) if _has_formulas(raw) else ():
+            if cell.data_type == "f":
+                grid.setdefault(cell.row, {})[cell.column] = _SheetCell(None, _UNCALCULATED)
         stored = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
         for cell in _cells(path, stored[title]):
             grid.setdefault(cell.row, {})[cell.column] = _found(cell)
@@ -133,21 +134,11 @@ def _cells(path: Path, sheet: Any) -> Iterator[Any]:
         yield from (cell for cell in row if cell.value not in (None, ""))
 
 
-def _is_filled(path: Path, sheet: Any) -> bool:
-    return next(_cells(path, sheet), None) is not None
-
-
 def _has_formulas(raw: bytes) -> bool:
     """Whether a workbook has any formulas: looking for them cell by cell takes much longer."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         parts = [name for name in archive.namelist() if name.endswith(".xml")]
         return any(_FORMULA.search(archive.read(name)) for name in parts)
-
-
-def _note_formulas(path: Path, grid: _Grid, sheet: Any) -> None:
-    for cell in _cells(path, sheet):
-        if cell.data_type == "f":
-            grid.setdefault(cell.row, {})[cell.column] = _SheetCell(None, _UNCALCULATED)
 
 
 def _found(cell: Any) -> _SheetCell:

@@ -23,12 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.formats.arrow_columns import source_column
 from cellbounds.data.formats.delimited import codec_of, csv_stream
 from cellbounds.data.formats.kinds import SourceColumns
-from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.sources import Sizes
-from cellbounds.data.microdata.tally import Tabulation, Tally, tally_of
+from cellbounds.data.microdata.parquet_files import source_column
+from cellbounds.data.microdata.sources import Sizes, check_same_columns
+from cellbounds.data.microdata.tally import Selection, Tabulation, Tally, tally_of
 from cellbounds.data.spreadsheets import is_safe, restored_cell
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP
@@ -159,7 +158,7 @@ class CsvFiles:
 
 
 def csv_files(
-    where: str, paths: tuple[Path, ...], *, encoding: str, delimiter: str, sizes: Sizes
+    where: str, paths: Sequence[Path], *, encoding: str, delimiter: str, sizes: Sizes
 ) -> CsvFiles:
     """Look at the headers of CSV files: they must name the same columns."""
     headers: list[tuple[str, ...]] = []
@@ -167,24 +166,10 @@ def csv_files(
         with csv_stream(path, encoding=encoding, delimiter=delimiter) as (header, _):
             headers.append(tuple(header))
         check_same_columns(paths[0], headers[0], path, header)
-    listed_files = CsvFiles(where, paths, encoding, delimiter, tuple(headers), sizes)
+    listed_files = CsvFiles(where, tuple(paths), encoding, delimiter, tuple(headers), sizes)
     if any(restored_cell(name) != name for header in headers for name in header):
         return replace(listed_files, guarded=_is_guarded(listed_files))
     return listed_files
-
-
-def check_same_columns(
-    first: Path | str, expected: Sequence[str], path: Path | str, header: Sequence[str]
-) -> None:
-    """Refuse a file with other columns than the first one; their order does not matter."""
-    for has, lacks, name in itertools.chain(
-        ((path, first, name) for name in header if name not in expected),
-        ((first, path, name) for name in expected if name not in header),
-    ):
-        raise InvalidInput(
-            f"{has} has a column {name!r}, but {lacks} has not; files of one table need the same "
-            "columns"
-        )
 
 
 def _is_guarded(files: CsvFiles) -> bool:

@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 
 from cellbounds.data.frames import frame_columns
-from cellbounds.data.microdata.amounts import half_up, is_missing, refusal
-from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import Tally, no_label, no_labels_at_all
+from cellbounds.data.microdata.tally import (
+    Selection,
+    Tally,
+    half_up,
+    is_missing,
+    no_label,
+    no_labels_at_all,
+    refusal,
+)
 from cellbounds.data.storage import Cells
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array

@@ -7,7 +7,7 @@ import gzip
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -16,8 +16,7 @@ from cellbounds.data.formats.delimited import HEAD, rows_of
 from cellbounds.data.formats.excel import excel_columns
 from cellbounds.data.formats.kinds import Kind, SourceColumns, check_name, kind_of
 from cellbounds.data.frames import frame_columns
-from cellbounds.data.microdata.selection import Selection
-from cellbounds.data.microdata.tally import Tally, check_size, counted_lines, rounded
+from cellbounds.data.microdata.tally import Selection, Tally, check_size, counted_lines, rounded
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, check_ordinary, limit, opened, read_bytes
 
@@ -43,15 +42,6 @@ _OTHERS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".tsv", ".tsv.gz", ".feath
 """What may be meant as a part of the table, but is not read there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Files of one kind that hold one table, in order; `where` is how they were named."""
-
-    where: str
-    paths: tuple[Path, ...]
-    kind: Kind
-
-
 def is_paths(source: Any) -> bool:
     """Whether a list is one of paths, and not of counts."""
     if not isinstance(source, list | tuple) or not source:
@@ -59,22 +49,6 @@ def is_paths(source: Any) -> bool:
     if not all(isinstance(one, str | Path) for one in source):
         return False
     return not all(isinstance(one, str) and one.strip().isdigit() for one in source)
-
-
-def files_of(source: str | Path | Sequence[str | Path]) -> Files | Path:
-    """The files behind a source; a lone file that is named as such stays a path."""
-    if not isinstance(source, str | Path):
-        _check_named(*source)
-        where = f"{len(source)} files from {source[0]}"
-        return _of_one_kind(where, [path for one in source for path in _expanded(one)])
-    _check_named(source)
-    path = Path(source)
-    if path.is_dir():
-        return _of_one_kind(str(path), _below(path))
-    found = _expanded(source)
-    if found == [path]:
-        return path
-    return _of_one_kind(str(source), found)
 
 
 def holds_parquet(source: str | Path) -> bool:
@@ -85,25 +59,20 @@ def holds_parquet(source: str | Path) -> bool:
     try:
         first = Path(source)
         if not first.is_file():
-            _check_named(source)
             first = _expanded(source)[0]
         return first.is_file() and _kind_in_parts(first, 0) is Kind.PARQUET
     except (InvalidInput, OSError):
         return False
 
 
-def _check_named(*sources: str | Path) -> None:
-    for source in sources:
-        # An empty path would be the current folder, which nobody has named; a line break or the
-        # like may stand in a name, but nothing after a NUL would be looked at.
-        if not str(source).strip() or "\0" in str(source):
-            raise InvalidInput(
-                f"the name of a table is {str(source)!r}; name a file, a folder or a pattern"
-            )
-
-
 def _expanded(source: str | Path) -> list[Path]:
     """The files that a path or a pattern names."""
+    # An empty path would be the current folder, which nobody has named; a line break or the
+    # like may stand in a name, but nothing after a NUL would be looked at.
+    if not str(source).strip() or "\0" in str(source):
+        raise InvalidInput(
+            f"the name of a table is {str(source)!r}; name a file, a folder or a pattern"
+        )
     path = Path(source)
     if path.is_dir():
         return _below(path)
@@ -146,11 +115,11 @@ def _unreadable(problem: OSError) -> None:
     raise InvalidInput(f"{problem.filename} cannot be read: {problem.strerror}")
 
 
-def _of_one_kind(where: str, paths: Iterable[Path]) -> Files:
+def _kind_of_all(where: str, paths: Sequence[Path]) -> Kind:
+    """The kind of files that hold one table."""
     kinds: dict[Kind, Path] = {}
-    listed = tuple(paths)
-    for path in listed:
-        if listed.count(path) > 1:
+    for path in paths:
+        if paths.count(path) > 1:
             raise InvalidInput(f"{where}: {path} is named twice; its records would count twice")
         kinds.setdefault(_kind(path), path)
     if Kind.EXCEL in kinds:
@@ -163,7 +132,7 @@ def _of_one_kind(where: str, paths: Iterable[Path]) -> Files:
             f"{where} holds CSV files ({kinds[Kind.TEXT]}) and Parquet files "
             f"({kinds[Kind.PARQUET]}); one table needs files of one kind: name them by a pattern"
         )
-    return Files(where, listed, next(iter(kinds)))
+    return next(iter(kinds))
 
 
 def _kind(path: Path) -> Kind:
@@ -181,6 +150,20 @@ def _kind(path: Path) -> Kind:
     kind = kind_of(path, head)
     check_name(path, kind)
     return kind
+
+
+def check_same_columns(
+    first: Path | str, expected: Sequence[str], path: Path | str, header: Sequence[str]
+) -> None:
+    """Refuse a file with other columns than the first one; their order does not matter."""
+    for has, lacks, name in (
+        *((path, first, name) for name in header if name not in expected),
+        *((first, path, name) for name in expected if name not in header),
+    ):
+        raise InvalidInput(
+            f"{has} has a column {name!r}, but {lacks} has not; files of one table need the same "
+            "columns"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +231,14 @@ def source_of(
     if isinstance(source, str | Path) and Path(source).is_file():
         return _lone_file(Path(source), encoding, delimiter, sheet, sizes)
     if isinstance(source, str | Path) or is_paths(source):
-        found = files_of(source)
-        if isinstance(found, Path):
-            return _lone_file(found, encoding, delimiter, sheet, sizes)
-        check_options(found.where, found.kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
-        return _several(found, encoding, delimiter, sizes)
+        named = [source] if isinstance(source, str | Path) else source
+        paths = [path for one in named for path in _expanded(one)]
+        if paths == [Path(named[0])] and named[0] is source:
+            return _lone_file(paths[0], encoding, delimiter, sheet, sizes)
+        where = str(source) if named[0] is source else f"{len(named)} files from {named[0]}"
+        kind = _kind_of_all(where, paths)
+        check_options(where, kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
+        return _several(where, paths, kind, encoding, delimiter, sizes)
     if sheet is not None:
         raise InvalidInput(f"sheet={sheet!r} goes with an Excel workbook; leave it out")
     from cellbounds.data.microdata.lazy_frames import engine_of
@@ -264,16 +250,16 @@ def source_of(
     return _AtOnce(columns.where, list(columns.values), columns)
 
 
-def _several(files: Files, encoding: str, delimiter: str, sizes: Sizes) -> RecordSource:
-    if files.kind is Kind.TEXT:
+def _several(
+    where: str, paths: Sequence[Path], kind: Kind, encoding: str, delimiter: str, sizes: Sizes
+) -> RecordSource:
+    if kind is Kind.TEXT:
         from cellbounds.data.microdata.csv_files import csv_files
 
-        return csv_files(
-            files.where, files.paths, encoding=encoding, delimiter=delimiter, sizes=sizes
-        )
+        return csv_files(where, paths, encoding=encoding, delimiter=delimiter, sizes=sizes)
     from cellbounds.data.microdata.parquet_files import parquet_files
 
-    return parquet_files(files.where, [(str(path), path) for path in files.paths], sizes.lines)
+    return parquet_files(where, [(str(path), path) for path in paths], sizes.lines)
 
 
 def _lone_file(
@@ -293,7 +279,7 @@ def _lone_file(
 
         return parquet_files(str(path), [(str(path), path if raw is None else raw)], sizes.lines)
     if raw is None:
-        return _several(Files(str(path), (path,), kind), encoding, delimiter, sizes)
+        return _several(str(path), [path], kind, encoding, delimiter, sizes)
     if kind is Kind.EXCEL:
         columns = excel_columns(path, raw, sheet)
     else:

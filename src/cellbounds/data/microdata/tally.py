@@ -1,28 +1,286 @@
-"""How many there are in each cell that occurs, added up a part at a time.
+"""What is counted, and how many there are in each cell that occurs, added up a part at a time.
 
 A part is some lines of a source. It is counted by itself, with numbers of its own for the labels
 that it has, so that several threads may count; parts are then put together in the order of their
 lines. What is kept in memory grows with the cells that occur, not with the lines.
+
+A count is a whole number. So is a frequency weight; other weights are decimals, which are added
+up exactly. A number that a file holds in binary stands for the shortest decimal that gives it: the
+0.1 that somebody wrote, not the fraction next to it that a computer can hold.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from cellbounds.data.formats.kinds import Coded, SourceColumns
-from cellbounds.data.microdata.amounts import UNIT, amounts_of, half_up, is_missing
-from cellbounds.data.microdata.selection import Selection
 from cellbounds.data.storage import Cells
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.runtime.arrays import IntArray, whole_array
+from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
 from cellbounds.runtime.memory import free_share
+from cellbounds.text import column_names
+
+MISSING = "(missing)"
+"""The label of missing values where they are a level of their own."""
+
+_POLICIES = ("error", "drop", "level")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which columns make cells, and what is added up in them.
+
+    Parameters
+    ----------
+    names
+        The variables of the table, in order.
+    used
+        The columns that make cells. Those of a file of counts are all of its columns, whatever
+        `names` says: only so is it seen whether a cell is listed twice.
+    amount
+        The column of counts or weights; None if every line counts one.
+    weighted
+        Whether that column is one of weights.
+    rounded
+        Whether weights may be fractions, which are added up exactly and rounded in each cell.
+    uncounted
+        Whether counts may be missing.
+    missing
+        What to do with missing labels: ``"error"``, ``"drop"`` or ``"level"``.
+    """
+
+    names: tuple[str, ...]
+    used: tuple[str, ...]
+    amount: str | None = None
+    weighted: bool = False
+    rounded: bool = False
+    uncounted: bool = False
+    missing: str = "error"
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read."""
+        return [*self.used, *([] if self.amount is None else [self.amount])]
+
+    @property
+    def what(self) -> str:
+        """What the column of amounts holds."""
+        return "weight" if self.weighted else "count"
+
+
+def selection_of(
+    where: str,
+    header: Sequence[str],
+    *,
+    count: str | None,
+    variables: Sequence[str] | None,
+    weight: str | None,
+    rounded: bool,
+    missing: str,
+    uncounted: bool,
+) -> Selection:
+    """Check the arguments of a reading against the columns that there are."""
+    if missing not in _POLICIES:
+        raise InvalidInput(
+            f"missing={missing!r}; give one of {', '.join(map(repr, _POLICIES))} (--missing)"
+        )
+    if missing == "drop" and count is not None:
+        raise InvalidInput(
+            "missing='drop' leaves out records, but a line here is a cell with its count, and "
+            "everybody in it would be lost; give missing='level' to keep such cells, or count=None "
+            "(--records) if lines are records"
+        )
+    if rounded or weight is not None:
+        _check_weight(where, header, weight, count)
+    if count is not None and count not in header:
+        raise InvalidInput(
+            f"{where}: no column {count!r} among {column_names(header)}; name the column "
+            "of counts with count=... (--count), or count=None (--records) if lines are records"
+        )
+    amount = weight if count is None else count
+    names = [name for name in header if name != amount]
+    if variables is None and not names:
+        raise InvalidInput(f"{where}: there is no column besides the counts; add variables")
+    chosen = names if variables is None else _chosen(where, names, variables)
+    return Selection(
+        tuple(chosen),
+        tuple(chosen if count is None else names),
+        amount,
+        weighted=weight is not None,
+        rounded=rounded,
+        uncounted=uncounted,
+        missing=missing,
+    )
+
+
+def _chosen(where: str, names: list[str], variables: Sequence[str]) -> list[str]:
+    if isinstance(variables, str):
+        raise InvalidInput(
+            f"variables are given as the text {variables!r}; give a list, such as [{variables!r}]"
+        )
+    for name in variables:
+        if name not in names:
+            raise InvalidInput(
+                f"{where}: unknown variable {name!r}; the columns are {column_names(names)}"
+            )
+        if list(variables).count(name) > 1:
+            raise InvalidInput(f"variable {name!r} is named twice; name it once")
+    if not variables:
+        raise InvalidInput("variables=[] names no variable; name at least one, or leave it out")
+    return list(variables)
+
+
+def _check_weight(where: str, header: Sequence[str], weight: str | None, count: str | None) -> None:
+    if weight is None:
+        raise InvalidInput(
+            "round_weight=True without a column of weights; name it with weight=... (--weight)"
+        )
+    if count is not None:
+        raise InvalidInput(
+            f"weight={weight!r} goes with records, but lines here are cells with counts; give "
+            "count=None (--records), or leave the weight out"
+        )
+    if weight not in header:
+        raise InvalidInput(
+            f"{where}: no column {weight!r} among {column_names(header)}; name the column of "
+            "weights with weight=... (--weight)"
+        )
+
+
+UNIT = 10**6
+"""Weights that may be fractions are added up in millionths: most of them are whole then."""
+
+_DIGITS = 10**15
+"""No two decimals of so many digits are the same number in binary."""
+
+_WHOLE = re.compile(r"\s*\+?([0-9]{1,1000})(?:\.0*)?\s*")
+_DECIMAL = re.compile(r"\s*\+?([0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})\s*")
+
+
+def amounts_of(columns: SourceColumns, selection: Selection) -> tuple[IntArray, BoolArray]:
+    """What each line adds, in millionths if it may be a fraction, and whether it says so.
+
+    Only where a count may be missing, a line says nothing.
+    """
+    assert selection.amount is not None  # records without weights have no such column
+    name, unit = selection.amount, UNIT if selection.rounded else 1
+    column = columns.values[name]
+    if isinstance(column, np.ndarray):
+        numbers = _binary(column, unit)
+        if numbers is not None:
+            return numbers, np.ones(len(numbers), dtype=bool)
+        column = column.tolist()
+    if not isinstance(column, Coded):
+        column = Coded(column, np.arange(len(column)))
+
+    def is_absent(place: int) -> bool:
+        return is_missing(column.labels[place]) and not columns.note(name, place)
+
+    exact = [_exact(value, fractions=selection.rounded) for value in column.labels]
+    skipped = [selection.uncounted and is_absent(place) for place in range(len(exact))]
+    unfit = [number is None or number < 0 for number in exact]
+    wrong = (np.array(unfit, dtype=bool) & ~np.array(skipped, dtype=bool))[column.codes]
+    if wrong.any():
+        # The value itself may be confidential: name the line only.
+        line = int(np.argmax(wrong))
+        place, note = columns.place(name, line), columns.note(name, line)
+        raise refusal(place, selection, note=note, missing=is_absent(column.codes[line]))
+    products = [(number or 0) * unit for number in exact]
+    packed = np.empty(len(exact), dtype=object)
+    packed[:] = [int(number) if number.denominator == 1 else number for number in products]
+    return packed[column.codes], ~np.array(skipped, dtype=bool)[column.codes]
+
+
+def _binary(column: IntArray, unit: int) -> IntArray | None:
+    """Numbers as they are in a file, times `unit`; None if one of them has to be looked at."""
+    if not len(column) or column.dtype.kind in "iu":
+        small = not len(column) or (column.min() >= 0 and column.max() < 2**62 // unit)
+        return column.astype(np.int64) * unit if small else None
+    column = column.astype(np.float64)  # singles stand for what they are as doubles
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.rint(column * float(unit))
+        fine = (column >= 0) & (scaled < _DIGITS) & (scaled / unit == column)
+    return scaled.astype(np.int64) if fine.all() else None
+
+
+def refusal(
+    place: str, selection: Selection, *, note: str = "", missing: bool = False
+) -> InvalidInput:
+    """Why the count or weight at a place cannot be used."""
+    if not selection.weighted:
+        or_else = " or, for structural zeros, give structural='missing' (--structural)"
+        return InvalidInput(
+            f"{place}: the count is not a whole number of 0 or more{note}; write plain digits "
+            f"(weighted or rounded figures are not counts){or_else if missing else ''}"
+        )
+    if selection.rounded:
+        return InvalidInput(
+            f"{place}: the weight is missing, negative or no finite number{note}; write plain "
+            "digits, and leave out records that stand for nobody"
+        )
+    return InvalidInput(
+        f"{place}: the weight is not a whole number of 0 or more{note}; a weight says how many "
+        "persons a record stands for, and bounds speak of whole persons. Give round_weight=True "
+        "(--round-weight) to add fractions up exactly and round each cell"
+    )
+
+
+def half_up(number: int | Fraction) -> int:
+    """The nearest whole number, the larger of two.
+
+    Examples
+    --------
+    >>> [half_up(Fraction(tenths, 10)) for tenths in (4, 5, 14, 15, 25)]
+    [0, 1, 1, 2, 3]
+    """
+    return math.floor(number + Fraction(1, 2))
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a value is no value: nothing, an empty text, not a number."""
+    # pandas has markers of its own; comparing them with anything gives no truth value.
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(label == "" or (isinstance(label, float | Decimal) and math.isnan(label)))
+
+
+def _exact(value: Any, *, fractions: bool) -> int | Fraction | None:
+    if isinstance(value, str):
+        match = _WHOLE.fullmatch(value)
+        if match:
+            return int(match[1])
+        match = _DECIMAL.fullmatch(value) if fractions else None
+        return Fraction(match[1]) if match else None
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            return None
+        exact = Fraction(Decimal(repr(float(value))))
+    elif isinstance(value, Decimal):
+        if not value.is_finite():
+            return None
+        exact = Fraction(value)
+    elif isinstance(value, Fraction):
+        exact = value
+    else:
+        return None
+    if exact.denominator == 1:
+        return int(exact)
+    return exact if fractions else None
+
 
 _WAITING = 2**19
 """Cells that wait to be added up: few enough not to be felt in memory."""
@@ -61,16 +319,12 @@ class Tally:
     lines: Cells
     counted: Cells | None = None
 
-    def moved(self, levels: dict[str, list[Any]], moves: Sequence[IntArray]) -> Tally:
-        """The same cells over other levels: where each position of each variable moves."""
-        return _joined(self.where, levels, [(self, moves)])
-
 
 _Moved = tuple[Tally, Sequence[IntArray] | None]
 
 
-def _joined(where: str, levels: dict[str, list[Any]], parts: Sequence[_Moved]) -> Tally:
-    """Parts as one tally over these levels, positions moved."""
+def joined_tally(where: str, levels: dict[str, list[Any]], parts: Sequence[_Moved]) -> Tally:
+    """Parts as one tally over these levels: where each position of each variable moves."""
     if len(parts) == 1 and parts[0][0].levels == levels:
         return parts[0][0]
     shape = tuple(map(len, levels.values()))
@@ -187,7 +441,7 @@ class Tabulation:
         if not self._parts:
             nothing = Cells.gathered((1,), [np.zeros(0, dtype=np.int64)])
             return Tally(self.where, levels, nothing, nothing)
-        tally = _joined(self.where, levels, self._parts)
+        tally = joined_tally(self.where, levels, self._parts)
         check_size(tally, self.memory, self.most_levels)
         return tally
 

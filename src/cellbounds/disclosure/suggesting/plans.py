@@ -14,7 +14,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Release, Statement, Tabulated
 from cellbounds.statements.notation import Request
-from cellbounds.statements.publishing import published_statement
+from cellbounds.statements.release import published_statement
 
 Merge = tuple[str, tuple[tuple[int, ...], ...]]
 """A variable, and the places of its levels in groups that share them out."""

@@ -49,7 +49,7 @@ from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 from cellbounds.statements import Total
-from cellbounds.statements.margin_bounds import combined_bounds
+from cellbounds.statements.inequalities import combined_bounds
 
 WEIGHING = "summing the weights of all tables"
 FINDING = "finding the most likely table"

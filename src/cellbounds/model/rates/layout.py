@@ -22,7 +22,7 @@ from cellbounds.model.rates.offset_sets import Window
 from cellbounds.model.rates.row_problem import RowProblem, build_problem
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds, combined_bounds
+from cellbounds.statements.inequalities import NO_LIMIT, MarginBounds, combined_bounds
 
 
 class About(Enum):

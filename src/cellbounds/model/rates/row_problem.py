@@ -22,7 +22,7 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.structure import ConditionalFacts
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
-from cellbounds.statements.margin_bounds import NO_LIMIT, MarginBounds
+from cellbounds.statements.inequalities import NO_LIMIT, MarginBounds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
