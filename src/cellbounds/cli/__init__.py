@@ -28,7 +28,17 @@ def main() -> None:
     prepare()
     with interruptible() as interruption:
         code = _run(interruption)
-    sys.exit(_flushed(code))
+    with said():
+        pass
+    try:
+        # What is left of the output, now: at shutdown its errors would be lost.
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+    except OSError as problem:
+        code = _unwritten("standard output cannot be written", problem)
+    sys.exit(code)
 
 
 def _run(interruption: Interruption) -> int:
@@ -87,20 +97,6 @@ def _usage(problem: click.ClickException) -> str:
         see = "" if context is None else f" See {context.command_path} --help"
         text = f"error: {one_line(message)}{see}"
     return text.rstrip()
-
-
-def _flushed(code: int) -> int:
-    """Write what is left of the output now: at shutdown its errors would be lost."""
-    with said():
-        pass
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        drop_output()
-    except OSError as problem:
-        return _unwritten("standard output cannot be written", problem)
-    return code
 
 
 def _unwritten(what: str, problem: OSError) -> int:
@@ -188,11 +184,11 @@ class Commands(click.Group):
             raise click.Abort(*problem.args) from None
 
 
-@click.group(cls=Commands, context_settings=_CONTEXT, epilog=EPILOG)
-@click.version_option(__version__, prog_name="cellbounds")
-def commands() -> None:
-    """What published rates and margins reveal about a confidential table of counts."""
-
-
-for name, place, summary in COMMANDS:
-    commands.add_command(Later(name, place, summary))
+commands = Commands(
+    "cellbounds",
+    [Later(*command) for command in COMMANDS],
+    help="What published rates and margins reveal about a confidential table of counts.",
+    context_settings=_CONTEXT,
+    epilog=EPILOG,
+)
+click.version_option(__version__, prog_name="cellbounds")(commands)

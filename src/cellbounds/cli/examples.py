@@ -59,7 +59,11 @@ def example(given: Given) -> int:
         return options.SAFE
     folder = Path(given.output or "")
     files = {folder / name: text for chosen in given.names for name, text in _files(chosen).items()}
-    changed = [path for path, text in files.items() if _differs(path, text)]
+    changed = [
+        path
+        for path, text in files.items()
+        if path.exists() and not (path.is_file() and path.read_bytes() == text.encode())
+    ]
     if changed and not given.overwrite:
         raise InvalidInput(
             f"{changed[0]} is there already, and is another file; choose another folder with -o, "
@@ -74,11 +78,6 @@ def example(given: Given) -> int:
     write_text(f"{written}\nTry next:\n", None)
     write_text(tries, None, "sh")  # to be copied as they are: no line is broken
     return options.SAFE
-
-
-def _differs(path: Path, text: str) -> bool:
-    """Whether something else is there than would be written."""
-    return path.exists() and not (path.is_file() and path.read_bytes() == text.encode())
 
 
 def _files(name: str) -> dict[str, str]:

@@ -75,16 +75,12 @@ class Interruption:
             while not self._raised.wait(OFTEN) and not self.over.is_set():
                 if time.monotonic() > end:
                     end_now("interrupted", INTERRUPTED)
-                _interrupt_main()
-
-
-def _interrupt_main() -> None:
-    """Interrupt the main thread, also if it waits for something."""
-    main = threading.main_thread().ident
-    if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGINT)
-    else:
-        _thread.interrupt_main()
+                # Also if the main thread waits for something.
+                main = threading.main_thread().ident
+                if hasattr(signal, "pthread_kill") and main is not None:
+                    signal.pthread_kill(main, signal.SIGINT)
+                else:
+                    _thread.interrupt_main()
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -101,28 +97,22 @@ def interruptible() -> Iterator[Interruption]:
     interruption = Interruption()
     with interruption.signals, interruption.wake:
         handler = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is threading.main_thread() and callable(handler):
-            with _handled_by(interruption):
-                yield interruption
-        else:
+        if threading.current_thread() is not threading.main_thread() or not callable(handler):
             yield interruption
-
-
-@contextmanager
-def _handled_by(interruption: Interruption) -> Iterator[None]:
-    watching = threading.Thread(
-        target=interruption.watch, name="cellbounds-interrupts", daemon=True
-    )
-    watching.start()
-    sys.unraisablehook = interruption.unraisable
-    before = signal.set_wakeup_fd(interruption.wake.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, interruption.handle)
-    try:
-        yield
-    finally:
-        # The process is about to end: there is nothing left that could be interrupted.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.set_wakeup_fd(before)
-        sys.unraisablehook = interruption.hook
-        interruption.wake.close()
-        watching.join()
+            return
+        watching = threading.Thread(
+            target=interruption.watch, name="cellbounds-interrupts", daemon=True
+        )
+        watching.start()
+        sys.unraisablehook = interruption.unraisable
+        before = signal.set_wakeup_fd(interruption.wake.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGINT, interruption.handle)
+        try:
+            yield interruption
+        finally:
+            # The process is about to end: there is nothing left that could be interrupted.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.set_wakeup_fd(before)
+            sys.unraisablehook = interruption.hook
+            interruption.wake.close()
+            watching.join()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cellbounds.cli.extras import check_extras
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from cellbounds.data.table import Table
     from cellbounds.runtime.progress import Progress
     from cellbounds.statements import Release
+
+from cellbounds.runtime.files import library
 
 SAFE, UNSAFE, BAD_INPUT, UNDECIDED, INTERNAL = 0, 1, 2, 3, 70
 
@@ -264,7 +265,7 @@ def _merged(table: Table, text: str) -> Table:
             f"of {', '.join(domain.names)}"
         )
     try:
-        merged = _fields(listed)
+        merged = next(csv.reader([listed], skipinitialspace=True), [])
     except csv.Error as problem:
         raise InvalidInput(
             f"--merge {text!r} is not quoted as in CSV ({problem}); write levels with commas or "
@@ -272,12 +273,8 @@ def _merged(table: Table, text: str) -> Table:
         ) from None
     if len(merged) < 2:
         raise InvalidInput(f"--merge {text!r} merges nothing; name at least two levels")
-    return table.merge(variable, {"+".join(merged): [_level(domain, variable, x) for x in merged]})
-
-
-def _fields(text: str) -> list[str]:
-    """Texts separated by commas, quoted as in CSV."""
-    return next(csv.reader([text], skipinitialspace=True), [])
+    levels = {str(level): level for level in domain.levels(variable)}
+    return table.merge(variable, {"+".join(merged): [levels.get(text, text) for text in merged]})
 
 
 def _assigned(text: str, names: Iterable[str]) -> tuple[str | None, str]:
@@ -285,11 +282,6 @@ def _assigned(text: str, names: Iterable[str]) -> tuple[str | None, str]:
     # Names may hold an equals sign themselves: the longest that fits is meant.
     name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
     return name, "" if name is None else text[len(name) + 1 :]
-
-
-def _level(domain: Domain, variable: str, text: str) -> Label:
-    """The level that reads so; the text itself if none does, to be refused by name."""
-    return {str(level): level for level in domain.levels(variable)}.get(text, text)
 
 
 def names_of(text: str | None, name: str) -> list[str] | None:
@@ -454,14 +446,15 @@ def cells_of(
 def _read_cell(text: str, domain: Domain) -> dict[str, Label]:
     names = (*domain.names, *domain.groupings)
     cell: dict[str, Label] = {}
-    for part in _fields(text):
+    for part in next(csv.reader([text], skipinitialspace=True), []):
         name, label = _assigned(part, names)
         if name is None or name in cell:
             raise InvalidInput(
                 f"--cell {text!r}: {part!r} names no variable, or one that was named before; give "
                 f"NAME=LEVEL,NAME=LEVEL with some of {', '.join(names)}"
             )
-        cell[name] = _level(domain, name, label)
+        levels = {str(level): level for level in domain.levels(name)}
+        cell[name] = levels.get(label, label)  # what is no level is refused by its name
     if not cell:
         raise InvalidInput("--cell '' names no variable; give NAME=LEVEL,NAME=LEVEL")
     return cell
@@ -544,8 +537,20 @@ def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budge
     state: str | None = given.state if work else None
     if state is not None and is_stream(Path(state)):
         raise InvalidInput(f"{state} is no ordinary file, which a state must be; name another file")
+    jobs, scheduler = given.jobs, given.scheduler
+    if jobs is not None and not 1 <= jobs <= MOST:
+        raise InvalidInput(f"--jobs {jobs}; give 1 to {MOST}")
+    if jobs is not None and scheduler is not None:
+        raise InvalidInput(
+            "--jobs and --scheduler: give one of them; the cluster knows its own workers"
+        )
     try:
-        with _workers(given) as workers:
+        with ExitStack() as stack:
+            workers: int | Executor = min(cores(), MOST) if jobs is None else jobs
+            if scheduler is not None:
+                from cellbounds.runtime.workers.cluster import cluster
+
+                workers = stack.enter_context(cluster(scheduler))
             declared = Budget(given.seconds, None, workers, state, progress.step)
             with running(declared, resumes=True, stops=False) as budget:
                 yield budget
@@ -558,17 +563,23 @@ def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budge
         raise KeyboardInterrupt(remedy) from None
 
 
-def _workers(given: Given) -> AbstractContextManager[int | Executor]:
-    """Whoever shares the work, by the options of :func:`effort_options`."""
-    jobs, scheduler = given.jobs, given.scheduler
-    if jobs is not None and not 1 <= jobs <= MOST:
-        raise InvalidInput(f"--jobs {jobs}; give 1 to {MOST}")
-    if scheduler is None:
-        return nullcontext(min(cores(), MOST) if jobs is None else jobs)
-    if jobs is not None:
-        raise InvalidInput(
-            "--jobs and --scheduler: give one of them; the cluster knows its own workers"
-        )
-    from cellbounds.runtime.workers.cluster import cluster
+def check_extras(given: SimpleNamespace) -> None:
+    """Refuse what needs a library that is not installed, and name the command that installs it.
 
-    return cluster(scheduler)
+    Looked at are a cluster (``--scheduler``), a ledger on a server, and all tables to be read.
+    """
+    named = vars(given)
+    if named.get("scheduler") is not None:
+        library("distributed", needed_for="clusters (--scheduler)", extra="dask")
+    if "place" in named:
+        from cellbounds.ledger.locations import Place
+
+        if Place.of(named["place"]).url is not None:
+            library("psycopg", needed_for="ledgers on PostgreSQL", extra="postgres")
+    named_tables = [named.get(name) for name in ("table", "source", "later")]
+    tables = [path for path in (*named_tables, *named.get("tables", ())) if path]
+    if tables:
+        from cellbounds.data.microdata.sources import holds_parquet
+
+        if any(map(holds_parquet, tables)):
+            library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")

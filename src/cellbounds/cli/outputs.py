@@ -43,7 +43,9 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -
         if is_stream(Path(path)):
             continue
         for other, what in needed:
-            if _is_same_file(path, other):
+            exist = Path(path).exists() and Path(other).exists()
+            same = os.path.realpath(path) == os.path.realpath(other)
+            if Path(path).samefile(other) if exist else same:
                 raise InvalidInput(
                     f"{path} cannot be written: it is {what} ({other}); name another file"
                 )
@@ -53,12 +55,6 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -
                     "name a file elsewhere"
                 )
         needed.append((path, "another output"))
-
-
-def _is_same_file(one: str, other: str) -> bool:
-    if Path(one).exists() and Path(other).exists():
-        return Path(one).samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _is_among(path: str, source: str) -> bool:

@@ -187,10 +187,14 @@ def synthesize(given: Given) -> int:
     for path in [*Path(given.output).glob("synthetic-*.csv"), Path(given.output, "README.md")]:
         if path.exists():
             check_outputs([str(path)], [given.source, *given.release])
+    seed: Any = given.seed or 0  # a negative one is refused where it is used
+    if given.count_rounding == "random" and given.seed is not None and seed >= 0:
+        # Who knows the seed of random rounding can replay it: not the numbers that rounded.
+        seed = np.random.default_rng([seed, 1])
     drawn: dict[str, Any] = {
         "copies": given.copies,
         "prior": None if given.prior is None else _belief(given.prior),
-        "rng": _unsaid_seed(given),
+        "rng": seed,
         "effort": given.effort,
     }
     with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
@@ -226,13 +230,6 @@ def _release(given: Given, table: Table | None = None) -> Release:
         return read_release(given.source, allow_outside=given.allow_outside)
     owned = options.read_owned(given.source, given) if table is None else table
     return options.combine(owned, given.release, given)
-
-
-def _unsaid_seed(given: Given) -> Any:
-    """The seed; or, as who knows the seed of random rounding can replay it, only a generator."""
-    if given.count_rounding != "random" or given.seed is None or given.seed < 0:
-        return given.seed or 0  # a negative one is refused where it is used
-    return np.random.default_rng([given.seed, 1])  # not the numbers that rounded
 
 
 def _belief(text: str) -> Belief | str:
