@@ -43,8 +43,8 @@ class CellGroups:
     def sums(self, counts: IntArray) -> IntArray:
         """Sum counts (flat, over the domain) to the margin (flat)."""
         widths = self.widths
-        if self.size and (widths == widths[0]).all():
-            return np.asarray(counts[self.cells].reshape(self.size, -1).sum(axis=1))
+        if len(widths) and (widths == widths[0]).all():
+            return np.asarray(counts[self.cells].reshape(len(widths), -1).sum(axis=1))
         # Groups that overlap or are empty: differences of running sums.
         running = np.concatenate([[0], np.cumsum(counts[self.cells])])
         return np.asarray(running[self.starts[1:]] - running[self.starts[:-1]])

@@ -246,7 +246,10 @@ def _check(title: str, columns: Mapping[str, Sequence[object]]) -> None:
             if not isinstance(text, str) or text in seen:
                 continue
             seen.add(text)
-            if _UNSTORABLE.search(text) or _utf16_length(excel_escaped(text)) > LONGEST:
+            if (
+                _UNSTORABLE.search(text)
+                or len(excel_escaped(text).encode("utf-16-le")) > 2 * LONGEST
+            ):
                 raise InvalidInput(
                     f"sheet {title!r}, cell {column_letters(place)}{row}: {text[:40]!r} has a "
                     f"character that Excel cannot hold or more than {LONGEST} of them; shorten or "
@@ -254,18 +257,14 @@ def _check(title: str, columns: Mapping[str, Sequence[object]]) -> None:
                 )
 
 
-def _utf16_length(text: str) -> int:
-    """How long a text is as Excel counts."""
-    return len(text.encode("utf-16-le")) // 2
-
-
 def _sheet(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
     """A sheet, in pieces: the names of the columns, which stay in sight, then the rows."""
     letters = [column_letters(place) for place in range(1, len(columns) + 1)]
-    widths = "".join(
-        f'<col min="{place}" max="{place}" width="{width + 2}" customWidth="1"/>'
-        for place, width in enumerate(map(_width, columns, columns.values()), start=1)
-    )
+    widths = ""
+    for place, (name, column) in enumerate(columns.items(), start=1):
+        longest = max(len(str(value)) for value in (name, *islice(column, 1000)))
+        width = min(longest, _WIDEST) + 2
+        widths += f'<col min="{place}" max="{place}" width="{width}" customWidth="1"/>'
     yield (
         f'<worksheet xmlns="{MAIN}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" '
         'topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>'
@@ -279,10 +278,6 @@ def _sheet(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
         )
         yield f'<row r="{number}">{"".join(cells)}</row>'
     yield "</sheetData></worksheet>"
-
-
-def _width(name: str, column: Sequence[object]) -> int:
-    return min(max(len(str(value)) for value in (name, *islice(column, 1000))), _WIDEST)
 
 
 def _cell(place: str, value: object, *, bold: bool) -> str:

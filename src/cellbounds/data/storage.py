@@ -54,7 +54,7 @@ class Dense:
     def margin(self, domain: Domain, kept: Sequence[str]) -> Dense:
         """Sums over all other variables; an empty sum is a structural zero."""
         base = [domain.base(name) for name in kept]
-        axes = [domain.axis(name) for name in dict.fromkeys(base)]
+        axes = [domain.names.index(name) for name in dict.fromkeys(base)]
         dropped = tuple(axis for axis in range(len(domain.shape)) if axis not in axes)
         order = [sorted(axes).index(axis) for axis in axes]
         sums = []

@@ -25,17 +25,13 @@ def whole_array(values: Sequence[int], shape: tuple[int, ...]) -> IntArray:
     try:
         packed: IntArray = np.array(values, dtype=np.int64)
         # Floats only choose: what comes near the limit is kept as Python integers.
-        if float(np.abs(packed.astype(np.float64)).sum()) >= SAFE / 2:
-            packed = _objects(values)
+        fits = float(np.abs(packed.astype(np.float64)).sum()) < SAFE / 2
     except OverflowError:
-        packed = _objects(values)
+        fits = False
+    if not fits:
+        packed = np.empty(len(values), dtype=object)
+        packed[:] = [int(value) for value in values]
     return packed.reshape(shape)
-
-
-def _objects(values: Sequence[int]) -> IntArray:
-    packed = np.empty(len(values), dtype=object)
-    packed[:] = [int(value) for value in values]
-    return packed
 
 
 def summable(values: IntArray) -> IntArray:

@@ -134,7 +134,11 @@ class Checkpoint:
         # Answers go on working when they are asked for more, so the file is open while they live.
         self._end = weakref.finalize(self, os.close, self._file)
         try:
-            _check_ordinary(self.path, self._file)
+            # Pipes and devices keep nothing, and some never end.
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise InvalidInput(
+                    f"{path} is no ordinary file, which a state must be; name a new file"
+                )
             _lock(self.path, self._file)
             first = json.dumps(header, separators=(",", ":")).encode() + b"\n"
             begun = next(self._lines(), b"")
@@ -226,12 +230,6 @@ class Checkpoint:
 def damaged(path: Path, where: str) -> InvalidInput:
     """The error for a file that does not hold what was written into it."""
     return InvalidInput(f"{where} of {path} is damaged; delete the file to begin anew")
-
-
-def _check_ordinary(path: Path, file: int) -> None:
-    """Refuse pipes and devices: they keep nothing, and some never end."""
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        raise InvalidInput(f"{path} is no ordinary file, which a state must be; name a new file")
 
 
 def _lock(path: Path, file: int) -> None:

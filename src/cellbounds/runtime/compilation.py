@@ -64,7 +64,7 @@ class Compiled:
         if _INTERPRETING.now:
             return self._function(*given)
         small = self._few and Compiled.spent < PATIENCE and _numbers(given) <= self._few
-        if small and not self._ready:
+        if small and not (self._kept or self._dispatcher.signatures):
             return self._interpreted(*given)
         try:
             return uninterrupted(self._dispatcher, *given)
@@ -72,7 +72,7 @@ class Compiled:
             # Kept by another version: its types lie in modules that are no longer there, and
             # numba reads them before it sees that the source has changed.
             for function in _COMPILED:
-                function.forget()
+                function._dispatcher._cache.flush()
             return uninterrupted(self._dispatcher, *given)
 
     @cached_property
@@ -80,11 +80,6 @@ class Compiled:
         """Whether an earlier run has left it on disk."""
         files = getattr(self._dispatcher._cache, "_cache_file", None)
         return files is not None and Path(files._index_path).exists()
-
-    @property
-    def _ready(self) -> bool:
-        """Whether it can be called without compiling it."""
-        return self._kept or bool(self._dispatcher.signatures)
 
     def _interpreted(self, *given: Any) -> Any:
         begun = time.thread_time()
@@ -95,10 +90,6 @@ class Compiled:
         finally:
             _INTERPRETING.now = False
             Compiled.spent += time.thread_time() - begun
-
-    def forget(self) -> None:
-        """Leave out what is kept on disk."""
-        self._dispatcher._cache.flush()
 
     @property
     def _numba_type_(self) -> Any:

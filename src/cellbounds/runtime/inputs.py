@@ -148,7 +148,7 @@ def unpacked(path: str | Path, raw: bytes) -> bytes:
 
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(raw)) as stream:
-            return _bounded(stream, path, 1, "unpacked, ")
+            return _bounded(stream, path, 1, ", unpacked,")
     except (OSError, EOFError, zlib.error):
         raise damaged_gzip(path) from None
 
@@ -172,10 +172,8 @@ def _bounded(
 
 
 def _too_large(path: str | Path, how: str, most: int) -> InvalidInput:
-    what = (
-        f"holds, {how}more than {size_text(most)}" if how else f"holds more than {size_text(most)}"
-    )
-    return _exceeded(path, f"{what}, which is not read at once", "bytes")
+    what = f"holds{how} more than {size_text(most)}, which is not read at once"
+    return _exceeded(path, what, "bytes")
 
 
 def check_archive(path: str | Path, raw: bytes) -> None:
@@ -186,7 +184,7 @@ def check_archive(path: str | Path, raw: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         # What is unpacked is cut at the size that the archive says.
         if sum(member.file_size for member in archive.infolist()) > most:
-            raise _too_large(path, "unpacked, ", most)
+            raise _too_large(path, ", unpacked,", most)
 
 
 def check_cells(cells: int, where: object) -> None:

@@ -132,7 +132,8 @@ class Alarm:
             and getsignal(signal.SIGALRM) == signal.SIG_DFL
             and signal.getitimer(signal.ITIMER_REAL)[0] == 0
         ):
-            self._before, self._imports = getsignal(signal.SIGALRM), _imports(sys._getframe())
+            self._before = getsignal(signal.SIGALRM)
+            self._imports = _frames(sys._getframe(), {IMPORTING})
             self._set = True
             set_handler(signal.SIGALRM, self)
             seconds = max(AGAIN, self._deadline - time.monotonic())
@@ -144,7 +145,7 @@ class Alarm:
             return
         guarded = frame is not None and frame.f_code.co_filename in _GUARDED
         # A module that is half imported would stay so: it is not much longer.
-        if guarded or _imports(frame) > self._imports or _frames(frame, UNSTOPPED):
+        if guarded or _frames(frame, {IMPORTING}) > self._imports or _frames(frame, UNSTOPPED):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
             return
         signal.setitimer(signal.ITIMER_REAL, self._next)
@@ -158,11 +159,6 @@ class Alarm:
             set_handler(signal.SIGALRM, self._before)
             if kind is not None and issubclass(kind, Late):
                 raise Unsettled(self._message) from None
-
-
-def _imports(frame: FrameType | None) -> int:
-    """How many imports are under way."""
-    return _frames(frame, {IMPORTING})
 
 
 def _frames(frame: FrameType | None, files: set[str]) -> int:
@@ -188,7 +184,8 @@ def end_now(message: str, status: int) -> NoReturn:
     """Say one line, and end this process and those it has started, whatever they do."""
     import psutil
 
-    _say(message)
+    with suppress(OSError, ValueError, AttributeError):  # there may be no standard error
+        os.write(sys.stderr.fileno(), f"{message}\n".encode())
     with suppress(psutil.Error):
         for child in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):  # it has ended meanwhile
@@ -196,8 +193,3 @@ def end_now(message: str, status: int) -> NoReturn:
     for clear in BEFORE_END:
         clear()
     os._exit(status)
-
-
-def _say(message: str) -> None:
-    with suppress(OSError, ValueError, AttributeError):  # there may be no standard error
-        os.write(sys.stderr.fileno(), f"{message}\n".encode())

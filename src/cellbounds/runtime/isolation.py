@@ -131,21 +131,18 @@ class _Forked:
         self._number = number
         self._status: int | None = None
 
-    def poll(self) -> int | None:
-        """Its exit status, negative for a signal; None while it runs."""
-        return self._waited(os.WNOHANG)
-
-    def wait(self) -> int | None:
-        """The same when it has ended."""
-        return self._waited(0)
-
     def kill(self) -> None:
         """End it."""
         if self._status is None:
             with suppress(ProcessLookupError):
                 os.kill(self._number, signal.SIGKILL)
 
-    def _waited(self, how: int) -> int | None:
+    def poll(self) -> int | None:
+        """Its exit status, negative for a signal; None while it runs."""
+        return self.wait(os.WNOHANG)
+
+    def wait(self, how: int = 0) -> int | None:
+        """The same when it has ended."""
         if self._status is None:
             try:
                 ended, status = os.waitpid(self._number, how)

@@ -233,7 +233,12 @@ class _Watch:
                 most = (TOO_FAR if time.monotonic() > hurry else AT_ONCE) * self._most
                 held = self._resident()
                 if held > most:
-                    self._end_everything()
+                    end_now(
+                        f"undecided: the work needs more than the {size_text(self._most)} of "
+                        "memory allowed, and a solver did not let itself be stopped; allow more, "
+                        "or ask for less",
+                        GIVEN_UP,
+                    )
                 if held > self._most and time.monotonic() > patient:
                     # Somebody may have swallowed it, as destructors and callbacks do.
                     self._wake()
@@ -257,10 +262,3 @@ class _Watch:
             signal.pthread_kill(self._main, self._signal)
         else:
             _thread.interrupt_main()
-
-    def _end_everything(self) -> None:
-        end_now(
-            f"undecided: the work needs more than the {size_text(self._most)} of memory allowed, "
-            "and a solver did not let itself be stopped; allow more, or ask for less",
-            GIVEN_UP,
-        )

@@ -134,7 +134,16 @@ def parse(text: str) -> Request:
         raise InvalidInput(f"statement {text!r} is not text; write it like '[Y|A,B]@2'")
     if text.strip() == "N":
         return Request((), None, None)
-    tokens = _tokens(text)
+    tokens: list[tuple[str, str]] = []
+    place, stripped = 0, text.rstrip()
+    while place < len(stripped):
+        match = _TOKEN.match(stripped, place)
+        if not match:
+            raise _unreadable(text, f"a quote is not closed at {stripped[place:]!r}")
+        quoted, plain, sign = match.groups()
+        name = plain.strip() if quoted is None and plain else quoted
+        tokens.append(("mark", sign) if sign else ("name", (name or "").replace('""', '"')))
+        place = match.end()
     if not tokens or tokens.pop(0) != ("mark", "["):
         raise _unreadable(text, "it does not begin with '['")
     responses, mark = _names(tokens, text)
@@ -163,21 +172,6 @@ def parse(text: str) -> Request:
         base=number if mark == "~" else None,
         below=number if mark == "<" else None,
     )
-
-
-def _tokens(text: str) -> list[tuple[str, str]]:
-    tokens: list[tuple[str, str]] = []
-    place = 0
-    stripped = text.rstrip()
-    while place < len(stripped):
-        match = _TOKEN.match(stripped, place)
-        if not match:
-            raise _unreadable(text, f"a quote is not closed at {stripped[place:]!r}")
-        quoted, plain, mark = match.groups()
-        name = plain.strip() if quoted is None and plain else quoted
-        tokens.append(("mark", mark) if mark else ("name", (name or "").replace('""', '"')))
-        place = match.end()
-    return tokens
 
 
 def _names(tokens: list[tuple[str, str]], text: str) -> tuple[tuple[str, ...], str]:

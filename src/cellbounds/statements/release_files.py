@@ -210,8 +210,11 @@ def _by_labels(
     """Figures by the labels of their cells, each listed once."""
     figures: dict[tuple[Label, ...], str] = {}
     for texts, figure in cells:
-        named = zip(margin.names, texts, strict=True)
-        labels = tuple(_same_text(margin, name, text) for name, text in named)
+        labels = tuple(
+            # The level that is written like this; labels in files are text.
+            next((level for level in margin.levels(name) if str(level) == text), text)
+            for name, text in zip(margin.names, texts, strict=True)
+        )
         margin.index(labels)
         if labels in figures:
             raise InvalidInput(f"{path}: {what} {labels} is listed twice")
@@ -296,11 +299,6 @@ def figure_column(kind: str, margin: Domain) -> str:
     return kind
 
 
-def _same_text(margin: Domain, name: str, text: str) -> Label:
-    """The level that is written like this; labels in files are text."""
-    return next((level for level in margin.levels(name) if str(level) == text), text)
-
-
 def write_release(release: Release, path: str | Path) -> None:
     """Write a release as a TOML file, with a CSV file of figures for each statement beside it.
 
@@ -331,7 +329,8 @@ def write_release(release: Release, path: str | Path) -> None:
         content.setdefault("grouping", {})[name] = {"of": grouping.of, "levels": levels}
     beside: dict[str, str] = {}
     for number, statement in enumerate(release.statements, 1):
-        name = f"{file.stem}.{number}-{_file_name(statement)}.csv"
+        plain = re.sub(r"[^0-9A-Za-z]+", "-", statement.notation).strip("-")
+        name = f"{file.stem}.{number}-{plain[:60] or 'statement'}.csv"
         entry, columns, rows = statement.to_entry(domain, name)
         if not statement.several:
             content[statement.section] = entry
@@ -356,8 +355,3 @@ def _check_readable(text: str) -> None:
     # A guarded text may be twice as long.
     if 2 * len(text) >= csv.field_size_limit():
         raise InvalidInput(f"{text!r} has {len(text)} characters, too many for a file; shorten it")
-
-
-def _file_name(statement: Statement) -> str:
-    plain = re.sub(r"[^0-9A-Za-z]+", "-", statement.notation).strip("-")
-    return plain[:60] or "statement"

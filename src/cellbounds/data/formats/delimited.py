@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -53,18 +53,13 @@ def rows_of(
         raise _not_encoded(path, encoding, at) from None
     if "\x00" in text:
         raise _binary(path)
-    _check_delimiter(delimiter)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    lines = list(_filled(path, reader))
-    if not lines:
-        raise _empty(path)
-    if "'" in text and all(is_safe(field) for _, row in lines for field in row):
-        lines = [(number, [restored_cell(field) for field in row]) for number, row in lines]
-    header = lines[0][1]
-    _check_header(path, header, delimiter)
+    lines = list(_rows(path, reader, delimiter))
+    if "'" in text and all(is_safe(field) for row in lines for field in row):
+        lines = [[restored_cell(field) for field in row] for row in lines]
     if len(lines) == 1:
         raise InvalidInput(f"{path} has a header but no data lines; add one line for each cell")
-    return header, list(_even(path, header, lines[1:]))
+    return lines[0], lines[1:]
 
 
 @contextmanager
@@ -76,62 +71,42 @@ def csv_stream(
     Fields stay as they are written: whether apostrophes before formulas are to be taken away is
     known only at the end of a file. There may be no row at all.
     """
-    _check_delimiter(delimiter)
     with _opened(path, encoding) as stream:
         lines = _plain_lines(path, stream, encoding)
-        filled = _filled(path, csv.reader(lines, delimiter=delimiter, strict=True))
-        _, header = next(filled, (0, []))
-        if not header:
-            raise _empty(path)
-        _check_header(path, header, delimiter)
-        yield header, _even(path, header, filled)
+        rows = _rows(path, csv.reader(lines, delimiter=delimiter, strict=True), delimiter)
+        yield next(rows), rows
 
 
-def _even(
-    path: Path, header: list[str], filled: Iterable[tuple[int, list[str]]]
-) -> Iterator[list[str]]:
-    """Rows that are as long as the header."""
-    for number, row in filled:
-        if len(row) != len(header):
-            raise InvalidInput(
-                f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}; "
-                "put labels that contain the delimiter in double quotes"
-            )
-        yield row
-
-
-def _filled(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, with the line on which each ends."""
+def _rows(path: Path, reader: Any, delimiter: str) -> Iterator[list[str]]:
+    """The header, which names every column, then rows that are as long; empty ones left out."""
+    header: list[str] = []
     try:
         for row in reader:
+            if row and not header:
+                header = row
+                if len(row) == 1 and delimiter == "," and (";" in row[0] or "\t" in row[0]):
+                    separator = ";" if ";" in row[0] else "\\t"
+                    raise InvalidInput(
+                        f"{path}: its header has no comma; if columns are separated by "
+                        f'{separator!r}, give delimiter="{separator}" (--delimiter)'
+                    )
+                for name, times in Counter(header).items():
+                    if not name.strip() or times > 1:
+                        raise InvalidInput(
+                            f"{path}: column name {name!r} is empty or stands twice in the header; "
+                            "give every column a name of its own"
+                        )
+            elif row and len(row) != len(header):
+                raise InvalidInput(
+                    f"{path}, line {reader.line_num}: {len(row)} fields, but the header has "
+                    f"{len(header)}; put labels that contain the delimiter in double quotes"
+                )
             if row:
-                yield reader.line_num, row
+                yield row
     except csv.Error as problem:
         raise InvalidInput(f"{path} is not a CSV file: {problem}; check its quotes") from None
-
-
-def _check_delimiter(delimiter: str) -> None:
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise InvalidInput(f"delimiter {delimiter!r}; give one character, such as ',' or ';'")
-
-
-def _check_header(path: Path, header: list[str], delimiter: str) -> None:
-    if len(header) == 1 and delimiter == "," and (";" in header[0] or "\t" in header[0]):
-        separator = ";" if ";" in header[0] else "\\t"
-        raise InvalidInput(
-            f"{path}: its header has no comma; if columns are separated by {separator!r}, give "
-            f'delimiter="{separator}" (--delimiter)'
-        )
-    for name, times in Counter(header).items():
-        if not name.strip() or times > 1:
-            raise InvalidInput(
-                f"{path}: column name {name!r} is empty or stands twice in the header; "
-                "give every column a name of its own"
-            )
-
-
-def _empty(path: Path) -> InvalidInput:
-    return InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
+    if not header:
+        raise InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
 
 
 @contextmanager

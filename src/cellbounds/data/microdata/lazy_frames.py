@@ -57,7 +57,11 @@ class LazyFrame:
         levels = {
             name: self._levels(name, values[name], categories, selection) for name in selection.used
         }
-        columns = [_positions(values[name], levels[name]) for name in selection.used]
+        columns: list[IntArray] = []
+        for name in selection.used:
+            places = {label: place for place, label in enumerate(levels[name])}
+            found = (places[None if is_missing(label) else label] for label in values[name])
+            columns.append(np.fromiter(found, np.int64, len(values[name])))
 
         def cells(numbers: Sequence[int]) -> Cells:
             shape = tuple(map(len, levels.values()))
@@ -173,9 +177,3 @@ def engine_of(source: Any) -> LazyFrame | None:
     if not isinstance(lazy, narwhals.LazyFrame):
         return None
     return LazyFrame(lazy, f"the {type(source).__name__}")
-
-
-def _positions(column: list[Any], levels: list[Any]) -> IntArray:
-    places = {label: place for place, label in enumerate(levels)}
-    found = (places[None if is_missing(label) else label] for label in column)
-    return np.fromiter(found, np.int64, len(column))

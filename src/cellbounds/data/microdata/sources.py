@@ -33,6 +33,8 @@ def check_options(
         raise InvalidInput(
             f"{where} is {kind.value}: encoding and delimiter belong to CSV files; leave them out"
         )
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InvalidInput(f"delimiter {delimiter!r}; give one character, such as ',' or ';'")
 
 
 _TABLES = (".csv", ".csv.gz", ".parquet", ".pq")

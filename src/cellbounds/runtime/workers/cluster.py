@@ -45,16 +45,21 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
         cellbounds or none.
     """
     _check_address(address)
-    distributed = library("distributed", needed_for="clusters", extra="dask")
-    _check_transport(address)
-    _check_security(address)
+    import distributed
+
     # It says on standard error, again and again, what our own errors say once.
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
+    patience = PATIENCE if patience is None else patience
     try:
-        with _connected(
-            distributed.Client, address, PATIENCE if patience is None else patience
-        ) as client:
+        try:
+            client = distributed.Client(address, timeout=patience, set_as_default=False)
+        except (OSError, TimeoutError) as problem:
+            raise InvalidInput(
+                f"no scheduler answers at {address} within {patience:g} seconds "
+                f"({type(problem).__name__}); start one (dask scheduler), or give its address"
+            ) from None
+        with client:
             _check_versions(client)
             yield client.get_executor(pure=False)
     finally:
@@ -69,35 +74,22 @@ def without_workers(executor: Executor | None) -> bool:
     return not client.nthreads()
 
 
-def _connected(kind: Any, address: str, patience: float) -> Any:
-    try:
-        return kind(address, timeout=patience, set_as_default=False)
-    except (OSError, TimeoutError) as problem:
-        raise InvalidInput(
-            f"no scheduler answers at {address} within {patience:g} seconds "
-            f"({type(problem).__name__}); start one (dask scheduler), or give its address"
-        ) from None
-
-
 def _check_address(address: str) -> None:
-    """Refuse here what a client would stumble over."""
+    """Refuse here what a client would stumble over: no address, no library, no certificates."""
     try:
         parsed = urlsplit(address)
-        whole = parsed.scheme in SCHEMES and parsed.hostname and parsed.port
+        scheme = parsed.scheme if parsed.hostname and parsed.port else ""
     except ValueError:
-        whole = False
-    if not whole:
+        scheme = ""
+    if scheme not in SCHEMES:
         raise InvalidInput(
             f"{address!r} is no scheduler's address; write it like tcp://10.0.0.5:8786 "
             f"({', '.join(SCHEMES)})"
         )
-
-
-def _check_transport(address: str) -> None:
-    """Some ways to connect need a library of their own; a client would stumble over that too."""
+    library("distributed", needed_for="clusters", extra="dask")
+    import dask.config
     from distributed.comm.registry import get_backend
 
-    scheme = urlsplit(address).scheme
     try:
         backend: Any = get_backend(scheme)
         backend.get_connector()
@@ -106,14 +98,8 @@ def _check_transport(address: str) -> None:
             f"{address}: the Dask of this machine cannot connect by {scheme}://; install what "
             "that needs (such as distributed-ucxx), or give a tcp:// address"
         ) from None
-
-
-def _check_security(address: str) -> None:
-    """Encrypted connections need certificates, which Dask's own configuration names."""
-    import dask.config
-
     named = ("distributed.comm.tls.ca-file", "distributed.client.security-loader")
-    encrypted = urlsplit(address).scheme in ("tls", "wss")
+    encrypted = scheme in ("tls", "wss")
     if encrypted and not any(dask.config.get(setting, None) for setting in named):
         raise InvalidInput(
             f"{address} is encrypted, and no certificates are known; name them in Dask's "

@@ -127,7 +127,7 @@ class Processes(Executor):
         self._renewals = 0
         self._starting = threading.Lock()
         self._pool: ProcessPool | None = None
-        self._closed = False
+        self.ended = False
         prepare()
 
     @staticmethod
@@ -136,11 +136,6 @@ class Processes(Executor):
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
             raise InvalidInput(f"workers={number!r}; give the number of processes, 1 to {MOST}")
 
-    @property
-    def ended(self) -> bool:
-        """Whether they take no work any more."""
-        return self._closed
-
     def __repr__(self) -> str:
         state = "not started" if self._pool is None else "started"
         return f"<Processes: {self.number}, {state}>"
@@ -148,7 +143,7 @@ class Processes(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have one call done by a process; starts it if needed."""
         with self._starting:
-            if self._closed:
+            if self.ended:
                 raise RuntimeError("the processes were ended")
             if self._pool is None:
                 from cellbounds.runtime.workers.process_pool import ProcessPool
@@ -196,14 +191,14 @@ class Processes(Executor):
         With ``wait=True`` and work that was submitted, as executors have it, the work is waited
         for, unless `cancel_futures`.
         """
-        self._closed = True
+        self.ended = True
         if self._pool is not None and wait and not cancel_futures:
             self._pool.shutdown(wait=True)
         self._end()
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Results that are still missing here are wanted by nobody.
-        self._closed = True
+        self.ended = True
         self._end()
 
     def _end(self) -> None:

@@ -160,7 +160,8 @@ class _Pieces:
                     with self._executor.alone():
                         result = self._work(*self._arguments[place])
                     yield place, result
-                    yield from self._arrived()
+                    while not self._home.empty():
+                        yield from self._result(self._home.get())
                 self._end_handing(helper)
             while True:
                 yield from self._brought_home()
@@ -239,11 +240,6 @@ class _Pieces:
         self._home.put(future)
         self._returned.set()
 
-    def _arrived(self) -> Iterator[tuple[int, Any]]:
-        """Results that are there already."""
-        while not self._home.empty():
-            yield from self._result(self._home.get())
-
     def _brought_home(self) -> Iterator[tuple[int, Any]]:
         """Results as they come; pieces that a broken executor lost are to do again."""
         while True:
@@ -293,25 +289,19 @@ class _Pieces:
         if problem is not None:
             raise _explained(problem) from None
         result, begun, finished, host = future.result()
-        self._check_clock(self._arguments[place], begun, finished, host)
+        untils = (argument for argument in self._arguments[place] if isinstance(argument, Until))
+        until = next(untils, None)
+        # Here there is only one clock, which somebody may have set in between.
+        if until is not None and until.span is not None and until.host != host:
+            # Nothing begins before it was sent, nor ends after it came home.
+            ahead = max(finished - time.time(), 0.0) - max(until.sent - begun, 0.0)
+            if abs(ahead) > TOLERANCE:
+                raise InvalidInput(
+                    f"the clock of {host} is {abs(ahead):.0f} seconds "
+                    f"{'ahead of' if ahead > 0 else 'behind'} ours, so that it cannot keep a "
+                    "budget; set the clocks (by NTP), or give no budget"
+                )
         yield place, result
-
-    @staticmethod
-    def _check_clock(arguments: tuple[Any, ...], begun: float, finished: float, host: str) -> None:
-        """Nothing begins before it was sent, nor ends after it came home.
-
-        Here there is only one clock, which somebody may have set in between.
-        """
-        until = next((argument for argument in arguments if isinstance(argument, Until)), None)
-        if until is None or until.span is None or until.host == host:
-            return
-        ahead = max(finished - time.time(), 0.0) - max(until.sent - begun, 0.0)
-        if abs(ahead) > TOLERANCE:
-            raise InvalidInput(
-                f"the clock of {host} is {abs(ahead):.0f} seconds "
-                f"{'ahead of' if ahead > 0 else 'behind'} ours, so that it cannot keep a budget; "
-                "set the clocks (by NTP), or give no budget"
-            )
 
 
 def _done(
