@@ -14,7 +14,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.inputs import read_bytes
-from cellbounds.runtime.progress import Progress
 from cellbounds.solvers.solve import attainable, bounds
 
 
@@ -58,10 +57,7 @@ def audit(given: Given) -> int:
     )
     secret = _checked_secret(given)
     policy = policy_of(given.policy)
-    with (
-        Progress("reading the table") as progress,
-        options.budgeted(given, progress, "work") as budget,
-    ):
+    with options.working(given, "reading the table", "work") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
             release = options.combine(table, given.release, given)
@@ -148,10 +144,8 @@ def attack(given: Given) -> int:
     if given.cells and given.style == "html":
         raise InvalidInput("--cell goes with --format table, json or csv; pages show whole margins")
     check_outputs([given.certificate, given.output, given.state], [given.release])
-    with (
-        Progress("working out what is attainable", seconds=given.seconds) as progress,
-        options.budgeted(given, progress, "work") as budget,
-    ):
+    what = "working out what is attainable"
+    with options.working(given, what, "work", seconds=given.seconds) as (progress, budget):
         with stopped_late(budget):
             release = read_release(given.release, allow_outside=given.allow_outside)
             over, cells = options.cells_of(given.cells, names, release.domain)

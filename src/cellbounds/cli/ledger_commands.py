@@ -14,7 +14,6 @@ from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, open_output, say, write_plain, write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import stopped_late
-from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from cellbounds.ledger import Entry, Ledger, LedgerAnswer
@@ -133,10 +132,7 @@ def judging(given: Given) -> Iterator[tuple[Ledger, dict[str, Any]]]:
     """The ledger, and what goes into judging: who and why, the tables, and the effort."""
     book = opened(given, confirm_time=given.confirm_time)
     signed = {name: value for name, value in vars(given).items() if name in ("who", "why")}
-    with (
-        Progress("reading the table") as progress,
-        options.budgeted(given, progress) as budget,
-    ):
+    with options.working(given, "reading the table") as (progress, budget):
         with stopped_late(budget):
             tables = [options.read_owned(path, given) for path in given.tables]
         progress.say("judging")

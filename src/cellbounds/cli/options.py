@@ -17,6 +17,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
 from cellbounds.runtime.memory import limited
+from cellbounds.runtime.progress import Progress
 from cellbounds.runtime.workers.processes import MOST, cores
 from cellbounds.statements import Known
 from cellbounds.statements.notation import parse
@@ -25,7 +26,6 @@ from cellbounds.statements.release import combined_release
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain, Label
     from cellbounds.data.table import Table
-    from cellbounds.runtime.progress import Progress
     from cellbounds.statements import Release
 
 from cellbounds.runtime.files import library
@@ -529,8 +529,10 @@ state_option = option(
 
 
 @contextmanager
-def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budget]:
-    """The budget of a command, running: time, workers, progress.
+def working(
+    given: Given, what: str, work: str = "", seconds: float | None = None
+) -> Iterator[tuple[Progress, Budget]]:
+    """What a command shows while it does something, and its budget, running: time and workers.
 
     `work` is what can be resumed from the file ``--state``, which is then its checkpoint.
     """
@@ -545,15 +547,14 @@ def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budge
             "--jobs and --scheduler: give one of them; the cluster knows its own workers"
         )
     try:
-        with ExitStack() as stack:
+        with Progress(what, seconds=seconds) as progress, ExitStack() as stack:
             workers: int | Executor = min(cores(), MOST) if jobs is None else jobs
             if scheduler is not None:
                 from cellbounds.runtime.workers.cluster import cluster
 
                 workers = stack.enter_context(cluster(scheduler))
             declared = Budget(given.seconds, None, workers, state, progress.step)
-            with running(declared, resumes=True, stops=False) as budget:
-                yield budget
+            yield progress, stack.enter_context(running(declared, resumes=True, stops=False))
     except KeyboardInterrupt:
         if not work:
             raise

@@ -15,7 +15,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.files import hidden_folder
 from cellbounds.runtime.inputs import read_toml
-from cellbounds.runtime.progress import Progress
 from cellbounds.statements.numbers import MOST_DIGITS
 from cellbounds.statements.release import combined_release
 
@@ -75,10 +74,7 @@ def explore(given: Given) -> int:
         [given.plot, given.best, given.output, given.state],
         [given.table, given.policy, given.merge_levels],
     )
-    with (
-        Progress("reading the table") as progress,
-        options.budgeted(given, progress, "search") as budget,
-    ):
+    with options.working(given, "reading the table", "search") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
             designs = _designs(given)
@@ -189,11 +185,7 @@ def margins(given: Given) -> int:
     check_outputs([given.output], [given.table, *given.out, given.policy])
     from cellbounds.disclosure.safe_sets import safe_margins
 
-    with (
-        Progress("reading the table") as progress,
-        options.budgeted(given, progress) as budget,
-        stopped_late(budget),
-    ):
+    with options.working(given, "reading the table") as (progress, budget), stopped_late(budget):
         table = options.read_owned(given.table, given)
         listed = [options.names_of(text, "--margin") or [] for text in given.chosen]
         out = None
@@ -246,11 +238,7 @@ def suggest(given: Given) -> int:
         _check_folder(Path(given.save))
     inputs = [given.table, *given.release, *given.knows, given.policy, given.save]
     check_outputs([given.output], inputs)
-    with (
-        Progress("reading the table") as progress,
-        options.budgeted(given, progress) as budget,
-        stopped_late(budget),
-    ):
+    with options.working(given, "reading the table") as (progress, budget), stopped_late(budget):
         table = options.read_owned(given.table, given)
         release = options.combine(table, given.release, given)
         progress.say("judging releases")

@@ -21,7 +21,6 @@ from cellbounds.cli.outputs import (
 from cellbounds.errors import InvalidInput
 from cellbounds.model.priors import Belief, GammaPoisson, Poisson
 from cellbounds.runtime.budget import stopped_late
-from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from cellbounds.data.table import Table
@@ -58,7 +57,7 @@ def count(given: Given) -> int:
     from cellbounds.report.formats import CountedTables
 
     check_outputs([given.output], [given.source, *given.release])
-    with Progress("counting tables") as progress, options.budgeted(given, progress) as budget:
+    with options.working(given, "counting tables") as (_, budget):
         with stopped_late(budget):
             release = _release(given)
             number = count_tables(release, effort=given.effort, budget=budget)
@@ -89,7 +88,7 @@ def posterior(given: Given) -> int:
     if given.plot is not None:
         check_suffix(given.plot, (".svg", ".png", ".html"))
     check_outputs([given.plot, given.output], [given.source, *given.release])
-    with Progress("summing over tables") as progress, options.budgeted(given, progress) as budget:
+    with options.working(given, "summing over tables") as (_, budget):
         drawn = {"draws": given.draws, "rng": given.seed or 0}
         with stopped_late(budget):
             belief, release = _belief(given.prior), _release(given)
@@ -132,11 +131,7 @@ def sample(given: Given) -> int:
 
     chain = {name: getattr(given, name) for name in CHAIN if getattr(given, name) is not None}
     check_outputs([given.output], [given.source, *given.release])
-    with (
-        Progress("drawing tables") as progress,
-        options.budgeted(given, progress) as budget,
-        stopped_late(budget),
-    ):
+    with options.working(given, "drawing tables") as (_, budget), stopped_late(budget):
         result = sample_from(
             _release(given),
             given.size,
@@ -197,7 +192,7 @@ def synthesize(given: Given) -> int:
         "rng": seed,
         "effort": given.effort,
     }
-    with Progress("drawing tables") as progress, options.budgeted(given, progress) as budget:
+    with options.working(given, "drawing tables") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.source, given) if given.release else None
             if given.digits is None:

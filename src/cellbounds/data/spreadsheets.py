@@ -246,10 +246,9 @@ def _check(title: str, columns: Mapping[str, Sequence[object]]) -> None:
             if not isinstance(text, str) or text in seen:
                 continue
             seen.add(text)
-            if (
-                _UNSTORABLE.search(text)
-                or len(excel_escaped(text).encode("utf-16-le")) > 2 * LONGEST
-            ):
+            # Two bytes for each character, as Excel counts them.
+            size = len(excel_escaped(text).encode("utf-16-le", "surrogatepass"))
+            if _UNSTORABLE.search(text) or size > 2 * LONGEST:
                 raise InvalidInput(
                     f"sheet {title!r}, cell {column_letters(place)}{row}: {text[:40]!r} has a "
                     f"character that Excel cannot hold or more than {LONGEST} of them; shorten or "

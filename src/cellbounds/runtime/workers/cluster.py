@@ -45,8 +45,7 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
         cellbounds or none.
     """
     _check_address(address)
-    import distributed
-
+    distributed = library("distributed", needed_for="clusters", extra="dask")
     # It says on standard error, again and again, what our own errors say once.
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
