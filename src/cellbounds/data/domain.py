@@ -238,11 +238,10 @@ class Domain:
 
     def check_partition(self, name: str) -> None:
         """Check that the levels of a variable share out everybody, each in one place."""
-        derived = self.grouping(name)
-        if derived is None:
+        of = self.base(name)
+        if of == name:
             return
-        of, groups = derived
-        behind = [place for members in groups for place in members]
+        behind = [place for members in self.level_sets(name) for place in members]
         labels = self._levels[of]
         if len(set(behind)) < len(behind):
             twice = next(place for place in behind if behind.count(place) > 1)

@@ -247,15 +247,11 @@ class Table:
         for name in responses:
             self.domain.check_partition(name)
         sums = two_way.counts.sum(axis=1)
-        flat = [
-            Fraction(int(count), int(total)) if total else None
-            for row, total in zip(two_way.counts, sums, strict=True)
-            for count in row
-        ]
-        rates = np.empty(len(flat), dtype=object)
-        rates[:] = flat
-        names = (*given, *responses)
-        return rates.reshape([len(self.domain.levels(name)) for name in names])
+        rates = np.empty(two_way.counts.shape, dtype=object)
+        for row, total in enumerate(sums.tolist()):
+            if total:
+                rates[row] = [Fraction(count, total) for count in two_way.counts[row].tolist()]
+        return rates.reshape([len(self.domain.levels(name)) for name in (*given, *responses)])
 
     def reshape(self, *, response: Iterable[str], given: Iterable[str] = ()) -> Table:
         """Lay the table out as rows (givens) by columns (responses), summing over the rest.
@@ -347,10 +343,12 @@ class Table:
         Who knows few candidates, such as the tables that fit a release, finds the true one among
         them by its digest. Hand on :meth:`keyed_digest` instead.
         """
-        hashed = hashlib.sha256()
+        return self._hashed(hashlib.sha256())
+
+    def _hashed(self, hashed: Any) -> str:
         for piece in _canonical_bytes(self.domain, self._listed):
             hashed.update(piece)
-        return hashed.hexdigest()
+        return str(hashed.hexdigest())
 
     def keyed_digest(self, key: bytes) -> str:
         """HMAC-SHA256 of the same under a secret key: it tells nothing to those without the key.
@@ -363,10 +361,7 @@ class Table:
         """
         if not isinstance(key, bytes) or not key:
             raise InvalidInput("the key of a digest is empty or not bytes; give secret bytes")
-        hashed = hmac.new(key, digestmod=hashlib.sha256)
-        for piece in _canonical_bytes(self.domain, self._listed):
-            hashed.update(piece)
-        return hashed.hexdigest()
+        return self._hashed(hmac.new(key, digestmod=hashlib.sha256))
 
     def to_frame(self, backend: str | None = None, *, zeros: bool = True) -> Any:
         """A tidy data frame: one row for each cell, the variables and ``count``.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain
@@ -300,9 +301,7 @@ class Conditional(Tabulated):
         return request.given is not None
 
     @classmethod
-    def publish(
-        cls, table: Table, request: Request, rng: np.random.Generator | None = None
-    ) -> Self:
+    def publish(cls, table: Table, request: Request, rng: Generator | None = None) -> Self:
         """The rates of a table: exact, or rounded to decimals and perhaps with a tolerance."""
         responses, given, eps = request.responses, request.given or (), request.eps
         shape = table.domain.project((*given, *responses)).shape

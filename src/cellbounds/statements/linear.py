@@ -126,11 +126,9 @@ class Linear(Statement):
         """The limits of the sum, in words."""
         if self.lower == self.upper:
             return f"sum = {self.lower}"
-        if self.upper is None:
-            return f"sum >= {self.lower}"
-        return (
-            f"sum <= {self.upper}" if self.lower is None else f"{self.lower} <= sum <= {self.upper}"
-        )
+        if self.lower is None or self.upper is None:
+            return f"sum <= {self.upper}" if self.lower is None else f"sum >= {self.lower}"
+        return f"{self.lower} <= sum <= {self.upper}"
 
     @property
     def summary(self) -> str:

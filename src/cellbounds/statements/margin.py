@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
@@ -100,7 +101,20 @@ class Margin(BoundedCounts, Tabulated):
     ) -> None:
         self.variables = variable_names(variables, "a margin")
         name = f"[{names_text(self.variables)}]"
-        self.base, self.rounding = _checked_rule(base, rounding, name)
+        self.base = self.rounding = None
+        if base is None and rounding is not None:
+            raise InvalidInput(
+                f"the margin {name}: rounding={rounding!r} without a base; give base= too, or "
+                "leave rounding out"
+            )
+        if base is not None:
+            self.base = whole_number(base, f"the margin {name}: the base")
+            if self.base < 2:
+                raise InvalidInput(
+                    f"the margin {name}: the base is {self.base}; give a whole number, 2 or more "
+                    "(leave it out if the counts are exact)"
+                )
+            self.rounding = check_count_rounding("nearest" if rounding is None else rounding)
         given = shaped_entries(counts, len(self.variables), f"the margin {name}", "counts")
         what = f"the margin {name}: the count at"
         flat = [_read_entry(value, what, place, given) for place, value in enumerate(given.flat)]
@@ -115,9 +129,6 @@ class Margin(BoundedCounts, Tabulated):
         self.lower, self.upper = (
             whole_array(side, given.shape) for side in zip(*ends, strict=True)
         )
-        self._freeze()
-
-    def _freeze(self) -> None:
         for array in (self.entries, self.lower, self.upper):
             array.flags.writeable = False
 
@@ -252,7 +263,8 @@ class Margin(BoundedCounts, Tabulated):
         weaker.entries = np.where(mask, np.array(None, dtype=object), self.entries)
         weaker.lower = np.where(mask, 0, self.lower)
         weaker.upper = np.where(mask, -1, self.upper)
-        weaker._freeze()
+        for array in (weaker.entries, weaker.lower, weaker.upper):
+            array.flags.writeable = False
         return weaker
 
     def suppressed(self, hidden: BoolArray) -> Self:
@@ -278,9 +290,7 @@ class Margin(BoundedCounts, Tabulated):
         return request.is_margin
 
     @classmethod
-    def publish(
-        cls, table: Table, request: Request, rng: np.random.Generator | None = None
-    ) -> Self:
+    def publish(cls, table: Table, request: Request, rng: Generator | None = None) -> Self:
         """The counts of a table, exact, rounded to multiples of a base, or small ones hidden."""
         names, counts = request.responses, table.margin(request.responses).counts
         if request.base is not None:
@@ -337,23 +347,6 @@ class Margin(BoundedCounts, Tabulated):
 
     def __repr__(self) -> str:
         return f"Margin({self.notation})"
-
-
-def _checked_rule(base: object, rounding: object, name: str) -> tuple[int | None, str | None]:
-    if base is None:
-        if rounding is not None:
-            raise InvalidInput(
-                f"the margin {name}: rounding={rounding!r} without a base; give base= too, or "
-                "leave rounding out"
-            )
-        return None, None
-    whole = whole_number(base, f"the margin {name}: the base")
-    if whole < 2:
-        raise InvalidInput(
-            f"the margin {name}: the base is {whole}; give a whole number, 2 or more (leave it "
-            "out if the counts are exact)"
-        )
-    return whole, check_count_rounding("nearest" if rounding is None else rounding)
 
 
 def _where(place: int, entries: npt.NDArray[np.object_]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain, Label
@@ -173,9 +174,7 @@ class Statement(ABC):
         return False
 
     @classmethod
-    def publish(
-        cls, table: Table, request: Request, rng: np.random.Generator | None = None
-    ) -> Self:
+    def publish(cls, table: Table, request: Request, rng: Generator | None = None) -> Self:
         """What the owner of a table would publish when this kind is requested."""
         raise NotImplementedError(f"{cls.__name__} is not published from {table!r} by {request!r}")
 
@@ -313,7 +312,4 @@ def flat_index(margin: Domain, labels: Label | tuple[Label, ...]) -> int:
 
 def objects(values: Sequence[Any], shape: tuple[int, ...]) -> npt.NDArray[np.object_]:
     """An array of objects in a shape; values that are lists stay lists."""
-    laid = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
-        laid[place] = value
-    return laid.reshape(shape)
+    return np.fromiter(values, dtype=object, count=len(values)).reshape(shape)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.data.domain import Domain
@@ -127,9 +128,7 @@ class Total(Statement):
         return not request.responses
 
     @classmethod
-    def publish(
-        cls, table: Table, request: Request, rng: np.random.Generator | None = None
-    ) -> Self:
+    def publish(cls, table: Table, request: Request, rng: Generator | None = None) -> Self:
         """N itself."""
         return cls(table.total)
 

@@ -83,8 +83,7 @@ class CsvFiles:
         """Columns of text, a batch of rows at a time, under the names of :attr:`header`."""
         for path, written in zip(self.paths, self.headers, strict=True):
             names, start = self._names(written), 0
-            with csv_stream(path, encoding=self.encoding, delimiter=self.delimiter) as opened:
-                _, rows = opened
+            with csv_stream(path, encoding=self.encoding, delimiter=self.delimiter) as (_, rows):
                 while batch := list(itertools.islice(rows, self.sizes.rows)):
                     values = dict(zip(names, zip(*batch, strict=True), strict=True))
                     yield SourceColumns(str(path), values, start=start)
@@ -111,9 +110,8 @@ class CsvFiles:
         except (_Unusual, InvalidInput, pyarrow.ArrowException, OSError, EOFError, zlib.error):
             return None
         labels = itertools.chain.from_iterable(tallied.levels.values())
-        if any(len(label or "") >= csv.field_size_limit() for label in labels):
-            return None
-        return tallied
+        longest = max((len(label or "") for label in labels), default=0)
+        return tallied if longest < csv.field_size_limit() else None
 
     def _arrow_chunks(
         self, path: Path, written: Sequence[str], selection: Selection
@@ -176,8 +174,7 @@ def _is_guarded(files: CsvFiles) -> bool:
     """Whether every field is as :func:`~cellbounds.data.spreadsheets.safe_cell` writes it."""
     seen: set[str] = set()
     for path in files.paths:
-        with csv_stream(path, encoding=files.encoding, delimiter=files.delimiter) as opened:
-            header, rows = opened
+        with csv_stream(path, encoding=files.encoding, delimiter=files.delimiter) as (header, rows):
             for row in itertools.chain([header], rows):
                 new = [field for field in row if field not in seen]
                 if not all(map(is_safe, new)):
