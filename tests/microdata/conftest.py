@@ -8,7 +8,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.data.microdata.csv_files import CsvFiles
-from cellbounds.data.microdata.sources import Sizes, source_of
+from cellbounds.data.reading import Sizes, source_of
 
 
 class Ways:

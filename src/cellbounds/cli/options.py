@@ -18,7 +18,7 @@ from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
 from cellbounds.runtime.memory import limited
 from cellbounds.runtime.progress import Progress
-from cellbounds.runtime.workers.processes import MOST, cores
+from cellbounds.runtime.workers.tasks import MOST, cores
 from cellbounds.statements import Known
 from cellbounds.statements.notation import parse
 from cellbounds.statements.release import combined_release
@@ -580,7 +580,7 @@ def check_extras(given: SimpleNamespace) -> None:
     named_tables = [named.get(name) for name in ("table", "source", "later")]
     tables = [path for path in (*named_tables, *named.get("tables", ())) if path]
     if tables:
-        from cellbounds.data.microdata.sources import holds_parquet
+        from cellbounds.data.reading import holds_parquet
 
         if any(map(holds_parquet, tables)):
             library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")

@@ -38,9 +38,18 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str | None]) -
     for path in outputs:
         if path is None:
             continue
-        _check_writable(path)
-        remove_abandoned(Path(path))
-        if is_stream(Path(path)):
+        target = Path(path)
+        stream = is_stream(target)
+        place = target if stream else Path(os.path.realpath(target)).parent
+        why = "" if os.access(place, os.W_OK) else "permission denied"
+        if target.is_dir():
+            why = "it is a folder"
+        elif not place.exists():
+            why = f"there is no folder {target.parent}"
+        if why:
+            raise InvalidInput(f"{path} cannot be written: {why}; name another file")
+        remove_abandoned(target)
+        if stream:
             continue
         for other, what in needed:
             exist = Path(path).exists() and Path(other).exists()
@@ -69,20 +78,6 @@ def _is_among(path: str, source: str) -> bool:
     if "**" in pattern:
         return any(fnmatch(place, pattern) for place in places)
     return any(Path(place).match(pattern) for place in places)
-
-
-def _check_writable(path: str) -> None:
-    target = Path(path)
-    written = target if is_stream(target) else Path(os.path.realpath(target)).parent
-    why = ""
-    if target.is_dir():
-        why = "it is a folder"
-    elif not written.exists():
-        why = f"there is no folder {target.parent}"
-    elif not os.access(written, os.W_OK):
-        why = "permission denied"
-    if why:
-        raise InvalidInput(f"{path} cannot be written: {why}; name another file")
 
 
 def open_output(path: str) -> None:

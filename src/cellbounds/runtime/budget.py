@@ -75,7 +75,16 @@ class Budget:
     _runs: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_seconds(self.seconds)
+        seconds = self.seconds
+        if seconds is not None:
+            if isinstance(seconds, bool) or not isinstance(seconds, (int, float, Real)):
+                raise InvalidInput(
+                    f"seconds={seconds!r}; give a number of seconds above 0, or None"
+                )
+            if not 0 < float(seconds) < float("inf"):
+                raise InvalidInput(
+                    f"seconds={seconds!r}; a budget is a number of seconds above 0 (None: no limit)"
+                )
         if self.memory is not None:
             from cellbounds.runtime.memory import checked_size
 
@@ -161,17 +170,6 @@ class Budget:
             self.progress(done, total)
 
 
-def _check_seconds(seconds: object) -> None:
-    if seconds is None:
-        return
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float, Real)):
-        raise InvalidInput(f"seconds={seconds!r}; give a number of seconds above 0, or None")
-    if not 0 < float(seconds) < float("inf"):
-        raise InvalidInput(
-            f"seconds={seconds!r}; a budget is a number of seconds above 0 (None: no limit)"
-        )
-
-
 UNLIMITED = Budget()
 """As long as it takes, by this process alone."""
 
@@ -223,7 +221,16 @@ def running(
         )
     with ExitStack() as stack:
         if not budget._runs:
-            budget = _begun(budget, stack)
+            # Start the clock and the workers, and watch the memory.
+            deadline = None if budget.seconds is None else time.monotonic() + float(budget.seconds)
+            if budget.memory is not None:
+                from cellbounds.runtime.memory import limited
+
+                stack.enter_context(limited(budget.memory))
+            workers = budget.workers
+            if isinstance(workers, int):
+                workers = stack.enter_context(Processes(workers)) if workers > 1 else None
+            budget = budget._running(deadline, workers=workers)
             if stops:
                 stack.enter_context(stopped_late(budget))
         try:
@@ -231,19 +238,6 @@ def running(
         except Late:
             # The alarm was set further out: who asked for this part may have a use for the rest.
             raise Unsettled(_spent(budget)) from None
-
-
-def _begun(budget: Budget, stack: ExitStack) -> Budget:
-    """Start the clock and the workers, and watch the memory."""
-    deadline = None if budget.seconds is None else time.monotonic() + float(budget.seconds)
-    if budget.memory is not None:
-        from cellbounds.runtime.memory import limited
-
-        stack.enter_context(limited(budget.memory))
-    workers = budget.workers
-    if isinstance(workers, int):
-        workers = stack.enter_context(Processes(workers)) if workers > 1 else None
-    return budget._running(deadline, workers=workers)
 
 
 def stopped_late(budget: Budget) -> AbstractContextManager[None]:

@@ -338,7 +338,7 @@ def serve() -> NoReturn:
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
-    host = _Host(nothing)
+    held: dict[int, Any] = {}
 
     def reply(future: Future[Any]) -> None:
         problem = future.exception()
@@ -355,38 +355,30 @@ def serve() -> NoReturn:
     try:
         worker = ThreadPoolExecutor(1)
         while True:
-            worker.submit(host.answer, *pickle.load(questions)).add_done_callback(reply)
+            worker.submit(_answer, held, *pickle.load(questions)).add_done_callback(reply)
     finally:
         os._exit(0)
 
 
-class _Host:
-    """The objects that live in this child."""
-
-    def __init__(self, nothing: int) -> None:
-        self._held: dict[int, Any] = {}
-        self._nothing = nothing
-
-    def answer(
-        self,
-        number: int,
-        recipe: Recipe | None,
-        forgotten: list[int],
-        name: str,
-        given: tuple[Any, ...],
-        seconds: float | None,
-    ) -> Any:
-        """What a method of an object gives, which is made first if there is a recipe."""
-        for other in forgotten:
-            self._held.pop(other, None)
-        if recipe is not None:
-            maker, arguments = recipe
-            self._held[number] = maker(*arguments)
-        if seconds is None or seconds > LONGEST:
-            return getattr(self._held[number], name)(*given)
-        # It ends the process from outside of Python, with status GIVEN_UP.
-        faulthandler.dump_traceback_later(seconds + LATE, exit=True, file=self._nothing)
-        try:
-            return getattr(self._held[number], name)(*given)
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+def _answer(
+    held: dict[int, Any],
+    number: int,
+    recipe: Recipe | None,
+    forgotten: list[int],
+    name: str,
+    given: tuple[Any, ...],
+    seconds: float | None,
+) -> Any:
+    """What a method of an object that is held here gives, which is made if there is a recipe."""
+    for other in forgotten:
+        held.pop(other, None)
+    if recipe is not None:
+        maker, arguments = recipe
+        held[number] = maker(*arguments)
+    if seconds is not None and seconds <= LONGEST:
+        # It ends the process from outside of Python, with status GIVEN_UP; nobody reads its words.
+        faulthandler.dump_traceback_later(seconds + LATE, exit=True, file=2)
+    try:
+        return getattr(held[number], name)(*given)
+    finally:
+        faulthandler.cancel_dump_traceback_later()

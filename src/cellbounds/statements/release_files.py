@@ -187,11 +187,11 @@ class ReleaseFile:
         """Rates in the shape of the margin, from a file of either layout."""
         path = self.beside(name)
         header, rows = read_csv_rows(path)
-        figures = figure_column("rate", margin)
-        if set(header) == {*margin.names, figures}:
-            places = [header.index(name) for name in margin.names]
-            column = header.index(figures)
-            cells = [([row[p] for p in places], row[column]) for row in rows]
+        names = [*margin.names, figure_column("rate", margin)]
+        if set(header) == set(names):
+            places = [header.index(name) for name in names]
+            lines = ([row[place] for place in places] for row in rows)
+            cells = [(labels, rate) for *labels, rate in lines]
         else:
             cells = _wide_cells(path, header, rows, margin, responses)
         rates = _by_labels(path, cells, margin, "the rate for")

@@ -26,8 +26,8 @@ import numpy as np
 from cellbounds.data.formats.delimited import codec_of, csv_stream
 from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.microdata.parquet_files import source_column
-from cellbounds.data.microdata.sources import Sizes, check_same_columns
 from cellbounds.data.microdata.tally import Selection, Tabulation, Tally, tally_of
+from cellbounds.data.reading import Sizes, check_same_columns
 from cellbounds.data.spreadsheets import is_safe, restored_cell
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cellbounds.data.formats.kinds import Coded, SourceColumns
-from cellbounds.data.microdata.sources import check_same_columns
 from cellbounds.data.microdata.tally import CELL_BYTES, Selection, Tabulation, Tally, tally_of
+from cellbounds.data.reading import check_same_columns
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.files import library
@@ -292,22 +292,13 @@ def parquet_files(where: str, sources: Sequence[tuple[str, Any]], lines: int) ->
 
 def _kind(type_: Any) -> str:
     """What a column holds, in the words of somebody who looks at labels."""
-    import pyarrow
+    from pyarrow import types
 
-    types = pyarrow.types
     if types.is_dictionary(type_):
         return _kind(type_.value_type)
-    kinds = {
-        "text": (
-            types.is_string,
-            types.is_large_string,
-            types.is_string_view,
-            types.is_binary,
-            types.is_large_binary,
-        ),
-        "truth values": (types.is_boolean,),
-        "whole numbers": (types.is_integer,),
-        "dates": (types.is_date,),
-    }
-    fitting = (kind for kind, checks in kinds.items() if any(check(type_) for check in checks))
-    return next(fitting, str(type_))
+    name = str(type_)
+    if name in ("string", "large_string", "string_view", "binary", "large_binary"):
+        return "text"
+    if types.is_integer(type_):
+        return "whole numbers"
+    return "dates" if types.is_date(type_) else {"bool": "truth values"}.get(name, name)
