@@ -431,8 +431,20 @@ def cells_of(
     if not texts:
         return over, None
     cells: list[tuple[Label, ...]] = []
+    names = (*domain.names, *domain.groupings)
     for text in texts:
-        levels = _read_cell(text, domain)
+        levels: dict[str, Label] = {}
+        for part in next(csv.reader([text], skipinitialspace=True), []):
+            name, label = _assigned(part, names)
+            if name is None or name in levels:
+                raise InvalidInput(
+                    f"--cell {text!r}: {part!r} names no variable, or one that was named before; "
+                    f"give NAME=LEVEL,NAME=LEVEL with some of {', '.join(names)}"
+                )
+            known = {str(level): level for level in domain.levels(name)}
+            levels[name] = known.get(label, label)  # what is no level is refused by its name
+        if not levels:
+            raise InvalidInput("--cell '' names no variable; give NAME=LEVEL,NAME=LEVEL")
         over = list(levels) if over is None else over
         if set(levels) != set(over):
             raise InvalidInput(
@@ -441,23 +453,6 @@ def cells_of(
             )
         cells.append(tuple(levels[name] for name in over))
     return over, cells
-
-
-def _read_cell(text: str, domain: Domain) -> dict[str, Label]:
-    names = (*domain.names, *domain.groupings)
-    cell: dict[str, Label] = {}
-    for part in next(csv.reader([text], skipinitialspace=True), []):
-        name, label = _assigned(part, names)
-        if name is None or name in cell:
-            raise InvalidInput(
-                f"--cell {text!r}: {part!r} names no variable, or one that was named before; give "
-                f"NAME=LEVEL,NAME=LEVEL with some of {', '.join(names)}"
-            )
-        levels = {str(level): level for level in domain.levels(name)}
-        cell[name] = levels.get(label, label)  # what is no level is refused by its name
-    if not cell:
-        raise InvalidInput("--cell '' names no variable; give NAME=LEVEL,NAME=LEVEL")
-    return cell
 
 
 # How the answer is written.

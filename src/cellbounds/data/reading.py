@@ -8,6 +8,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -432,7 +433,20 @@ def _kind_of_all(where: str, paths: Sequence[Path]) -> Kind:
     for path in paths:
         if paths.count(path) > 1:
             raise InvalidInput(f"{where}: {path} is named twice; its records would count twice")
-        kinds.setdefault(_kind(path), path)
+        if not stat.S_ISREG(check_ordinary(path).st_mode):
+            raise InvalidInput(f"{path} is a pipe, which is read alone; name it alone")
+        with opened(path) as stream:
+            head = stream.read(HEAD)
+        if head.startswith(b"PK\x03\x04"):
+            head = read_bytes(path)
+        if not head:
+            raise InvalidInput(
+                f"{path} is empty; every file of a table needs its columns: take it away or write "
+                "it again"
+            )
+        kind = kind_of(path, head)
+        check_name(path, kind)
+        kinds.setdefault(kind, path)
     if Kind.EXCEL in kinds:
         raise InvalidInput(
             f"{where}: {kinds[Kind.EXCEL]} is an Excel workbook, which is read alone; save it as "
@@ -444,23 +458,6 @@ def _kind_of_all(where: str, paths: Sequence[Path]) -> Kind:
             f"({kinds[Kind.PARQUET]}); one table needs files of one kind: name them by a pattern"
         )
     return next(iter(kinds))
-
-
-def _kind(path: Path) -> Kind:
-    if not stat.S_ISREG(check_ordinary(path).st_mode):
-        raise InvalidInput(f"{path} is a pipe, which is read alone; name it alone")
-    with opened(path) as stream:
-        head = stream.read(HEAD)
-    if head.startswith(b"PK\x03\x04"):
-        head = read_bytes(path)
-    if not head:
-        raise InvalidInput(
-            f"{path} is empty; every file of a table needs its columns: take it away or write it "
-            "again"
-        )
-    kind = kind_of(path, head)
-    check_name(path, kind)
-    return kind
 
 
 def check_same_columns(
@@ -611,18 +608,10 @@ def _kind_in_parts(path: Path, large: int) -> Kind | None:
     except OSError:
         return None
     kind = None if head.startswith(b"PK") else kind_of(path, head)
-    if kind is Kind.TEXT:
-        size = _unpacked_size(path, large) if head.startswith(GZIP) else size
-    return None if kind is Kind.TEXT and size <= large else kind
-
-
-def _unpacked_size(path: Path, most: int) -> int:
-    """How much a packed file holds, looked at as far as it is small."""
-    size = 0
-    try:
-        with gzip.open(path) as stream:
-            while size <= most and (part := stream.read(2**20)):
+    if kind is Kind.TEXT and head.startswith(GZIP):
+        # How much it holds, looked at as far as it is small; if damaged, whoever reads it says so.
+        size = 0
+        with suppress(OSError, EOFError, zlib.error), gzip.open(path) as packed:
+            while size <= large and (part := packed.read(2**20)):
                 size += len(part)
-    except (OSError, EOFError, zlib.error):
-        return size  # damaged: whoever reads it says so
-    return size
+    return None if kind is Kind.TEXT and size <= large else kind

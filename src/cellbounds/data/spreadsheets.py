@@ -314,11 +314,11 @@ def excel_escaped(text: str) -> str:
 
 def excel_restored(text: str) -> str:
     """The text behind what a workbook stores."""
-
-    def character(found: re.Match[str]) -> str:
-        return chr(int(found[1], 16)) if found[1] else "_"
-
-    return re.sub(r"_x(00[01][0-9A-Fa-f])_|_x005[Ff]_(?=x[0-9A-Fa-f]{4}_)", character, text)
+    return re.sub(
+        r"_x(00[01][0-9A-Fa-f])_|_x005[Ff]_(?=x[0-9A-Fa-f]{4}_)",
+        lambda found: chr(int(found[1], 16)) if found[1] else "_",
+        text,
+    )
 
 
 def column_letters(place: int) -> str:

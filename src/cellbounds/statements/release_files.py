@@ -319,7 +319,15 @@ def write_release(release: Release, path: str | Path) -> None:
         if not name.strip():
             raise InvalidInput(f"variable {name!r} has a name that is empty text; rename it")
         for text in (name, *texts):
-            _check_readable(text)
+            # What would be written, but not read again. A guarded text may be twice as long.
+            if _UNREADABLE.search(text):
+                raise InvalidInput(
+                    f"{text!r} has a character that a text file cannot hold; rename it"
+                )
+            if 2 * len(text) >= csv.field_size_limit():
+                raise InvalidInput(
+                    f"{text!r} has {len(text)} characters, too many for a file; shorten it"
+                )
     content: dict[str, Any] = {
         "format": FORMAT,
         "domain": {n: [str(x) for x in domain.levels(n)] for n in domain.names},
@@ -346,12 +354,3 @@ def write_release(release: Release, path: str | Path) -> None:
     single = [kind.section for kind in KINDS if not kind.several]
     order = ("format", *single, "domain", "grouping", *(kind.section for kind in KINDS))
     write_whole(file, tomli_w.dumps({key: content[key] for key in order if key in content}))
-
-
-def _check_readable(text: str) -> None:
-    """Refuse a label that would be written, but not read again."""
-    if _UNREADABLE.search(text):
-        raise InvalidInput(f"{text!r} has a character that a text file cannot hold; rename it")
-    # A guarded text may be twice as long.
-    if 2 * len(text) >= csv.field_size_limit():
-        raise InvalidInput(f"{text!r} has {len(text)} characters, too many for a file; shorten it")

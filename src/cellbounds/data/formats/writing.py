@@ -43,7 +43,6 @@ def write_counts(path: Path, levels: Levels, counts: Sequence[int | None], *, co
             f"the column of counts would be named {count!r}, which is empty, unwritable or the "
             "name of a variable; give it another name with count=..."
         )
-    text_levels(levels)
     writers[path.suffix.lower()](path, levels, counts, count)
 
 
@@ -90,6 +89,7 @@ def _write_excel(path: Path, levels: Levels, counts: Sequence[int | None], count
 def _write_parquet(path: Path, levels: Levels, counts: Sequence[int | None], count: str) -> None:
     arrow = library("pyarrow", needed_for="Parquet files", extra="parquet")
     parquet = library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")
+    texts = text_levels(levels)
     shape = [len(labels) for labels in levels.values()]
     places = np.unravel_index(np.arange(math.prod(shape)), shape)
     columns: dict[str, Any] = {}
@@ -98,9 +98,10 @@ def _write_parquet(path: Path, levels: Levels, counts: Sequence[int | None], cou
             columns[name] = arrow.array(labels).take(arrow.array(codes))
             continue
         # A dictionary keeps the order of the levels, whatever later readers do with the lines.
-        texts = arrow.array(text_levels({name: labels})[name], arrow.string())
         columns[name] = arrow.DictionaryArray.from_arrays(
-            arrow.array(codes.astype(np.int32)), texts, ordered=True
+            arrow.array(codes.astype(np.int32)),
+            arrow.array(texts[name], arrow.string()),
+            ordered=True,
         )
     if any(number is not None and number >= 2**63 for number in counts):
         digits = [None if number is None else str(number) for number in counts]

@@ -124,8 +124,9 @@ class LazyFrame:
         if selection.amount is None or self.schema[selection.amount].is_integer():
             return
         if not self.schema[selection.amount].is_decimal():
+            what = "weights" if selection.weighted else "counts"
             raise InvalidInput(
-                f"{self.where}: the {selection.what}s {selection.amount!r} are of type "
+                f"{self.where}: the {what} {selection.amount!r} are of type "
                 f"{self.schema[selection.amount]}, which an engine does not add up exactly; turn "
                 "them into integers or decimals there"
             )

@@ -72,11 +72,6 @@ class Selection:
         """All columns that are read."""
         return [*self.used, *([] if self.amount is None else [self.amount])]
 
-    @property
-    def what(self) -> str:
-        """What the column of amounts holds."""
-        return "weight" if self.weighted else "count"
-
 
 def selection_of(
     where: str,

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +135,7 @@ class Processes(Executor):
         self.number = number
         self.helpers = number - 1
         self._patience = patience
-        self._alone = 0.0
+        self.alone = 0.0  # seconds of what was done by the owner in their place
         self._renewals = 0
         self._starting = threading.Lock()
         self._pool: ProcessPool | None = None
@@ -164,19 +163,10 @@ class Processes(Executor):
                 self._pool = ProcessPool(max(1, self.helpers))
             return self._pool.submit(fn, *args, **kwargs)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Count the time of what is done here in their place."""
-        begun = time.monotonic()
-        try:
-            yield
-        finally:
-            self._alone += time.monotonic() - begun
-
     @property
     def pause(self) -> float:
         """Seconds that work is to be done here before it is handed out."""
-        return max(PAUSE, self._patience - self._alone)
+        return max(PAUSE, self._patience - self.alone)
 
     def awake(self, ended: threading.Event, pieces: int) -> bool:
         """Start as many as so many pieces need, and wait for one; False if the work `ended`."""
@@ -361,8 +351,9 @@ class _Pieces:
             if isinstance(self._executor, Processes):
                 helper = self._awaited(self._executor)
                 while (place := self._take()) is not None:
-                    with self._executor.alone():
-                        result = self._work(*self._arguments[place])
+                    begun = time.monotonic()
+                    result = self._work(*self._arguments[place])
+                    self._executor.alone += time.monotonic() - begun
                     yield place, result
                     while not self._home.empty():
                         yield from self._result(self._home.get())
