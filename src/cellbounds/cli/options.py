@@ -109,7 +109,20 @@ def command(
 
     @wraps(function)
     def called(**given: Any) -> int:
-        check_extras(Given(**given))
+        # What needs a library that a plain install does not have is said before any work starts.
+        if given.get("scheduler") is not None:
+            library("distributed", needed_for="clusters (--scheduler)", extra="dask")
+        if "place" in given:
+            from cellbounds.ledger.locations import Place
+
+            if Place.of(given["place"]).url is not None:
+                library("psycopg", needed_for="ledgers on PostgreSQL", extra="postgres")
+        tables = [given.get(name) for name in ("table", "source", "later")]
+        for path in filter(None, (*tables, *given.get("tables", ()))):
+            from cellbounds.data.reading import holds_parquet
+
+            if holds_parquet(path):
+                library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")
         memory = given.get("memory")
         with nullcontext() if memory is None else limited(memory):
             return function(Given(**given))
@@ -557,25 +570,3 @@ def working(
         if state is not None:
             remedy = f"{state} keeps what was found; give the same command again to go on"
         raise KeyboardInterrupt(remedy) from None
-
-
-def check_extras(given: SimpleNamespace) -> None:
-    """Refuse what needs a library that is not installed, and name the command that installs it.
-
-    Looked at are a cluster (``--scheduler``), a ledger on a server, and all tables to be read.
-    """
-    named = vars(given)
-    if named.get("scheduler") is not None:
-        library("distributed", needed_for="clusters (--scheduler)", extra="dask")
-    if "place" in named:
-        from cellbounds.ledger.locations import Place
-
-        if Place.of(named["place"]).url is not None:
-            library("psycopg", needed_for="ledgers on PostgreSQL", extra="postgres")
-    named_tables = [named.get(name) for name in ("table", "source", "later")]
-    tables = [path for path in (*named_tables, *named.get("tables", ())) if path]
-    if tables:
-        from cellbounds.data.reading import holds_parquet
-
-        if any(map(holds_parquet, tables)):
-            library("pyarrow.parquet", needed_for="Parquet files", extra="parquet")

@@ -174,7 +174,7 @@ def _from_array(
     variables: Sequence[str] | None,
     structural: str | Iterable[Sequence[Label]] | None,
 ) -> Table:
-    shape = np.shape(np.array(source, dtype=object))
+    shape = np.shape(source if isinstance(source, np.ndarray) else np.array(source, dtype=object))
     if not shape or 0 in shape:
         raise InvalidInput(f"an array of counts of shape {shape}; it needs at least one cell")
     if domain is None:
@@ -193,15 +193,10 @@ def _from_array(
         raise InvalidInput(
             f"structural={structural!r} with an array; list the cells (tuples of labels)"
         )
-    return _listed_table(domain, source, structural or ())
-
-
-def _listed_table(domain: Domain, counts: Any, structural: Iterable[Sequence[Label]]) -> Table:
-    """A table all of whose cells are at hand."""
     mask = np.zeros(domain.shape, dtype=bool)
-    for labels in structural:
+    for labels in structural or ():
         mask[domain.index(tuple(labels))] = True
-    return Table(domain, counts, structural=mask)
+    return Table(domain, source, structural=mask)
 
 
 def _table(
@@ -231,7 +226,8 @@ def _table(
         return _closed_elsewhere(tally, domain)
     if domain.size > _SMALL:
         return Table.holding(domain, sparse_of(domain, tally.sums, structural or ()))
-    return _listed_table(domain, tally.sums.to_array(tally.sums.counts.dtype), structural or ())
+    counts = tally.sums.to_array(tally.sums.counts.dtype)
+    return _from_array(counts, domain, None, structural)
 
 
 def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:

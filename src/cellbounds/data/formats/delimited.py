@@ -26,16 +26,14 @@ LONGEST_LINE = 2**24
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_csv_rows(
-    path: Path, *, encoding: str = "utf-8", delimiter: str = ","
-) -> tuple[list[str], list[list[str]]]:
+def read_csv_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     """Read a CSV file strictly: a header of distinct names, rows of the same length, as text.
 
     If every field is as :func:`~cellbounds.data.spreadsheets.safe_cell` writes it, the apostrophes
     that it puts before what looks like a formula are taken away. One field that is not shows that
     the file was not written so, and then everything stays as it is.
     """
-    return rows_of(path, read_bytes(path), encoding, delimiter)
+    return rows_of(path, read_bytes(path), "utf-8", ",")
 
 
 def rows_of(
@@ -64,17 +62,26 @@ def rows_of(
 
 @contextmanager
 def csv_stream(
-    path: Path, *, encoding: str = "utf-8", delimiter: str = ","
+    path: Path, encoding: str, delimiter: str
 ) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
     """The header and the rows of a file of any size, one after another, as strictly as above.
 
     Fields stay as they are written: whether apostrophes before formulas are to be taken away is
     known only at the end of a file. There may be no row at all.
     """
-    with _opened(path, encoding) as stream:
-        lines = _plain_lines(path, stream, encoding)
-        rows = _rows(path, csv.reader(lines, delimiter=delimiter, strict=True), delimiter)
-        yield next(rows), rows
+    try:
+        with opened(path) as stream:
+            packed = stream.peek(2).startswith(GZIP)
+            plain: Any = gzip.GzipFile(fileobj=stream) if packed else stream
+            _check_text(path, plain.peek(HEAD)[:HEAD], encoding)
+            with io.TextIOWrapper(plain, encoding=codec_of(encoding), newline="") as text:
+                reader = csv.reader(
+                    _plain_lines(path, text, encoding), delimiter=delimiter, strict=True
+                )
+                rows = _rows(path, reader, delimiter)
+                yield next(rows), rows
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise damaged_gzip(path) from None
 
 
 def _rows(path: Path, reader: Any, delimiter: str) -> Iterator[list[str]]:
@@ -107,19 +114,6 @@ def _rows(path: Path, reader: Any, delimiter: str) -> Iterator[list[str]]:
         raise InvalidInput(f"{path} is not a CSV file: {problem}; check its quotes") from None
     if not header:
         raise InvalidInput(f"{path} is empty; it needs a header line and one line for each cell")
-
-
-@contextmanager
-def _opened(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
-    try:
-        with opened(path) as stream:
-            packed = stream.peek(2).startswith(GZIP)
-            plain: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-            _check_text(path, plain.peek(HEAD)[:HEAD], encoding)
-            with io.TextIOWrapper(plain, encoding=codec_of(encoding), newline="") as text:
-                yield text
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise damaged_gzip(path) from None
 
 
 def _plain_lines(path: Path, stream: io.TextIOWrapper, encoding: str) -> Iterator[str]:

@@ -83,7 +83,7 @@ class CsvFiles:
         """Columns of text, a batch of rows at a time, under the names of :attr:`header`."""
         for path, written in zip(self.paths, self.headers, strict=True):
             names, start = self._names(written), 0
-            with csv_stream(path, encoding=self.encoding, delimiter=self.delimiter) as (_, rows):
+            with csv_stream(path, self.encoding, self.delimiter) as (_, rows):
                 while batch := list(itertools.islice(rows, self.sizes.rows)):
                     values = dict(zip(names, zip(*batch, strict=True), strict=True))
                     yield SourceColumns(str(path), values, start=start)
@@ -161,7 +161,7 @@ def csv_files(
     """Look at the headers of CSV files: they must name the same columns."""
     headers: list[tuple[str, ...]] = []
     for path in paths:
-        with csv_stream(path, encoding=encoding, delimiter=delimiter) as (header, _):
+        with csv_stream(path, encoding, delimiter) as (header, _):
             headers.append(tuple(header))
         check_same_columns(paths[0], headers[0], path, header)
     listed_files = CsvFiles(where, tuple(paths), encoding, delimiter, tuple(headers), sizes)
@@ -174,7 +174,7 @@ def _is_guarded(files: CsvFiles) -> bool:
     """Whether every field is as :func:`~cellbounds.data.spreadsheets.safe_cell` writes it."""
     seen: set[str] = set()
     for path in files.paths:
-        with csv_stream(path, encoding=files.encoding, delimiter=files.delimiter) as (header, rows):
+        with csv_stream(path, files.encoding, files.delimiter) as (header, rows):
             for row in itertools.chain([header], rows):
                 new = [field for field in row if field not in seen]
                 if not all(map(is_safe, new)):
