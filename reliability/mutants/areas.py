@@ -46,7 +46,7 @@ AREAS = {
             "constraints",
             (
                 *_within("model", "constraints"),
-                *_within("statements", "inequalities intervals linear margin_bounds total"),
+                *_within("statements", "inequalities intervals linear total"),
             ),
             _tests(
                 unit="constraints linear_statements margins inconsistent shortcuts nested_sums "

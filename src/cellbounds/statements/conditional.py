@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from numpy.random import Generator
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain
@@ -33,6 +32,8 @@ from cellbounds.statements.statement import Tabulated, objects, variable_names
 from cellbounds.text import counted
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 _OPTIONS = ("digits", "rounding", "eps", "strict", "missing", "unit")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from numpy.random import Generator
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
@@ -34,6 +33,8 @@ from cellbounds.statements.statement import (
 )
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})

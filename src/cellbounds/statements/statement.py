@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from numpy.random import Generator
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain, Label
@@ -23,6 +22,8 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements.inequalities import LinearRows, MarginBounds, ValueList, bounded_sums
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from cellbounds.statements.notation import Request
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 

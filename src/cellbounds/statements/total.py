@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from numpy.random import Generator
 
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.data.domain import Domain
@@ -21,6 +20,8 @@ from cellbounds.statements.numbers import whole_number
 from cellbounds.statements.statement import Statement
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
 
