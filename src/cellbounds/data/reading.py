@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import os
-import stat
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,9 +14,17 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.formats.delimited import HEAD, rows_of
+from cellbounds.data.formats.delimited import rows_of
 from cellbounds.data.formats.excel import excel_columns
-from cellbounds.data.formats.kinds import Kind, SourceColumns, check_name, kind_of
+from cellbounds.data.formats.kinds import (
+    HEAD,
+    Kind,
+    SourceColumns,
+    check_name,
+    files_named,
+    kind_of,
+    kind_of_all,
+)
 from cellbounds.data.frames import frame_columns
 from cellbounds.data.microdata.tally import (
     MISSING,
@@ -34,7 +40,7 @@ from cellbounds.data.storage import DENSE_LIMIT, Cells
 from cellbounds.data.table import Table, sparse_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.inputs import GZIP, check_ordinary, limit, opened, read_bytes
+from cellbounds.runtime.inputs import GZIP, limit, read_bytes
 from cellbounds.runtime.memory import size_of
 
 _SMALL = 2**12
@@ -343,13 +349,6 @@ def check_options(
         raise InvalidInput(f"delimiter {delimiter!r}; give one character, such as ',' or ';'")
 
 
-_TABLES = (".csv", ".csv.gz", ".parquet", ".pq")
-"""What is read in a folder."""
-
-_OTHERS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".tsv", ".tsv.gz", ".feather", ".arrow")
-"""What may be meant as a part of the table, but is not read there."""
-
-
 def is_paths(source: Any) -> bool:
     """Whether a list is one of paths, and not of counts."""
     if not isinstance(source, list | tuple) or not source:
@@ -367,93 +366,10 @@ def holds_parquet(source: str | Path) -> bool:
     try:
         first = Path(source)
         if not first.is_file():
-            first = _expanded(source)[0]
+            first = files_named(source)[0]
         return first.is_file() and _kind_in_parts(first, 0) is Kind.PARQUET
     except (InvalidInput, OSError):
         return False
-
-
-def _expanded(source: str | Path) -> list[Path]:
-    """The files that a path or a pattern names."""
-    # An empty path would be the current folder, which nobody has named; a line break or the
-    # like may stand in a name, but nothing after a NUL would be looked at.
-    if not str(source).strip() or "\0" in str(source):
-        raise InvalidInput(
-            f"the name of a table is {str(source)!r}; name a file, a folder or a pattern"
-        )
-    path = Path(source)
-    if path.is_dir():
-        return _below(path)
-    if path.exists() or not glob.has_magic(str(source)):
-        return [path]
-    # `Path.glob` would find hidden files, which a shell and this leave out.
-    matches = glob.glob(str(source), recursive=True)  # noqa: PTH207 - absolute patterns too
-    found = [Path(one) for one in sorted(matches)]
-    files = [below for one in found for below in (_below(one) if one.is_dir() else [one])]
-    if not files:
-        raise InvalidInput(f"no file matches the pattern {str(source)!r}; correct it")
-    # A pattern may name a folder and what is in it.
-    return list(dict.fromkeys(files))
-
-
-def _below(folder: Path) -> list[Path]:
-    """The table files in a folder and the folders below, sorted by their paths."""
-    found: list[Path] = []
-    for root, folders, names in os.walk(folder, onerror=_unreadable):
-        # Writers leave markers, logs and unfinished parts under such names.
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [Path(root, name) for name in names if not name.startswith((".", "_"))]
-    found.sort(key=lambda path: path.relative_to(folder).parts)
-    odd = next((path for path in found if path.name.lower().endswith(_OTHERS)), None)
-    if odd is not None:
-        raise InvalidInput(
-            f"{folder} holds {odd}; of a folder, only CSV files (.csv, .csv.gz) or Parquet files "
-            "are read as one table. Move it elsewhere, or name the files by a pattern"
-        )
-    tables = [path for path in found if path.name.lower().endswith(_TABLES)]
-    if not tables:
-        raise InvalidInput(
-            f"{folder} is a directory without any table file; it needs files that end in "
-            f"{', '.join(_TABLES)}"
-        )
-    return tables
-
-
-def _unreadable(problem: OSError) -> None:
-    raise InvalidInput(f"{problem.filename} cannot be read: {problem.strerror}")
-
-
-def _kind_of_all(where: str, paths: Sequence[Path]) -> Kind:
-    """The kind of files that hold one table."""
-    kinds: dict[Kind, Path] = {}
-    for path in paths:
-        if paths.count(path) > 1:
-            raise InvalidInput(f"{where}: {path} is named twice; its records would count twice")
-        if not stat.S_ISREG(check_ordinary(path).st_mode):
-            raise InvalidInput(f"{path} is a pipe, which is read alone; name it alone")
-        with opened(path) as stream:
-            head = stream.read(HEAD)
-        if head.startswith(b"PK\x03\x04"):
-            head = read_bytes(path)
-        if not head:
-            raise InvalidInput(
-                f"{path} is empty; every file of a table needs its columns: take it away or write "
-                "it again"
-            )
-        kind = kind_of(path, head)
-        check_name(path, kind)
-        kinds.setdefault(kind, path)
-    if Kind.EXCEL in kinds:
-        raise InvalidInput(
-            f"{where}: {kinds[Kind.EXCEL]} is an Excel workbook, which is read alone; save it as "
-            "CSV or Parquet, or name it alone"
-        )
-    if len(kinds) > 1:
-        raise InvalidInput(
-            f"{where} holds CSV files ({kinds[Kind.TEXT]}) and Parquet files "
-            f"({kinds[Kind.PARQUET]}); one table needs files of one kind: name them by a pattern"
-        )
-    return next(iter(kinds))
 
 
 def check_same_columns(
@@ -536,11 +452,11 @@ def source_of(
         return _lone_file(Path(source), encoding, delimiter, sheet, sizes)
     if isinstance(source, str | Path) or is_paths(source):
         named = [source] if isinstance(source, str | Path) else source
-        paths = [path for one in named for path in _expanded(one)]
+        paths = [path for one in named for path in files_named(one)]
         if paths == [Path(named[0])] and named[0] is source:
             return _lone_file(paths[0], encoding, delimiter, sheet, sizes)
         where = str(source) if named[0] is source else f"{len(named)} files from {named[0]}"
-        kind = _kind_of_all(where, paths)
+        kind = kind_of_all(where, paths)
         check_options(where, kind, encoding=encoding, delimiter=delimiter, sheet=sheet)
         return _several(where, paths, kind, encoding, delimiter, sizes)
     if sheet is not None:

@@ -12,13 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from cellbounds.data.formats.kinds import Kind, kind_of
+from cellbounds.data.formats.kinds import HEAD, Kind, kind_of
 from cellbounds.data.spreadsheets import is_safe, restored_cell
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import GZIP, damaged_gzip, opened, read_bytes, unpacked
-
-HEAD = 4096
-"""So many bytes tell what kind of file it is."""
 
 LONGEST_LINE = 2**24
 """Characters of a line at most: a file without ends of lines would be one."""
