@@ -36,7 +36,7 @@ from cellbounds.data.microdata.tally import (
     rounded,
     selection_of,
 )
-from cellbounds.data.storage import DENSE_LIMIT, Cells
+from cellbounds.data.storage import DENSE_LIMIT, Cells, Dense
 from cellbounds.data.table import Table, sparse_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
@@ -230,10 +230,10 @@ def _table(
         )
     if isinstance(structural, str):
         return _closed_elsewhere(tally, domain)
-    if domain.size > _SMALL:
+    if structural or domain.size > _SMALL:
         return Table.holding(domain, sparse_of(domain, tally.sums, structural or ()))
     counts = tally.sums.to_array(tally.sums.counts.dtype)
-    return _from_array(counts, domain, None, structural)
+    return Table.holding(domain, Dense(counts, np.zeros(domain.shape, dtype=bool)))
 
 
 def _closed_elsewhere(tally: Tally, domain: Domain) -> Table:
