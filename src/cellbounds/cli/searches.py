@@ -19,6 +19,7 @@ from cellbounds.statements.numbers import MOST_DIGITS
 from cellbounds.statements.release import combined_release
 
 if TYPE_CHECKING:
+    from cellbounds.disclosure.exploring import Frontier
     from cellbounds.disclosure.suggesting import Suggestions
 
 
@@ -81,16 +82,7 @@ def explore(given: Given) -> int:
             progress.say("judging designs")
             frontier = search(table, **designs, budget=budget)
         progress.say("writing")
-        if not frontier.designs and frontier.left_out:
-            first = frontier.left_out[0]
-            raise InvalidInput(f"no design can be published; {first.design.notation}: {first.why}")
-        if given.plot is not None:
-            save_chart(frontier, given.plot)
-        if given.best is not None and frontier.best is None:
-            say(f"no design is safe: {given.best} was not written")
-        elif given.best is not None:
-            frontier.best_release().write(given.best)
-        write_result(frontier, given, private=True)
+        _write_explored(frontier, given)
     if frontier.best is not None:
         return options.SAFE
     unsafe = all(design.outcome is Outcome.UNSAFE for design in frontier.designs)
@@ -146,6 +138,19 @@ def _merges(text: str | None) -> Any:
         raise InvalidInput(
             f"--merge-levels {text}: neither {ADJACENT!r} nor a file of merges: {problem}"
         ) from None
+
+
+def _write_explored(frontier: Frontier, given: Given) -> None:
+    if not frontier.designs and frontier.left_out:
+        first = frontier.left_out[0]
+        raise InvalidInput(f"no design can be published; {first.design.notation}: {first.why}")
+    if given.plot is not None:
+        save_chart(frontier, given.plot)
+    if given.best is not None and frontier.best is None:
+        say(f"no design is safe: {given.best} was not written")
+    elif given.best is not None:
+        frontier.best_release().write(given.best)
+    write_result(frontier, given, private=True)
 
 
 @options.command
