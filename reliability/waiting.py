@@ -39,20 +39,29 @@ class Watch:
 
     def __init__(self, process: int, spent: float) -> None:
         self._process, self._spent = process, spent
+        self._first: dict[str, tuple[int, int]] = {}
         self._before: dict[str, tuple[int, int]] = {}
-        self.waited = 0.0
+        self._waited = self._ran = 0
 
     def look(self) -> None:
         """Add what was waited since the last look."""
         if time.monotonic() < self._spent:
             return
         now = dict(_threads(self._process))
+        self._first = self._first or now
         most = 0, 0
         for thread, (ran, waited) in now.items():
-            before = self._before.get(thread, (0, 0) if self._before else (ran, waited))
+            before = self._before.get(thread, self._first.get(thread, (0, 0)))
             most = max(most, (ran - before[0], waited - before[1]))
-        self._before = now or self._before
-        self.waited += most[1] / 1e9
+            self._ran = max(self._ran, ran - self._first.get(thread, (0, 0))[0])
+        self._before |= now
+        self._waited += most[1]
+
+    @property
+    def waited(self) -> float:
+        """Seconds that were waited: never those in which one thread ran."""
+        past = max(0.0, time.monotonic() - self._spent)
+        return max(0.0, min(self._waited / 1e9, past - self._ran / 1e9))
 
 
 def _threads(process: int) -> Iterator[tuple[str, tuple[int, int]]]:

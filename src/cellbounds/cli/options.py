@@ -558,6 +558,15 @@ def budgeted(given: Given, progress: Progress, work: str = "") -> Iterator[Budge
         raise KeyboardInterrupt(remedy) from None
 
 
+ANSWER = 0.75
+"""The part of a budget for the answer where more is to be written than the answer itself."""
+
+
+def answering(budget: Budget, *outputs: object) -> Budget:
+    """The part of a budget for the answer, if any of these is to be written beside it."""
+    return budget.share(ANSWER) if any(outputs) else budget
+
+
 def _workers(given: Given) -> AbstractContextManager[int | Executor]:
     """Whoever shares the work, by the options of :func:`effort_options`."""
     jobs, scheduler = given.jobs, given.scheduler

@@ -156,7 +156,7 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
     share = budget.share(most=limits.blame_seconds if budget.left is None else None)
     words = ""
     for place, finding in enumerate(broken[: limits.blamed]):
-        if place and share.spent:
+        if share.spent:
             words = "the time was spent; "
             break
         try:
@@ -195,6 +195,9 @@ def chances_of(
             "of the whole table"
         )
 
+    if budget.spent:
+        return CellPosteriors("not worked out within the budget")
+
     def place(labels: tuple[Label, ...]) -> int:
         ordered = dict(zip(over, labels, strict=True))
         index = domain.index([ordered[name] for name in domain.names])
@@ -202,11 +205,26 @@ def chances_of(
 
     try:
         with stopped_late(budget):
-            return _posteriors(release, place, seed, budget, limits)
+            chances = _posteriors(release, place, seed, budget, limits)
     except InconsistentRelease:
         raise
     except CellboundsError as problem:
         return CellPosteriors(f"not worked out: {problem}")
+    return chances if chances.at is None else replace(chances, at=_in_time(chances.at, budget))
+
+
+def _in_time(
+    at: Callable[[tuple[Label, ...]], Distribution], budget: Budget
+) -> Callable[[tuple[Label, ...]], Distribution]:
+    """The distribution of a cell, if there is time for it; else it is Unsettled."""
+
+    def distribution(labels: tuple[Label, ...]) -> Distribution:
+        if budget.spent:
+            raise Unsettled("the budget is spent")
+        with stopped_late(budget):
+            return at(labels)
+
+    return distribution
 
 
 def _posteriors(
@@ -260,7 +278,7 @@ def plotted(
         assert chances.at is not None  # said by the loop's condition
         try:
             distribution = chances.at(cell.labels)
-        except TooMuchWork as problem:
+        except (TooMuchWork, Unsettled) as problem:
             words = f"{words}; the others are not worked out: {problem}"
             break
         plots.append(
@@ -338,9 +356,9 @@ def public_cells(
         try:
             with stopped_late(budget):
                 answer = limits.attainable(known, over=answer.over, budget=again)
+                sets = [values for _, values in answer.items()]
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             return PublicCells((), "none", "none", f"not worked out: {problem}")
-        sets = [values for _, values in answer.items()]
     told = _tells_nothing(source.verdict)
     cells = tuple(
         replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
@@ -493,7 +511,7 @@ def internal_part(
         "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
         "blame": _blamed(audit, budget, limits),
         "posteriors": _at_risk(audit, chances, limits),
-        "utility": _utility(audit, chances, limits),
+        "utility": _utility(audit, chances, budget, limits),
         "input": {"digest": audit.table.digest, "source": source, "seed": seed},
         "method": {"name": audit.answer.method, "evidence": audit.answer.evidence.value},
     }
@@ -527,10 +545,13 @@ def _size(cell: CellRisk) -> Any:
     return cell.values.possible.size
 
 
-def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
+def _utility(
+    audit: Audit, chances: CellPosteriors, budget: Budget, limits: ReportLimits
+) -> dict[str, Any]:
     """What a reader gets from the release: its figures, and the best guess of the table."""
     try:
-        own = retained(audit.table, audit.release).to_dict()
+        with stopped_late(budget):
+            own = retained(audit.table, audit.release).to_dict()
     except CellboundsError as problem:
         return {"said": f"not worked out: {problem}"}
     return {
@@ -550,7 +571,7 @@ def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> f
         return None
     try:
         means = np.array([chances.at(cell.labels).mean for cell in audit.cells])
-    except TooMuchWork:
+    except (TooMuchWork, Unsettled):
         return None
     true = as_floats(audit.table.margin(audit.answer.over)).ravel()
     return float(f"{distance_of(true, means):.6g}")
