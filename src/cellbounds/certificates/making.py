@@ -22,7 +22,7 @@ from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.results import Unbounded
 from cellbounds.results.cell_index import Position
-from cellbounds.results.solution import Query, Solution
+from cellbounds.results.solution import Query, Solution, Unsolved
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.interrupts import Late
@@ -64,6 +64,8 @@ def certify(
         If it is to be public, but witnesses were found with the help of the owner's table.
     TooMuchWork
         If the domain has more cells than a certificate can number.
+    Unsettled
+        If nothing was worked out.
     """
     if release.domain.size > MOST_CELLS:
         raise TooMuchWork(
@@ -72,6 +74,8 @@ def certify(
             f"({', '.join(release.named_variables) or 'none'}) and ask about that: "
             "Release(release.domain.project([...]), release.statements)"
         )
+    if isinstance(worked, Unsolved):
+        raise Unsettled("nothing was worked out within the budget; give more seconds")
     from_table = question.start is not None
     if public and from_table:
         raise InvalidInput(

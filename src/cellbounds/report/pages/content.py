@@ -147,7 +147,7 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
     broken = verdict.broken
     if not broken:
         return {"said": "nothing is broken for certain", "findings": []}
-    slow = audit.answer.seconds > SLOW or not all(cell.values.settled for cell in audit.cells)
+    slow = audit.answer.seconds > SLOW or not _all_settled(audit)
     if slow or len(audit.cells) > limits.blame_cells:
         large = f"more than {limits.blame_cells:,} cells"
         why = "bounds of this release take long" if slow else large
@@ -350,7 +350,7 @@ def public_cells(
         return _described(source, cells)
     answer = source.answer
     sets = [cell.values for cell in source.cells]
-    leans = source.start_used and not all(values.settled for values in sets)
+    leans = source.start_used and not _all_settled(source)
     if leans or answer.digest != known.digest:
         again = budget.share(most=limits.again_seconds if budget.left is None else None)
         try:
@@ -362,19 +362,28 @@ def public_cells(
     told = _tells_nothing(source.verdict)
     cells = tuple(
         replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
-        for cell, values in zip(source.cells, sets, strict=True)
+        for cell, values in zip(source.cells, sets, strict=False)  # some may not be listed
     )
     return _described(answer, cells)
+
+
+def _all_settled(audit: Audit) -> bool:
+    listed = len(audit.cells) == audit.answer.size
+    return listed and all(cell.values.settled for cell in audit.cells)
 
 
 def _described(answer: Attainable, cells: tuple[CellRisk, ...]) -> PublicCells:
     open_ones = sum(not cell.values.settled for cell in cells)
     words = "every attainable count of every cell is settled"
+    if not cells:
+        return PublicCells((), answer.method, answer.evidence.value, "no cell was worked out")
     if open_ones:
         words = (
             f"{open_ones} of {len(cells)} cells are not settled: what is attainable includes the "
             "counts shown and perhaps more"
         )
+    if len(cells) < answer.size:
+        words += f"; {_many(answer.size - len(cells), 'cell')} not listed: not worked out"
     if any(cell.structural for cell in cells):
         words += "; structural zeros are taken to be known to everybody"
     return PublicCells(cells, answer.method, answer.evidence.value, words)
@@ -567,7 +576,10 @@ def _utility(
 
 def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> float | None:
     """The distance of the expected table from the true one; None if it is not worked out."""
-    if chances.at is None or len(audit.cells) > limits.means or audit.table.total == 0:
+    cells = len(audit.cells)
+    if chances.at is None or not audit.answer.size == cells <= limits.means:
+        return None
+    if audit.table.total == 0:
         return None
     try:
         means = np.array([chances.at(cell.labels).mean for cell in audit.cells])
