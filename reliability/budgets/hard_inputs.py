@@ -185,6 +185,8 @@ def outcome(result: Any) -> str:
     """What came of a question, in a word or two."""
     if isinstance(result, cb.CellboundsError):
         return type(result).__name__
+    if isinstance(result, cb.Audit):
+        return f"Audit: {result.verdict.outcome}"
     shown = next(
         (
             str(value)

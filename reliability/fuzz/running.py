@@ -114,7 +114,9 @@ def scratch() -> Iterator[Path]:
         shutil.rmtree(os.fsencode(folder), ignore_errors=True)
 
 
-def run(cases: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
+def run(
+    cases: Iterable[Case], jobs: int, memory: int = MEMORY
+) -> Iterator[tuple[Case, Outcome]]:
     """Run cases, some at a time; they come back as they end."""
     waiting = iter(cases)
     running: list[_Run] = []
@@ -122,7 +124,7 @@ def run(cases: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
         try:
             while True:
                 while len(running) < jobs and (case := next(waiting, None)) is not None:
-                    running.append(_Run(case, folder / str(case.number)))
+                    running.append(_Run(case, folder / str(case.number), memory))
                 if not running:
                     return
                 for one in [one for one in running if one.ended()]:
@@ -146,8 +148,8 @@ def run_once(case: Case, folder: Path) -> Outcome:
 class _Run:
     """A case under way."""
 
-    def __init__(self, case: Case, root: Path) -> None:
-        self.case, self.root = case, root
+    def __init__(self, case: Case, root: Path, memory: int = MEMORY) -> None:
+        self.case, self.root, self.memory = case, root, memory
         self.work, self.apart = root / "work", root / "apart"
         for folder in (self.work, root / "tmp", root / "home", self.apart):
             folder.mkdir(parents=True)
@@ -181,7 +183,7 @@ class _Run:
         if not self.interrupted and result.elapsed >= (self.case.interrupt or 0):
             self.interrupted = True
             os.kill(self.process, signal.SIGINT)
-        if result.memory > MEMORY:
+        if result.memory > self.memory:
             result.stopped = "memory"
         elif result.elapsed > self.limit:
             result.stopped = "time"
