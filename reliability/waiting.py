@@ -6,7 +6,6 @@ time until then counts as it is; what comes after, without the waiting.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -31,6 +30,7 @@ class Watch:
 
     Examples
     --------
+    >>> import os
     >>> watch = Watch(os.getpid(), time.monotonic())
     >>> watch.look()
     >>> watch.waited >= 0

@@ -90,7 +90,9 @@ def commanded(case: str, names: list[str]) -> Iterator[tuple[str, Answered]]:
     """Give commands, each in a process in which everything is imported already."""
     with scratch() as folder:
         # Elsewhere: nothing of the program may run in a process that is forked.
-        made = subprocess.run([*ALONE, "--files", case, str(folder)], capture_output=True, check=True)
+        made = subprocess.run(
+            [*ALONE, "--files", case, str(folder)], capture_output=True, check=True
+        )
         files = json.loads(made.stdout)
         for number, name in enumerate(names):
             words = [word.format(**files) for word in COMMANDS[name].split()]

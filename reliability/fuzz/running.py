@@ -114,9 +114,7 @@ def scratch() -> Iterator[Path]:
         shutil.rmtree(os.fsencode(folder), ignore_errors=True)
 
 
-def run(
-    cases: Iterable[Case], jobs: int, memory: int = MEMORY
-) -> Iterator[tuple[Case, Outcome]]:
+def run(cases: Iterable[Case], jobs: int, memory: int = MEMORY) -> Iterator[tuple[Case, Outcome]]:
     """Run cases, some at a time; they come back as they end."""
     waiting = iter(cases)
     running: list[_Run] = []

@@ -140,9 +140,7 @@ def _missing(reached: Any) -> bool:
 class _Support:
     """Witnesses and proofs of bounds; what was found stays, wherever the search is stopped."""
 
-    def __init__(
-        self, worked: Solution, release: Release, question: Query, budget: Budget
-    ) -> None:
+    def __init__(self, worked: Solution, release: Release, question: Query, budget: Budget) -> None:
         self._worked, self._question = worked, (release, question, budget)
         self.found: dict[tuple[Position, int], tuple[bytes | None, dict[str, Any] | None]] = {}
         self.tables: dict[bytes, list[list[int]]] = {}

@@ -15,7 +15,7 @@ from cellbounds.disclosure.policies.judging import first_share, judged
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
 from cellbounds.disclosure.policies.scenarios import Case, case_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
-from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.results.answers import (
     RESERVED,
@@ -336,11 +336,10 @@ def audit(
     late = first.spent
     answer = None
     begun = time.perf_counter()
-    # What no method answers, or not in time, is for the verdict to say.
-    with suppress(TooMuchWork, Unsettled, UnsupportedRelease):
+    with suppress(Unsettled):  # in time: that is for the verdict to say
         answer = attainable(case.known, over=case.over, start=start, budget=first)
-        if budget.deadline is None:
-            answer.gather()
+    if budget.deadline is None and answer is not None:
+        answer.gather()
     # A budget that is spent before anything was asked decides nothing.
     verdict, again = judged(case, budget, None if late else answer)
     answer = answer or again

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.errors import InvalidInput, Unsettled
+from cellbounds.errors import InvalidInput
 from cellbounds.model.structure import Facts
 from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence
@@ -159,10 +159,6 @@ class Unsolved(Solution):
     def values(self, _index: Position, /) -> ValueSet:
         """Any count."""
         return ValueSet([], unknown=[(0, None, 1)])
-
-    def witness(self, _index: Position, _value: int, /) -> NoReturn:
-        """No table is known."""
-        raise Unsettled("nothing was worked out within the budget; give more seconds")
 
 
 NO_TABLES = "these bounds need not be attained by tables of counts; ask for kind='sharp'"

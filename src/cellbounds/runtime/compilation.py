@@ -94,7 +94,8 @@ class Compiled:
         target.refresh()
         if self._dispatcher._cache._index_key(types, target.codegen()) not in files._load_index():
             with suppress(Ended):  # then it is compiled here
-                Isolated(_Compiler).ask("compile", self.__module__, self.__name__, types)
+                own = self._function
+                Isolated(_Compiler).ask("compile", own.__module__, own.__name__, types)
 
     @cached_property
     def _kept(self) -> bool:

@@ -76,7 +76,7 @@ def uninterrupted(function: Callable[..., Answer], *given: Any) -> Answer:
         for number, handler in hold.before.items():
             set_handler(number, handler)
         hold.over = True
-        for number in hold.arrived:
+        for number in sorted(hold.arrived, key=_RAISING.index):  # the first to raise is the last
             signal.raise_signal(number)
 
 
