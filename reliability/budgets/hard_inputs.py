@@ -141,10 +141,11 @@ COMMANDS: dict[str, str] = {
     "ledger frontier": "ledger frontier {ledger} --table {table}",
     "ledger refuse": "ledger refuse {ledger} {release} --table {table} --why tried",
     "ledger policy": "ledger policy {ledger} --policy strict --table {table} --why tried",
-    "ledger grow": "ledger grow {ledger} {table} --table {table} --why tried",
-    "ledger revise": "ledger revise {ledger} {table} --table {table} --why tried",
-    "ledger refine": "ledger refine {ledger} --table {table} --why tried",
-    "ledger history": "ledger history {ledger} --table {table} --format html -o {folder}/page.html",
+    "ledger grow": "ledger grow {grow} {later} --table {table} --why tried",
+    "ledger revise": "ledger revise {revise} {later} --table {table} --why tried",
+    "ledger refine": "ledger refine {refine} --table {finer} --why tried",
+    "ledger history": "ledger history {grow} --table {table} --table {later} --format html "
+    "-o {folder}/page.html",
     "verify": "verify {certificate}",
 }
 """Every command that takes --seconds, and the files of an input in it."""
@@ -155,23 +156,47 @@ def written(table: cb.Table, statements: Sequence[str], folder: Path) -> dict[st
     names = table.domain.names
     positions, counts = table.cells()
     lines = [
-        ",".join([*map(str, table.domain.labels(cell)), str(count)])
+        (",".join(map(str, table.domain.labels(cell))), count)
         for cell, count in zip(positions.tolist(), counts.tolist(), strict=True)
     ]
-    (folder / "table.csv").write_text("\n".join([",".join([*names, "count"]), *lines]) + "\n")
+    files = {
+        name: str(folder / f"{name}.{kind}")
+        for kind, names_of in _KINDS.items()
+        for name in names_of
+    }
+    header = ",".join(names)
+    _write_table(files["table"], header, lines)
+    _write_table(files["later"], header, [(lines[0][0], lines[0][1] + 1), *lines[1:]])
+    halves = [(f"{labels},{k % 2}", count) for k, (labels, count) in enumerate(lines)]
+    _write_table(files["finer"], f"{header},half", halves)
     # Levels are those that occur, in the order of the file.
-    read = cb.read_table(folder / "table.csv")
+    read = cb.read_table(files["table"])
     release = cb.publish(read, *statements)
-    release.write(folder / "release.toml")
-    cb.Ledger.create(folder / "hard.ledger", read, who="nobody")
+    release.write(files["release"])
+    for name in _KINDS["ledger"]:
+        ledger = cb.Ledger.create(files[name], read, who="nobody")
+        if name != "ledger":
+            ledger.commit(release, table=read, why="out", already_out=True, seconds=1)
     claims: dict[str, Any] = {}
     with suppress(cb.CellboundsError):  # there is nothing to verify of what cannot be answered
         claims = _certificate(read, release)
-    (folder / "certificate.json").write_text(json.dumps(claims))
-    files = {"table": "table.csv", "release": "release.toml", "ledger": "hard.ledger"}
-    paths = {key: str(folder / file) for key, file in files.items()}
-    paths["certificate"] = str(folder / "certificate.json")
-    return {**paths, "folder": str(folder), "first": names[0], "last": names[-1]}
+    Path(files["certificate"]).write_text(json.dumps(claims))
+    return {**files, "folder": str(folder), "first": names[0], "last": names[-1]}
+
+
+_KINDS = {
+    "csv": ("table", "later", "finer"),
+    "toml": ("release",),
+    "ledger": ("ledger", "grow", "revise", "refine"),
+    "json": ("certificate",),
+}
+"""The files of an input: a table, with one more person, with one more variable; what is published;
+ledgers, in which that is out but for the first; and a certificate."""
+
+
+def _write_table(path: str, header: str, lines: Sequence[tuple[str, int]]) -> None:
+    text = "\n".join([f"{header},count", *(f"{labels},{count}" for labels, count in lines)])
+    Path(path).write_text(f"{text}\n")
 
 
 def hard_input(name: str) -> tuple[cb.Table, cb.Release, float]:
@@ -185,6 +210,8 @@ def outcome(result: Any) -> str:
     """What came of a question, in a word or two."""
     if isinstance(result, cb.CellboundsError):
         return type(result).__name__
+    if isinstance(result, cb.Audit):
+        return f"Audit: {result.verdict.outcome}"
     shown = next(
         (
             str(value)

@@ -194,7 +194,7 @@ def _show(seed: int, numbers: Sequence[int], corpus: Sequence[Document]) -> int:
             print(f"file      {file.name!a} {file.kind} {file.target} ({len(file.content)} bytes)")
             print(f"          {file.content[:1500]!a}")
         print(f"status    {outcome.status} {outcome.stopped and 'stopped: ' + outcome.stopped}")
-        print(f"took      {outcome.seconds:.2f} s ({outcome.elapsed:.2f} s while others worked)")
+        print(f"took      {outcome.seconds:.2f} s ({outcome.elapsed:.2f} s by the clock)")
         print(f"memory    {outcome.memory / 2**20:.0f} MiB")
         print(f"stdout    {outcome.stdout[:600]!a}")
         print(f"stderr    {outcome.stderr[:3000]!a}")

@@ -21,8 +21,8 @@ LONGEST_MESSAGE = 1500
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-PROGRESS = re.compile(r"^cellbounds: .*\(\d+ s.*\)$")
-"""Lines that say what a long run is busy with."""
+PROGRESS = re.compile(r"^cellbounds: .*\(\d+ s.*\)$|^.* was not written(: .*)?$")
+"""Lines that say what a long run is busy with, and what there was no time or reason to write."""
 
 CACHE = ("home/.cache", "home/.cache/cellbounds")
 """The user's folder for work that memory cannot hold may be made; nothing in it may stay."""

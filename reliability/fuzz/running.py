@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from reliability.fuzz.case import Case, File
+from reliability.waiting import Watch
 
 __all__ = ["MEMORY", "PATIENCE", "Outcome", "run", "run_once", "scratch", "warm"]
 
@@ -65,9 +66,9 @@ class Outcome:
     ----------
     status
         The exit status; the negative number of a signal that ended it.
-    elapsed, busy, seconds
-        How long it took, for how long it had a processor, and how long it would have taken if it
-        had always had one when it needed it.
+    elapsed, seconds
+        How long it took, and the same less what it waited for a processor after its budget was
+        spent (see `reliability.waiting`).
     memory
         The bytes that it and its children held at most.
     stopped
@@ -80,7 +81,6 @@ class Outcome:
 
     status: int = 0
     elapsed: float = 0.0
-    busy: float = 0.0
     seconds: float = 0.0
     memory: int = 0
     stopped: str = ""
@@ -114,7 +114,7 @@ def scratch() -> Iterator[Path]:
         shutil.rmtree(os.fsencode(folder), ignore_errors=True)
 
 
-def run(cases: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
+def run(cases: Iterable[Case], jobs: int, memory: int = MEMORY) -> Iterator[tuple[Case, Outcome]]:
     """Run cases, some at a time; they come back as they end."""
     waiting = iter(cases)
     running: list[_Run] = []
@@ -122,7 +122,7 @@ def run(cases: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
         try:
             while True:
                 while len(running) < jobs and (case := next(waiting, None)) is not None:
-                    running.append(_Run(case, folder / str(case.number)))
+                    running.append(_Run(case, folder / str(case.number), memory))
                 if not running:
                     return
                 for one in [one for one in running if one.ended()]:
@@ -146,8 +146,8 @@ def run_once(case: Case, folder: Path) -> Outcome:
 class _Run:
     """A case under way."""
 
-    def __init__(self, case: Case, root: Path) -> None:
-        self.case, self.root = case, root
+    def __init__(self, case: Case, root: Path, memory: int = MEMORY) -> None:
+        self.case, self.root, self.memory = case, root, memory
         self.work, self.apart = root / "work", root / "apart"
         for folder in (self.work, root / "tmp", root / "home", self.apart):
             folder.mkdir(parents=True)
@@ -156,35 +156,32 @@ class _Run:
         self.result = Outcome()
         self.interrupted = case.interrupt is None
         self.started = time.monotonic()
-        self.asleep = 0.0
         self.limit = PATIENCE if case.budget is None else GRACE * (1.1 * case.budget + 1)
         # Ctrl-C waits until the program has begun: before, it would meet the harness.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self.process = os.fork()
         if self.process == 0:
             _be_the_program(case, root)
+        self.watch = Watch(self.process, self.started + (case.budget or 0))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def ended(self) -> bool:
         """Look after the run; whether it has ended."""
         process, status, used = os.wait4(self.process, os.WNOHANG)
         result = self.result
-        before, result.elapsed = result.elapsed, time.monotonic() - self.started
+        result.elapsed = time.monotonic() - self.started
         if process:
             result.memory = max(result.memory, used.ru_maxrss * 1024)
-            result.busy = used.ru_utime + used.ru_stime
-            # What it would have taken had nobody else used the processors.
-            result.seconds = min(result.elapsed, result.busy + self.asleep)
+            result.seconds = result.elapsed - self.watch.waited
             result.status = os.waitstatus_to_exitcode(status)
             self._end_group()
             return True
         result.memory = max(result.memory, _resident(self.process))
-        if not _is_running(self.process):
-            self.asleep += result.elapsed - before
+        self.watch.look()
         if not self.interrupted and result.elapsed >= (self.case.interrupt or 0):
             self.interrupted = True
             os.kill(self.process, signal.SIGINT)
-        if result.memory > MEMORY:
+        if result.memory > self.memory:
             result.stopped = "memory"
         elif result.elapsed > self.limit:
             result.stopped = "time"
@@ -274,16 +271,6 @@ def _resident(process: int) -> int:
     except (OSError, IndexError):  # it has just ended, or this is not Linux
         return total
     return total + sum(_resident(int(child)) for child in children)
-
-
-def _is_running(process: int) -> bool:
-    """Whether a process has a thread that runs, or would if it had a processor."""
-    with suppress(OSError, IndexError):  # it has just ended, or this is not Linux
-        for task in Path(f"/proc/{process}/task").iterdir():
-            if (task / "stat").read_text().rpartition(")")[2].split()[0] == "R":
-                return True
-        return False
-    return True
 
 
 # The child

@@ -64,6 +64,14 @@ def width(text: str) -> int:
     )
 
 
+def _fitting(text: str, most: int) -> int:
+    """How many of the first characters fit into so many columns; the others are not looked at."""
+    if text.isascii():
+        return min(len(text), most)
+    sums = itertools.accumulate(map(width, text))
+    return sum(1 for _ in itertools.takewhile(lambda columns: columns <= most, sums))
+
+
 def wrapped(text: str, most: int, indent: str = "") -> list[str]:
     """A text in lines of at most so many columns; all but the first begin with the indent.
 
@@ -76,12 +84,12 @@ def wrapped(text: str, most: int, indent: str = "") -> list[str]:
     """
     lines: list[str] = []
     indent = indent if 2 * len(indent) < most else ""
-    while width(text) > most:
-        sums = itertools.accumulate(map(width, text))
-        end = max(1, sum(1 for _ in itertools.takewhile(lambda columns: columns <= most, sums)))
+    while (end := _fitting(text, most)) < len(text):
+        end = max(1, end)
         begun = len(text) - len(text.lstrip())
         cut = text.rfind(" ", begun + 1, end + 1)
-        if cut < end // 3 and width(text[cut + 1 :].split(" ")[0]) > most - len(indent):
+        word = text[cut + 1 :].split(" ", 1)[0]
+        if cut < end // 3 and _fitting(word, most - len(indent)) < len(word):
             # The next word fits no line: better break it than leave this one almost empty.
             cut = 1 + max(text.rfind(mark, max(cut, begun, end // 3), end) for mark in ",;/|")
         cut = cut if cut > 0 else end

@@ -13,11 +13,13 @@ import pytest
 import cellbounds as cb
 from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
 from cellbounds.inference.importance.importance_sampling import (
+    LAWS,
     estimate_count,
     importance_draws,
     make_proposal,
 )
 from cellbounds.model.priors import GammaPoisson, Multinomial, Uniform
+from cellbounds.runtime.budget import Budget
 
 TWO = ["0", "1"]
 SQUARE = cb.Domain({"a": TWO, "b": TWO})
@@ -90,6 +92,12 @@ def test_ranges_wider_than_what_is_weighed_one_by_one():
     drawn = importance_draws(release, uniform(release), draws=500, rng=seeded())
     assert within(drawn.estimate, 5001)
     assert {int(one) for one in drawn.counts[:, 0] + drawn.counts[:, 1]} == {5000}
+
+
+def test_laws_are_not_tried_when_the_time_is_over():
+    spent = Budget.until(time.monotonic() - 1)
+    release = cb.Release(SQUARE, [cb.Margin(["a"], [60, 50]), cb.Margin(["b"], [40, 70])])
+    assert make_proposal(release, uniform(release), 1, spent).law == LAWS[-1]
 
 
 def test_the_same_seed_gives_the_same_draws_in_blocks_of_any_size():

@@ -70,6 +70,23 @@ def test_interleaved_progressions_make_runs():
     assert values == set(range(11)) | {20}
 
 
+def test_dense_progressions_that_overlap_make_runs_of_any_length():
+    """Blocks of numbers are marked: runs go on across their ends, and gaps of any size are left."""
+    rng = random.Random(3)
+    for _ in range(200):
+        progressions = []
+        for _ in range(rng.randint(2, 5)):
+            first = rng.choice([0, 5, 1000, 10**20]) + rng.randint(0, 60)
+            step = rng.choice([1, 2, 3, 64, 65, 700])
+            progressions.append((first, first + rng.randint(0, 3000), step))
+        spans = [range(low, high + 1, step) for low, high, step in progressions]
+        members = sorted(set(itertools.chain.from_iterable(spans)))
+        starts = [n for n, before in zip(members, [-9, *members], strict=False) if n > before + 1]
+        ends = [n for n, after in zip(members, [*members[1:], None], strict=True) if after != n + 1]
+        runs = cb.ValueSet(progressions).runs
+        assert list(runs) == list(zip(starts, ends, strict=True))
+
+
 def test_a_last_that_is_no_member_is_not_the_largest():
     values = cb.ValueSet([(0, 7, 3)])
     assert list(values) == [0, 3, 6]

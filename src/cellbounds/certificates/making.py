@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled
 from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.linear_programs import LinearProgram
 from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.results import Unbounded
-from cellbounds.results.solution import Query, Solution
+from cellbounds.results.cell_index import Position
+from cellbounds.results.solution import Query, Solution, Unsolved
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import Budget, stopped_late
+from cellbounds.runtime.interrupts import Late
 from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 from cellbounds.version import __version__
@@ -34,8 +36,11 @@ if TYPE_CHECKING:
 FORMAT = "cellbounds-certificate/2"
 
 MOST_CELLS = 10**8
-"""Cells of the largest domain of a certificate: as many as who checks it reads. A budget
-(`seconds`) keeps the search for multipliers short there."""
+"""Cells of the largest domain of a certificate: as many as who checks it reads."""
+
+PROGRAM = 0.25
+"""The part of what is left of a budget for one linear program; none is tried after one that took
+longer."""
 
 DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
 """Denominators of multipliers that are tried in turn."""
@@ -50,7 +55,8 @@ def certify(
 ) -> dict[str, Any]:
     """The certificate of all bounds asked for as plain values.
 
-    Multipliers are looked for until the budget is spent; then only the method is named.
+    Witnesses and proofs are looked for until the budget is spent; then there are none any more, and
+    only the method is named.
 
     Raises
     ------
@@ -58,6 +64,8 @@ def certify(
         If it is to be public, but witnesses were found with the help of the owner's table.
     TooMuchWork
         If the domain has more cells than a certificate can number.
+    Unsettled
+        If nothing was worked out.
     """
     if release.domain.size > MOST_CELLS:
         raise TooMuchWork(
@@ -66,6 +74,8 @@ def certify(
             f"({', '.join(release.named_variables) or 'none'}) and ask about that: "
             "Release(release.domain.project([...]), release.statements)"
         )
+    if isinstance(worked, Unsolved):
+        raise Unsettled("nothing was worked out within the budget; give more seconds")
     from_table = question.start is not None
     if public and from_table:
         raise InvalidInput(
@@ -76,35 +86,36 @@ def certify(
     attained = worked.attained() or (lower, upper)
     over, places = question.over, question.places(release.domain)
     release_values = release.to_dict()
-    provers = _Provers(release, question, budget)
-    row_proofs = _row_proofs(release_values)
-    used_rows: dict[int, dict[str, Any]] = {}
+    support = _Support(worked, release, question, budget)
+    claims = [
+        (index, side, (lower, upper)[side][places.spot(index)], attained[side][places.spot(index)])
+        for index in places
+        for side in (0, 1)
+    ]
+    try:
+        with stopped_late(budget):
+            for claim in claims:
+                if budget.spent:
+                    break
+                support.find(*claim)
+    except (Late, Unsettled):
+        if not budget.spent:
+            raise
     numbers: dict[bytes, int] = {}
-    witnesses: list[list[list[int]]] = []
     margin = release.domain.project(over)
-    cells = []
-    for index in places:
-        spot, members = places.spot(index), provers.members(index)
-        entry: dict[str, Any] = {"labels": [_plain(label) for label in margin.labels(index)]}
-        for side, name in enumerate(("lower", "upper")):
-            proven, reached = (lower, upper)[side][spot], attained[side][spot]
-            missing = reached is None or isinstance(reached, Unbounded)
-            witness = None
-            if not missing:
-                # Each table is stored once.
-                counts = worked.witness(index, int(reached)).counts.ravel()
-                witness = numbers.setdefault(_key(counts), len(witnesses))
-                if witness == len(witnesses):
-                    witnesses.append(_packed(counts))
-            entry[name] = {
-                "proven": None if isinstance(proven, Unbounded) else int(proven),
-                "attained": None if missing else int(reached),
-                "witness": witness,
-                "proof": _by_rows(row_proofs, used_rows, members, name, proven)
-                or provers.proof(members, side, proven)
-                or _told(worked.proof(index, side)),
-            }
-        cells.append(entry)
+    cells: list[dict[str, Any]] = []
+    for index, side, proven, reached in claims:
+        key, proof = support.found.get((index, side), (None, None))
+        if side == 0:
+            cells.append({"labels": [_plain(label) for label in margin.labels(index)]})
+        cells[-1][("lower", "upper")[side]] = {
+            "proven": None if isinstance(proven, Unbounded) else int(proven),
+            "attained": None if _missing(reached) else int(reached),
+            # Each table is stored once.
+            "witness": None if key is None else numbers.setdefault(key, len(numbers)),
+            "proof": proof or _told(worked.proof(index, side)),
+        }
+    witnesses = [support.tables[key] for key in numbers]
     if not witnesses:
         _without_rays(cells)
     certificate = {
@@ -119,7 +130,43 @@ def certify(
         "witnesses": witnesses,
         "cells": cells,
     }
-    return certificate | ({"rows": list(used_rows.values())} if used_rows else {})
+    return certificate | ({"rows": list(support.rows.values())} if support.rows else {})
+
+
+def _missing(reached: Any) -> bool:
+    return reached is None or isinstance(reached, Unbounded)
+
+
+class _Support:
+    """Witnesses and proofs of bounds; what was found stays, wherever the search is stopped."""
+
+    def __init__(self, worked: Solution, release: Release, question: Query, budget: Budget) -> None:
+        self._worked, self._question = worked, (release, question, budget)
+        self.found: dict[tuple[Position, int], tuple[bytes | None, dict[str, Any] | None]] = {}
+        self.tables: dict[bytes, list[list[int]]] = {}
+        self.rows: dict[int, dict[str, Any]] = {}
+
+    @cached_property
+    def _provers(self) -> _Provers:
+        return _Provers(*self._question)
+
+    @cached_property
+    def _row_proofs(self) -> dict[int, RowProofs]:
+        return _row_proofs(self._question[0].to_dict())
+
+    def find(self, index: Position, side: int, proven: Any, reached: Any) -> None:
+        """Find what supports one bound."""
+        key = None
+        if not _missing(reached):
+            counts = self._worked.witness(index, int(reached)).counts.ravel()
+            key = _key(counts)
+            if key not in self.tables:
+                self.tables[key] = _packed(counts)
+        members = self._provers.members(index)
+        name = ("lower", "upper")[side]
+        proof = _by_rows(self._row_proofs, self.rows, members, name, proven)
+        proof = proof or self._provers.proof(members, side, proven)
+        self.found[index, side] = key, proof
 
 
 def _without_rays(cells: list[dict[str, Any]]) -> None:
@@ -219,7 +266,7 @@ class _Provers:
         weights = np.zeros(self._size, dtype=np.int64)
         np.add.at(weights, members, sign)
         if isinstance(proven, Unbounded):
-            ray = _ray(self._problem, weights)
+            ray = _ray(self._problem, weights, self._effort.left)
             return None if ray is None else {"kind": "unbounded", "ray": ray}
         return self._multipliers(self._problem, weights, sign * int(proven))
 
@@ -235,8 +282,11 @@ class _Provers:
         if not len(problem.cells) or self._effort.spent:
             return None
         cells = np.flatnonzero(weights)
-        proposal = self._program.minimize(cells, weights[cells])
+        share = self._effort.share(PROGRAM)
+        proposal = self._program.minimize(cells, weights[cells], share.left)
         if proposal is None:
+            if share.spent:  # the others would take as long
+                self._problem = None
             return None
         for denominator in DENOMINATORS:
             multipliers = np.rint(proposal.duals * denominator)
@@ -259,7 +309,7 @@ class _Provers:
         return [int(system.statement[row]), int(system.figure[row]), end, abs(multiplier)]
 
 
-def _ray(problem: Problem, weights: IntArray) -> list[list[int]] | None:
+def _ray(problem: Problem, weights: IntArray, seconds: float | None) -> list[list[int]] | None:
     """A direction of whole numbers in which the sum grows and every inequality still holds."""
     cone = replace(
         problem,
@@ -268,7 +318,7 @@ def _ray(problem: Problem, weights: IntArray) -> list[list[int]] | None:
         row_upper=np.where(problem.row_upper == NO_UPPER, NO_UPPER, 0),
     )
     cells = np.flatnonzero(weights)
-    proposal = LinearProgram(cone, exact=True).minimize(cells, weights[cells])
+    proposal = LinearProgram(cone, exact=True).minimize(cells, weights[cells], seconds)
     if proposal is None:
         return None
     for scale in (1, 2, 3, 4, 5, 6, 10, 12, 60, 100, 1000, 10**6):

@@ -9,12 +9,15 @@ import click
 
 from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
-from cellbounds.cli.outputs import check_outputs, check_suffix, write_text
+from cellbounds.cli.outputs import check_outputs, check_suffix, unwritten, write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.inputs import read_bytes
 from cellbounds.solvers.solve import attainable, bounds
+
+CERTIFYING = 0.75
+"""The part of what is left for finding witnesses and proofs; then they are to be written."""
 
 
 @options.command
@@ -58,7 +61,9 @@ def audit(given: Given) -> int:
     secret = _checked_secret(given)
     policy = policy_of(given.policy)
     with options.working(given, "reading the table", "work") as (progress, budget):
-        with stopped_late(budget):
+        beside = given.certificate, given.reports, given.style == "html"
+        answering = options.answering(budget, *beside)
+        with stopped_late(answering):
             table = options.read_owned(given.table, given)
             release = options.combine(table, given.release, given)
             knows = options.read_knowledge(given, table.domain)
@@ -70,19 +75,21 @@ def audit(given: Given) -> int:
                 over=over,
                 independent=given.independent,
                 knows=knows,
-                budget=budget,
+                budget=answering,
             )
         if given.certificate is not None:
             progress.say("certifying")
             leaning = not (given.public or given.independent)
             answer: Attainable | Bounds = found.answer
-            if answer.digest != release.digest or found.start_used != leaning:
-                # It says what follows from the release alone, and tables that were found with
-                # the help of the owner's lean towards it: such a question was not asked yet.
-                start = table if leaning else None
-                alone = budget.resumed(None)
-                answer = bounds(release, over=over, start=start, budget=alone)
-            _write_certificate(answer, given, budget, private=leaning)
+            part = budget.share(0.5 if any(beside[1:]) else 1.0).resumed(None)
+            with unwritten(given.certificate):
+                if answer.digest != release.digest or found.start_used != leaning:
+                    # It says what follows from the release alone, and tables that were found with
+                    # the help of the owner's lean towards it: such a question was not asked yet.
+                    start, again = table if leaning else None, part.share(0.5)
+                    with stopped_late(again):
+                        answer = bounds(release, over=over, start=start, budget=again)
+                _write_certificate(answer, given, part, private=leaning)
         if given.reports or given.style == "html":
             progress.say("writing the report")
             report = found.report(
@@ -123,7 +130,8 @@ def _checked_secret(given: Given) -> bytes | None:
 def _write_certificate(
     answer: Attainable | Bounds, given: Given, budget: Budget, *, private: bool
 ) -> None:
-    text = json.dumps(answer.certificate(budget=budget.resumed(None)), ensure_ascii=False) + "\n"
+    certificate = answer.certificate(budget=budget.share(CERTIFYING))
+    text = json.dumps(certificate, ensure_ascii=False) + "\n"
     write_text(text, given.certificate, "json", private=private)
 
 
@@ -146,10 +154,11 @@ def attack(given: Given) -> int:
     check_outputs([given.certificate, given.output, given.state], [given.release])
     what = "working out what is attainable"
     with options.working(given, what, "work", seconds=given.seconds) as (progress, budget):
-        with stopped_late(budget):
+        answering = options.answering(budget, given.certificate, given.style == "html")
+        with stopped_late(answering):
             release = read_release(given.release, allow_outside=given.allow_outside)
             over, cells = options.cells_of(given.cells, names, release.domain)
-            answer = attainable(release, over=over, cells=cells, budget=budget)
+            answer = attainable(release, over=over, cells=cells, budget=answering)
         if given.style == "html":
             from cellbounds.report.filing import build_report
 
@@ -158,6 +167,7 @@ def attack(given: Given) -> int:
             text = render(answer, given.style, everything=given.everything)
         if given.certificate is not None:
             progress.say("certifying")
-            _write_certificate(answer, given, budget, private=False)
+            with unwritten(given.certificate):
+                _write_certificate(answer, given, budget.resumed(None), private=False)
     write_text(text, given.output, given.style)
     return options.SAFE

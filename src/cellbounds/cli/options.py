@@ -570,3 +570,12 @@ def working(
         if state is not None:
             remedy = f"{state} keeps what was found; give the same command again to go on"
         raise KeyboardInterrupt(remedy) from None
+
+
+ANSWER = 0.75
+"""The part of a budget for the answer where more is to be written than the answer itself."""
+
+
+def answering(budget: Budget, *outputs: object) -> Budget:
+    """The part of a budget for the answer, if any of these is to be written beside it."""
+    return budget.share(ANSWER) if any(outputs) else budget

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.files import is_stream, remove_abandoned, write_whole
 from cellbounds.text import legible
 
@@ -141,11 +142,27 @@ def write_plain(result: Any, style: str, output: str | None) -> None:
     write_text(text, output, style)
 
 
-def save_chart(result: Any, path: str) -> None:
-    """Draw a result to a file."""
+DRAWING = {".svg": 0.4, ".png": 0.4, ".html": 1.1}
+"""Seconds that a chart takes, most of them for starting what draws it; nothing can stop that."""
+
+
+def save_chart(result: Any, path: str, budget: Budget) -> None:
+    """Draw a result to a file, if there is time for it."""
     from cellbounds.results import charts
 
-    charts.save_chart(result.plot(), path)
+    with unwritten(path):
+        if not budget.affords(DRAWING[Path(path).suffix.lower()]):
+            raise Unsettled("the budget is spent; give more seconds")
+        charts.save_chart(result.plot(), path)
+
+
+@contextmanager
+def unwritten(path: str) -> Iterator[None]:
+    """Say that a file beside the answer is not written, if that would take too long."""
+    try:
+        yield
+    except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
+        say(f"{path} was not written: {problem}")
 
 
 def drop_output() -> None:

@@ -12,7 +12,7 @@ from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, save_chart, say, write_result
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.budget import stopped_late
+from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.files import hidden_folder
 from cellbounds.runtime.inputs import read_toml
 from cellbounds.statements.numbers import MOST_DIGITS
@@ -76,13 +76,14 @@ def explore(given: Given) -> int:
         [given.table, given.policy, given.merge_levels],
     )
     with options.working(given, "reading the table", "search") as (progress, budget):
-        with stopped_late(budget):
+        answering = options.answering(budget, given.plot)
+        with stopped_late(answering):
             table = options.read_owned(given.table, given)
             designs = _designs(given)
             progress.say("judging designs")
-            frontier = search(table, **designs, budget=budget)
+            frontier = search(table, **designs, budget=answering)
         progress.say("writing")
-        _write_explored(frontier, given)
+        _write_explored(frontier, given, budget)
     if frontier.best is not None:
         return options.SAFE
     unsafe = all(design.outcome is Outcome.UNSAFE for design in frontier.designs)
@@ -140,12 +141,12 @@ def _merges(text: str | None) -> Any:
         ) from None
 
 
-def _write_explored(frontier: Frontier, given: Given) -> None:
+def _write_explored(frontier: Frontier, given: Given, budget: Budget) -> None:
     if not frontier.designs and frontier.left_out:
         first = frontier.left_out[0]
         raise InvalidInput(f"no design can be published; {first.design.notation}: {first.why}")
     if given.plot is not None:
-        save_chart(frontier, given.plot)
+        save_chart(frontier, given.plot, budget)
     if given.best is not None and frontier.best is None:
         say(f"no design is safe: {given.best} was not written")
     elif given.best is not None:

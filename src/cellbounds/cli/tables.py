@@ -15,6 +15,7 @@ from cellbounds.cli.outputs import (
     check_suffix,
     save_chart,
     say,
+    unwritten,
     write_result,
     write_text,
 )
@@ -90,13 +91,14 @@ def posterior(given: Given) -> int:
     check_outputs([given.plot, given.output], [given.source, *given.release])
     with options.working(given, "summing over tables") as (_, budget):
         drawn = {"draws": given.draws, "rng": given.seed or 0}
-        with stopped_late(budget):
+        answering = options.answering(budget, given.plot)
+        with stopped_late(answering):
             belief, release = _belief(given.prior), _release(given)
             over, cells = options.cells_of(given.cells, names, release.domain)
             asked = {"over": over, "cells": cells, "effort": given.effort}
-            result = posterior_of(release, belief, **asked, **drawn, budget=budget)
+            result = posterior_of(release, belief, **asked, **drawn, budget=answering)
         if given.plot is not None:
-            save_chart(result, given.plot)
+            save_chart(result, given.plot, budget)
     write_result(result, given)
     return options.SAFE
 
@@ -202,11 +204,12 @@ def synthesize(given: Given) -> int:
             else:
                 rounded = {"digits": given.digits, "total": given.total}
                 synthetic = make(table, given.release, **rounded, **drawn, budget=budget)
+        written = synthetic.write(given.output, overwrite=given.overwrite)
         text = f"{synthetic}\n"
         if given.compare and table is not None:
             progress.say("comparing with the true table")
-            text = f"{synthetic.compare(table, effort=given.effort, budget=budget)}\n"
-        written = synthetic.write(given.output, overwrite=given.overwrite)
+            with unwritten("the comparison"), stopped_late(budget):
+                text = f"{synthetic.compare(table, effort=given.effort, budget=budget)}\n"
     write_text(text, None)
     say("\n".join(f"written: {path}" for path in written))
     return options.SAFE

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,9 +13,9 @@ from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.judging import first_share, judged
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
-from cellbounds.disclosure.policies.scenarios import case_of, margin_of
+from cellbounds.disclosure.policies.scenarios import Case, case_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.results.answers import (
     RESERVED,
@@ -25,7 +27,8 @@ from cellbounds.results.answers import (
     value_entries,
 )
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
-from cellbounds.solvers.solve import attainable, resumable
+from cellbounds.runtime.interrupts import Late
+from cellbounds.solvers.solve import attainable, nothing_known, resumable
 from cellbounds.statements import Known, Release
 from cellbounds.utility.display import Listing, more_lines
 from cellbounds.version import __version__
@@ -96,7 +99,8 @@ class Audit(Listing):
     verdict
         Whether that is safe, and why.
     cells
-        Each cell with what is attainable, what it holds, and its outcome.
+        Each cell with what is attainable, what it holds, and its outcome. Those that were not
+        worked out in time are not among them, which the verdict notes.
     table
         The confidential table.
     start_used
@@ -325,21 +329,36 @@ def audit(
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
+    margin = margin_of(release, table, case.over)
     start = None if independent else table
     budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
     first = first_share(case.policy, budget)
     late = first.spent
-    answer = attainable(case.known, over=case.over, start=start, budget=first)
-    if budget.deadline is None:
+    answer = None
+    begun = time.perf_counter()
+    with suppress(Unsettled):  # in time: that is for the verdict to say
+        answer = attainable(case.known, over=case.over, start=start, budget=first)
+    if budget.deadline is None and answer is not None:
         answer.gather()
     # A budget that is spent before anything was asked decides nothing.
-    verdict, _ = judged(case, budget, None if late else answer)
+    verdict, again = judged(case, budget, None if late else answer)
+    answer = answer or again
+    cells: list[CellRisk] = []
+    with suppress(Late):  # those that were listed stay
+        for cell in () if answer is None else _cells(answer, case, margin, verdict):
+            budget.say(len(cells), margin.domain.size)
+            cells.append(cell)
+    answer = answer or nothing_known(case.known, case.over, time.perf_counter() - begun)
+    if len(cells) < answer.size:
+        left = f"{answer.size - len(cells):,} of {answer.size:,} cells are not listed"
+        verdict = replace(verdict, notes=(*verdict.notes, f"{left}: they were not worked out"))
+    return Audit(release, answer, verdict, tuple(cells), table, start is not None)
+
+
+def _cells(answer: Attainable, case: Case, margin: Table, verdict: Verdict) -> Iterator[CellRisk]:
+    """Each cell with what is attainable, what it holds, and its outcome."""
     answer.gather()
-    margin = margin_of(release, table, case.over)
     arrays = (margin.counts, margin.structural, case.empty, verdict.outcomes)
     flat = zip(answer.items(), *(array.ravel().tolist() for array in arrays), strict=True)
-    cells = []
-    for done, ((labels, values), *known) in enumerate(flat):
-        budget.say(done, margin.domain.size)
-        cells.append(CellRisk(labels, values, *known))
-    return Audit(release, answer, verdict, tuple(cells), table, start is not None)
+    for (labels, values), *known in flat:
+        yield CellRisk(labels, values, *known)

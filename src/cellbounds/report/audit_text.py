@@ -170,6 +170,8 @@ def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
         f"worked out exactly (one attainable count): {_part(counts['disclosed'], len(cells))}; "
         f"nearly (2 to {NARROW}): {_part(counts['narrow'], len(cells))}"
     )
+    if not cells:
+        known = "no cell was worked out"
     if counts.get("known_empty"):
         known += f"; known to be empty anyway: {_part(counts['known_empty'], len(cells))}"
     lines = [known]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.domain import Domain
@@ -14,7 +15,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.model.structure import Facts
 from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence
-from cellbounds.results.values import ValueSet
+from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 
@@ -134,6 +135,30 @@ class RelaxedSolution(Solution):
     def witness(self, index: Position, value: int) -> NoReturn:
         """The relaxation has no tables of counts."""
         raise InvalidInput(f"a table with {value} in the cell at {index}: {NO_TABLES}")
+
+
+class Unsolved(Solution):
+    """What is known before anything was worked out: every count of every cell may be attainable."""
+
+    method = "none"
+    evidence = Evidence.OUTER
+
+    def __init__(self, places: CellIndex) -> None:
+        self.places = places
+
+    def bounds(self) -> Arrays:
+        """From 0 on, without end."""
+        shape = self.places.shape
+        return np.zeros(shape, dtype=np.int64), np.full(shape, UNBOUNDED, dtype=object)
+
+    def attained(self) -> Arrays:
+        """No table is known."""
+        nothing = np.full(self.places.shape, None, dtype=object)
+        return nothing, nothing.copy()
+
+    def values(self, _index: Position, /) -> ValueSet:
+        """Any count."""
+        return ValueSet([], unknown=[(0, None, 1)])
 
 
 NO_TABLES = "these bounds need not be attained by tables of counts; ask for kind='sharp'"

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any, Final
 
+import numpy as np
+
 from cellbounds.errors import InvalidInput, Unsettled
 
 
@@ -53,6 +55,10 @@ UNBOUNDED: Final = Unbounded()
 
 Progression = tuple[int, int | None, int]
 """First, last (None: without end) and step of an arithmetic progression."""
+
+DENSE, BLOCKS = 64, (1 << 10, 1 << 20)
+"""Steps up to which members are marked in blocks of numbers, and the sizes of the first and of the
+largest blocks."""
 
 
 class ValueSet:
@@ -141,9 +147,13 @@ class ValueSet:
         return largest
 
     @property
+    def _endless(self) -> bool:
+        return any(last is None for _, last, _ in self.progressions)
+
+    @property
     def unbounded(self) -> bool:
         """Whether the set has no largest member."""
-        if any(last is None for _, last, _ in self.progressions):
+        if self._endless:
             return True
         if any(last is None for _, last, _ in self.unknown):
             raise _unsettled()
@@ -196,7 +206,28 @@ class ValueSet:
 
         if self._in_order():
             return itertools.chain.from_iterable(map(spread, self.progressions))
+        if any(step <= DENSE for _, _, step in self.progressions) and not self._endless:
+            return self._marked()
         return heapq.merge(*map(spread, self.progressions), key=_first)
+
+    def _marked(self) -> Iterator[tuple[int, int]]:
+        """The same block by block, all members marked: dense ones need not be put in order."""
+        begin, width = self.progressions[0][0], BLOCKS[0]
+        while True:
+            rest = [
+                (max(first, begin + (first - begin) % step), last, step)
+                for first, last, step in self.progressions
+                if last is not None and begin <= last
+            ]
+            if not rest:
+                return
+            begin = min(map(_first, rest))
+            member = np.zeros(width + 2, dtype=np.int8)  # with a gap at either end
+            for start, last, step in rest:
+                member[start - begin + 1 : min(last - begin, width - 1) + 2 : step] = 1
+            edges = [begin + edge for edge in np.flatnonzero(np.diff(member)).tolist()]
+            yield from zip(edges[::2], (edge - 1 for edge in edges[1::2]), strict=True)
+            begin, width = begin + width, min(2 * width, BLOCKS[1])
 
     def __iter__(self) -> Iterator[int]:
         if self.unknown:

@@ -142,6 +142,15 @@ class Budget:
         span = self.left if self.seconds is None else float(self.seconds)
         return self.deadline + PART_LATE * (span or 0.0) + LATE
 
+    def affords(self, seconds: float) -> bool:
+        """Whether work of a known length, which nothing stops, may begin.
+
+        It may end as long after work is stopped as that is after the deadline: by 1.1 times the
+        budget and a second.
+        """
+        at, deadline = self.stopped_at, self.deadline
+        return at is None or deadline is None or time.monotonic() + seconds <= 2 * at - deadline
+
     @property
     def overdue(self) -> bool:
         """Whether the work would have been stopped by now: not even what is quick is begun."""

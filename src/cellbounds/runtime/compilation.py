@@ -8,14 +8,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, update_wrapper
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.interrupts import uninterrupted
+from cellbounds.runtime.interrupts import uninterrupted, watched
+from cellbounds.runtime.isolation import Ended, Isolated
 
 PATIENCE = 1.0
 """Seconds of small work in plain Python, after which functions are compiled for it too."""
@@ -66,6 +69,8 @@ class Compiled:
         small = self._few and Compiled.spent < PATIENCE and _numbers(given) <= self._few
         if small and not (self._kept or self._dispatcher.signatures):
             return self._interpreted(*given)
+        if watched() and not self._dispatcher.overloads:
+            self._compile_apart(given)
         try:
             return uninterrupted(self._dispatcher, *given)
         except (ImportError, AttributeError):
@@ -74,6 +79,23 @@ class Compiled:
             for function in _COMPILED:
                 function._dispatcher._cache.flush()
             return uninterrupted(self._dispatcher, *given)
+
+    def _compile_apart(self, given: tuple[Any, ...]) -> None:
+        """Have another process compile it and keep it on disk.
+
+        Where work is stopped that is late, compiling is not part of it: it takes seconds, once, and
+        cannot be interrupted here. That process can be ended.
+        """
+        files = getattr(self._dispatcher._cache, "_cache_file", None)
+        if files is None:  # there is no place to keep it
+            return
+        types = tuple(map(self._dispatcher.typeof_pyval, given))
+        target = self._dispatcher.targetctx
+        target.refresh()
+        if self._dispatcher._cache._index_key(types, target.codegen()) not in files._load_index():
+            with suppress(Ended):  # then it is compiled here
+                own = self._function
+                Isolated(_Compiler).ask("compile", own.__module__, own.__name__, types)
 
     @cached_property
     def _kept(self) -> bool:
@@ -95,6 +117,14 @@ class Compiled:
     def _numba_type_(self) -> Any:
         """What numba looks at where other compiled functions call this one."""
         return self._dispatcher._numba_type_
+
+
+class _Compiler:
+    """Compiles functions of this package."""
+
+    def compile(self, module: str, name: str, types: tuple[Any, ...]) -> None:
+        """Compile a function for arguments of some types, and keep the result on disk."""
+        getattr(import_module(module), name)._dispatcher.compile(types)
 
 
 class _Promoting(np.ndarray):

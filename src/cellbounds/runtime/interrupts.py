@@ -73,10 +73,10 @@ def uninterrupted(function: Callable[..., Answer], *given: Any) -> Answer:
             set_handler(number, hold)
         return function(*given)
     finally:
-        hold.over = True
         for number, handler in hold.before.items():
             set_handler(number, handler)
-        for number in hold.arrived:
+        hold.over = True
+        for number in sorted(hold.arrived, key=_RAISING.index):  # the first to raise is the last
             signal.raise_signal(number)
 
 
@@ -143,7 +143,10 @@ class Alarm:
         """The alarm rings."""
         if not self._set:
             return
-        guarded = frame is not None and frame.f_code.co_filename in _GUARDED
+        code = None if frame is None else frame.f_code
+        # What came while a compiled function worked is raised here when it has returned.
+        held = code is uninterrupted.__code__
+        guarded = code is not None and code.co_filename in _GUARDED and not held
         # A module that is half imported would stay so: it is not much longer.
         if guarded or _frames(frame, {IMPORTING}) > self._imports or _frames(frame, UNSTOPPED):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
@@ -159,6 +162,12 @@ class Alarm:
             set_handler(signal.SIGALRM, self._before)
             if kind is not None and issubclass(kind, Late):
                 raise Unsettled(self._message) from None
+
+
+def watched() -> bool:
+    """Whether an alarm is set for the work that is going on."""
+    main = threading.current_thread() is threading.main_thread()
+    return main and hasattr(signal, "SIGALRM") and isinstance(getsignal(signal.SIGALRM), Alarm)
 
 
 def _frames(frame: FrameType | None, files: set[str]) -> int:

@@ -18,7 +18,7 @@ from cellbounds.reductions.decomposition import Decomposition
 from cellbounds.reductions.unnamed_variables import UnnamedVariables
 from cellbounds.results import Attainable, Bounds, Explanation
 from cellbounds.results.cell_index import Position, asked_cells
-from cellbounds.results.solution import Query, Reduction, Solution, Solver
+from cellbounds.results.solution import Query, Reduction, Solution, Solver, Unsolved
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, header_of
 from cellbounds.runtime.interrupts import Late
@@ -151,12 +151,22 @@ def attainable(
     begun = time.perf_counter()
     query = _query(release, "sharp", over, cells, start, budget)
     solution = _settled(release, replace(query, early=budget.share(SHARE).deadline))
+    return _attainable(release, query, solution, time.perf_counter() - begun)
+
+
+def nothing_known(release: Release, over: tuple[str, ...], seconds: float) -> Attainable:
+    """The answer of whoever worked nothing out, in so many seconds."""
+    query = Query("sharp", over)
+    return _attainable(release, query, Unsolved(query.places(release.domain)), seconds)
+
+
+def _attainable(release: Release, query: Query, solution: Solution, seconds: float) -> Attainable:
     return Attainable(
         release=release,
         over=query.over,
         method=solution.method,
         evidence=solution.evidence,
-        seconds=time.perf_counter() - begun,
+        seconds=seconds,
         _source=solution,
         _places=solution.places,
         _certify=partial(certify, solution, release, query),

@@ -194,7 +194,7 @@ def _best(proposal: Proposal, weights: Weights, seed: int, effort: Budget) -> Pr
     rounds = []
     # As many trial draws of each law as of the others, however soon the time is over.
     for first in range(0, TRIALS, ROUND):
-        blocks = _trial_round(offered, seed, first, part)
+        blocks = None if part.spent else _trial_round(offered, seed, first, part)
         if blocks is None:
             break
         rounds.append(blocks)

@@ -147,7 +147,7 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
     broken = verdict.broken
     if not broken:
         return {"said": "nothing is broken for certain", "findings": []}
-    slow = audit.answer.seconds > SLOW or not all(cell.values.settled for cell in audit.cells)
+    slow = audit.answer.seconds > SLOW or not _all_settled(audit)
     if slow or len(audit.cells) > limits.blame_cells:
         large = f"more than {limits.blame_cells:,} cells"
         why = "bounds of this release take long" if slow else large
@@ -156,7 +156,7 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
     share = budget.share(most=limits.blame_seconds if budget.left is None else None)
     words = ""
     for place, finding in enumerate(broken[: limits.blamed]):
-        if place and share.spent:
+        if share.spent:
             words = "the time was spent; "
             break
         try:
@@ -195,6 +195,9 @@ def chances_of(
             "of the whole table"
         )
 
+    if budget.spent:
+        return CellPosteriors("not worked out within the budget")
+
     def place(labels: tuple[Label, ...]) -> int:
         ordered = dict(zip(over, labels, strict=True))
         index = domain.index([ordered[name] for name in domain.names])
@@ -202,11 +205,26 @@ def chances_of(
 
     try:
         with stopped_late(budget):
-            return _posteriors(release, place, seed, budget, limits)
+            chances = _posteriors(release, place, seed, budget, limits)
     except InconsistentRelease:
         raise
     except CellboundsError as problem:
         return CellPosteriors(f"not worked out: {problem}")
+    return chances if chances.at is None else replace(chances, at=_in_time(chances.at, budget))
+
+
+def _in_time(
+    at: Callable[[tuple[Label, ...]], Distribution], budget: Budget
+) -> Callable[[tuple[Label, ...]], Distribution]:
+    """The distribution of a cell, if there is time for it; else it is Unsettled."""
+
+    def distribution(labels: tuple[Label, ...]) -> Distribution:
+        if budget.spent:
+            raise Unsettled("the budget is spent")
+        with stopped_late(budget):
+            return at(labels)
+
+    return distribution
 
 
 def _posteriors(
@@ -260,7 +278,7 @@ def plotted(
         assert chances.at is not None  # said by the loop's condition
         try:
             distribution = chances.at(cell.labels)
-        except TooMuchWork as problem:
+        except (TooMuchWork, Unsettled) as problem:
             words = f"{words}; the others are not worked out: {problem}"
             break
         plots.append(
@@ -332,31 +350,40 @@ def public_cells(
         return _described(source, cells)
     answer = source.answer
     sets = [cell.values for cell in source.cells]
-    leans = source.start_used and not all(values.settled for values in sets)
+    leans = source.start_used and not _all_settled(source)
     if leans or answer.digest != known.digest:
         again = budget.share(most=limits.again_seconds if budget.left is None else None)
         try:
             with stopped_late(budget):
                 answer = limits.attainable(known, over=answer.over, budget=again)
+                sets = [values for _, values in answer.items()]
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             return PublicCells((), "none", "none", f"not worked out: {problem}")
-        sets = [values for _, values in answer.items()]
     told = _tells_nothing(source.verdict)
     cells = tuple(
         replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
-        for cell, values in zip(source.cells, sets, strict=True)
+        for cell, values in zip(source.cells, sets, strict=False)  # some may not be listed
     )
     return _described(answer, cells)
+
+
+def _all_settled(audit: Audit) -> bool:
+    listed = len(audit.cells) == audit.answer.size
+    return listed and all(cell.values.settled for cell in audit.cells)
 
 
 def _described(answer: Attainable, cells: tuple[CellRisk, ...]) -> PublicCells:
     open_ones = sum(not cell.values.settled for cell in cells)
     words = "every attainable count of every cell is settled"
+    if not cells:
+        return PublicCells((), answer.method, answer.evidence.value, "no cell was worked out")
     if open_ones:
         words = (
             f"{open_ones} of {len(cells)} cells are not settled: what is attainable includes the "
             "counts shown and perhaps more"
         )
+    if len(cells) < answer.size:
+        words += f"; {_many(answer.size - len(cells), 'cell')} not listed: not worked out"
     if any(cell.structural for cell in cells):
         words += "; structural zeros are taken to be known to everybody"
     return PublicCells(cells, answer.method, answer.evidence.value, words)
@@ -493,7 +520,7 @@ def internal_part(
         "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
         "blame": _blamed(audit, budget, limits),
         "posteriors": _at_risk(audit, chances, limits),
-        "utility": _utility(audit, chances, limits),
+        "utility": _utility(audit, chances, budget, limits),
         "input": {"digest": audit.table.digest, "source": source, "seed": seed},
         "method": {"name": audit.answer.method, "evidence": audit.answer.evidence.value},
     }
@@ -527,10 +554,13 @@ def _size(cell: CellRisk) -> Any:
     return cell.values.possible.size
 
 
-def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
+def _utility(
+    audit: Audit, chances: CellPosteriors, budget: Budget, limits: ReportLimits
+) -> dict[str, Any]:
     """What a reader gets from the release: its figures, and the best guess of the table."""
     try:
-        own = retained(audit.table, audit.release).to_dict()
+        with stopped_late(budget):
+            own = retained(audit.table, audit.release).to_dict()
     except CellboundsError as problem:
         return {"said": f"not worked out: {problem}"}
     return {
@@ -546,11 +576,14 @@ def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dic
 
 def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> float | None:
     """The distance of the expected table from the true one; None if it is not worked out."""
-    if chances.at is None or len(audit.cells) > limits.means or audit.table.total == 0:
+    cells = len(audit.cells)
+    if chances.at is None or not audit.answer.size == cells <= limits.means:
+        return None
+    if audit.table.total == 0:
         return None
     try:
         means = np.array([chances.at(cell.labels).mean for cell in audit.cells])
-    except TooMuchWork:
+    except (TooMuchWork, Unsettled):
         return None
     true = as_floats(audit.table.margin(audit.answer.over)).ravel()
     return float(f"{distance_of(true, means):.6g}")

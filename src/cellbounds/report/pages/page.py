@@ -158,7 +158,8 @@ def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
     """The whole report as HTML; the limits say how many findings and cells it shows."""
     public, internal = content["public"], content.get("internal")
     cells = (internal or public)["cells"]
-    is_map = len(cells) <= limits.mapped
+    whole = len(cells) == math.prod(len(levels) for _, levels in public["variables"])
+    is_map = whole and len(cells) <= limits.mapped
     shown = _chosen(cells, None if is_map else limits.listed)
     verdict = (internal or public)["verdict"]
     word, sign = OUTCOMES[verdict["outcome"]]
