@@ -28,7 +28,7 @@ from cellbounds.ledger.serialization import (
     read_plain_release,
     read_plain_table,
 )
-from cellbounds.statements import Release
+from cellbounds.statements import Known, Release
 from cellbounds.text import counted
 
 FORMAT = "cellbounds-ledger/1"
@@ -345,7 +345,11 @@ def _judged(content: dict[str, Any]) -> bool:
 
 def _between(ends: Any) -> bool:
     low, high = ends
-    return type(low) is int and (high is None or (type(high) is int and low <= high))
+    return type(low) is int and low >= 0 and (high is None or (type(high) is int and low <= high))
+
+
+def _knowledge(values: Any) -> bool:
+    return all(isinstance(part, Known) for part in read_plain_release(values).statements)
 
 
 _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -356,7 +360,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "independent": lambda content: isinstance(content["independent"], bool),
     "judged": _judged,
     "kept": lambda content: isinstance(content["kept"], bool),
-    "knowledge": lambda content: read_plain_release(content["knowledge"]) is not None,
+    "knowledge": lambda content: _knowledge(content["knowledge"]),
     "knows": lambda content: _texts(content["knows"]),
     "policy": lambda content: read_plain_policy(content["policy"]) is not None,
     "protected": lambda content: all(_texts(names) for names in content["protected"]),
