@@ -227,6 +227,39 @@ def test_confidential_files_are_for_their_owner(tmp_path, mask, run):
     assert {mode_of(one) for one in public} == {0o666 & ~mask}
 
 
+def test_what_a_ledger_tells_its_owner_is_for_the_owner(tmp_path, run):
+    table, ledger = cb.datasets.path("delinquent"), tmp_path / "x.ledger"
+    assert run("ledger", "init", ledger, "--table", table, "--keep-table")[0] == 0
+    before = os.umask(0)
+    try:
+        for number, arguments in enumerate(
+            [
+                ["ask", ledger, "[county]"],
+                ["ask", ledger, "[county]", "--format", "json"],
+                ["policy", ledger, "--policy", "strict", "--why", "x"],
+                ["frontier", ledger, "[county]"],
+                ["history", ledger],
+                ["history", ledger, "--format", "html", "--table", table],
+                ["export", ledger, "--internal"],
+            ]
+        ):
+            assert run("ledger", *arguments, "-o", tmp_path / str(number))[0] in (0, 1)
+            assert mode_of(tmp_path / str(number)) == 0o600, arguments
+        for arguments in (["history", ledger, "--format", "html", "--public"], ["export", ledger]):
+            assert run("ledger", *arguments, "-o", tmp_path / "public")[0] == 0
+            assert mode_of(tmp_path / "public") == 0o666
+            (tmp_path / "public").unlink()
+    finally:
+        os.umask(before)
+
+
+def test_a_chart_of_verdicts_is_for_the_owner(tmp_path, run):
+    asked = ("explore", cb.datasets.path("delinquent"), "--response", "education", "--digits", "1")
+    chart, table = tmp_path / "x.svg", tmp_path / "x.txt"
+    assert run(*asked, "--jobs", "1", "--plot", chart, "-o", table)[0] == 0
+    assert mode_of(chart) == mode_of(table) == 0o600
+
+
 @pytest.mark.parametrize(
     "write", [write_whole, lambda path, _, **o: write_excel({"a": {"b": [1]}}, path, **o)]
 )

@@ -142,19 +142,19 @@ def write_result(result: Renderable, given: SimpleNamespace, *, private: bool = 
     write_text(render(result, given.style), given.output, given.style, private=private)
 
 
-def write_plain(result: Any, style: str, output: str | None) -> None:
+def write_plain(result: Any, style: str, output: str | None, *, private: bool = False) -> None:
     """Write what has plain values for JSON, and a text for people."""
     from cellbounds.report.formats import json_text
 
     text = json_text(result.to_dict(), indent=2) if style == "json" else f"{result}\n"
-    write_text(text, output, style)
+    write_text(text, output, style, private=private)
 
 
-def save_chart(result: Any, path: str) -> None:
+def save_chart(result: Any, path: str, *, private: bool = False) -> None:
     """Draw a result to a file."""
     from cellbounds.results import charts
 
-    charts.save_chart(result.plot(), path)
+    charts.save_chart(result.plot(), path, private=private)
 
 
 def drop_output() -> None:
