@@ -157,6 +157,15 @@ def test_totals_and_counts_of_many_digits_are_read_or_refused(run, here, digits)
         assert not message(err) or message(err).startswith(("error: ", "undecided: ")), err
 
 
+@pytest.mark.parametrize("options", [(), ("--records", "--weight", "count")])
+def test_counts_of_too_many_digits_are_refused_as_such(run, here, options):
+    (here / "x.csv").write_text(TABLE.replace("15", "9" * 1001))
+    err = refused(run, "audit", "x.csv", "[a]", *options, *QUICK)
+    assert "not a whole number of 0 or more with at most 1000 digits;" in err
+    (here / "x.csv").write_text(TABLE.replace("15", "1.5"))
+    assert "1000 digits" not in refused(run, "audit", "x.csv", "[a]", *options, *QUICK)
+
+
 # --- standard output and standard error ------------------------------------------------------
 
 
