@@ -364,7 +364,7 @@ def test_a_note_about_the_margin_that_was_not_judged():
     (note,) = judge(table, cb.publish(table, "[recovery|center,status]@1")).notes
     assert note == (
         "the cells of the margin [center,status,recovery] that the release speaks of were not "
-        "judged: over=['center', 'status', 'recovery'] does"
+        "judged: over=['center', 'status', 'recovery'] (--over center,status,recovery) does"
     )
     (note,) = judge(table, cb.publish(table, "[well|center]@1")).notes
     assert "over=['center', 'well']" in note
