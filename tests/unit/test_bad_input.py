@@ -69,6 +69,8 @@ def program(*arguments, **options):
     [
         ["audit", "t.csv", "[a]", "--encoding", "undefined"],
         ["audit", "t.csv", "[a]", "--encoding", "punycode"],
+        ["audit", "t.csv", "[a]", "--records", "--encoding", "undefined"],
+        ["audit", "t.csv", "[a]", "--records", "--encoding", "rot13"],
         ["audit", "t.csv", "[a]", "--merge", "a=x\ny,y"],
         ["audit", "t.csv", "[a]", "--merge", "a=x\ry,y"],
         ["audit", "t.csv", "[a]", "--merge", f"a={'x' * 200_000},y"],
@@ -145,6 +147,15 @@ def test_odd_names_of_files_are_refused(run, here, name):
     text = RELEASE.replace('[["0.47", "0.53"], ["0.37", "0.63"]]', f'"{name}"')
     (here / "x.toml").write_text(text)
     refused(run, "attack", "x.toml")
+
+
+@pytest.mark.parametrize(
+    "read", [cb.read_table, cb.read_release, cb.policies.read, cb.verify_certificate, cb.Ledger.open]
+)
+def test_a_name_with_a_nul_is_no_name_in_python_either(here, read):
+    for ending in (".toml", ".json", ".csv"):
+        with pytest.raises(cb.CellboundsError):
+            read(f"a\0b{ending}")
 
 
 @pytest.mark.parametrize("digits", [19, 20, 30, 400, 999])
