@@ -100,6 +100,59 @@ while True:
 """
 
 
+WATCHED = """
+import os, sys
+made = []
+
+def watch(event, given):
+    if event == "open" and given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        made.append(str(given[0]))
+    elif event in ("os.mkdir", "os.rename", "tempfile.mkdtemp", "tempfile.mkstemp"):
+        made.append(str(given[0]))
+
+sys.addaudithook(watch)
+from cellbounds import cli
+
+sys.argv = ["cellbounds", *sys.argv[1:]]
+try:
+    cli.main()
+finally:
+    print(*made, sep="\\n", file=sys.stderr)
+"""
+"""A command, and the files and folders that it makes."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "audit t.csv [county] [education] --state s.state --certificate c.json -o o.txt "
+        "--report r.html --report r.json --report r.csv --report r.xlsx",
+        "explore t.csv --response education --digits 1 --plot p.svg --best b.toml",
+        "suggest t.csv [education|county]@3 --changes 1 --save made",
+        "synthesize t.csv [county] -o made",
+    ],
+)
+def test_nothing_is_ever_made_in_a_shared_folder(tmp_path, arguments):
+    """Kills may come at any moment: no file is there for a moment either."""
+    shared, work = tmp_path / "shared", tmp_path / "work"
+    shared.mkdir()
+    work.mkdir()
+    (work / "t.csv").write_bytes(Path(cb.datasets.path("delinquent")).read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *arguments.split(), "--jobs", "1"],
+        env={**os.environ, "TMPDIR": str(shared)},
+        cwd=work,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    made = done.stderr.splitlines()
+    assert any(path.startswith(str(work)) for path in made)
+    assert not any(path.startswith(str(shared)) for path in made)
+
+
 def test_the_next_to_write_removes_what_was_left(tmp_path):
     target = tmp_path / "table.csv"
     killed_while("Path.replace = killed\nfiles.write_whole(Path(sys.argv[1]), 'secret')", target)
@@ -286,8 +339,9 @@ def test_files_are_never_seen_with_a_wider_mode(tmp_path, monkeypatch, write):
         write(tmp_path / "new", "x", private=True)
         (tmp_path / "new").chmod(0o640)
         write(tmp_path / "new", "y", private=True)
+        write(tmp_path / "new", "z", private=False)
     finally:
         os.umask(before)
-    assert opened == [0o600, 0o600]
-    assert seen == [0o600, 0o600]
+    assert opened == [0o600] * 3
+    assert seen == [0o600] * 3
     assert mode_of(tmp_path / "new") == 0o640  # whoever chose a mode for a file keeps it

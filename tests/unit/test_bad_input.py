@@ -150,7 +150,8 @@ def test_odd_names_of_files_are_refused(run, here, name):
 
 
 @pytest.mark.parametrize(
-    "read", [cb.read_table, cb.read_release, cb.policies.read, cb.verify_certificate, cb.Ledger.open]
+    "read",
+    [cb.read_table, cb.read_release, cb.policies.read, cb.verify_certificate, cb.Ledger.open],
 )
 def test_a_name_with_a_nul_is_no_name_in_python_either(here, read):
     for ending in (".toml", ".json", ".csv"):
