@@ -103,13 +103,35 @@ def test_more_changes_than_there_are_take_no_time(run, here):
     assert code in (0, 1), err
 
 
+def allow_no_bytes():
+    """As on a full disk: no file may grow."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "--report x.xlsx",
+        "--report x.html",
+        "--certificate x.json",
+        "--state x.state",
+        "-o x.txt",
+    ],
+)
+def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(here, written):
+    before = set(here.iterdir())
+    arguments = ["audit", "t.csv", "[a]", *written.split(), *QUICK]
+    done = program(*arguments, capture_output=True, text=True, preexec_fn=allow_no_bytes)
+    assert done.returncode == 2, done.stderr
+    said = message(done.stderr)
+    assert said.startswith("error: x.") and said.count("\n") == 1
+    assert "cannot be written: File too large" in said
+    assert set(here.iterdir()) == before
+
+
 def test_a_folder_without_a_name_can_be_written_to_or_not(here):
     """The root folder; no file may grow here, so that nothing is left there."""
-
-    def allow_no_bytes():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
     before = set(Path("/").iterdir())
     arguments = ["synthesize", "t.csv", "[a]", "-o", "/", *QUICK]
     done = program(*arguments, capture_output=True, text=True, preexec_fn=allow_no_bytes)
