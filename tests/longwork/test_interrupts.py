@@ -118,6 +118,18 @@ def test_code_that_does_not_return_is_ended(tmp_path):
     assert work_interrupted(tmp_path, work) == (130, "", "interrupted\n")
 
 
+def test_what_is_ended_at_once_leaves_nothing_unfinished(tmp_path):
+    work = (
+        "from pathlib import Path\nfrom cellbounds.runtime.files import hidden_folder\n"
+        "with hidden_folder(Path(sys.argv[1]) / 'target') as folder:\n"
+        "    (folder / 'part').write_text('secret')\n"
+        "    interrupts.GRACE = 0.2\n    print('begun', flush=True)\n"
+        "    uninterrupted(time.sleep, 600)"
+    )
+    assert work_interrupted(tmp_path, work) == (130, "", "interrupted\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"halfway.py", "script.py"}
+
+
 def test_who_interrupts_again_ends_it(tmp_path):
     again = (
         "with suppress(KeyboardInterrupt):\n    print('begun', flush=True)\n    time.sleep(60)\n"
