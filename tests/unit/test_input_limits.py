@@ -391,6 +391,18 @@ def test_a_release_names_files_below_its_folder_unless_more_is_allowed(run, rece
         assert code in (0, 1), err
 
 
+@pytest.mark.parametrize("options", [(), ("--independent",)])
+def test_a_ledger_is_asked_about_such_files_if_that_is_allowed(run, received, options):
+    path = _at(received / "r.toml", RELEASE.format('"../elsewhere.csv"'))
+    assert run("ledger", "init", "x.ledger", "--table", "t.csv", *options)[0] == 0
+    asked = ["ledger", "ask", "x.ledger", path, *QUICK]
+    if not options:
+        asked += ["--table", "t.csv"]
+    assert "--allow-outside" in refused(run, *asked)
+    code, _, err = run(*asked, "--allow-outside")
+    assert code in (0, 1), err
+
+
 def test_files_in_folders_below_are_its_own(received):
     path = _at(received / "r.toml", RELEASE.format('"below/f.csv"'))
     assert cb.read_release(path).total.exact == 62

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -148,11 +149,15 @@ def judging_release(
     given: Given,
 ) -> Iterator[tuple[Ledger, Release | list[str], dict[str, Any]]]:
     """The same, and the release that is judged."""
+    from cellbounds.statements.release_files import read_release
+
     with judging(given) as (book, how):
         about = given.about or book.state().versions
         table = book.table(how["table"], version=about)
         if table is None:
             release: Release | list[str] = list(given.statements)
+            if len(release) == 1 and Path(release[0]).is_file():
+                release = read_release(release[0], allow_outside=given.allow_outside)
             domain = book.state().domain
         else:
             release, domain = options.combine(table, given.statements, given), table.domain
