@@ -449,8 +449,8 @@ def check(
     fault = guards()
     if fault:
         return seen(
-            f"every link of {len(entries)} entries holds, but the database no longer keeps them as "
-            f"they are: {fault}; compare the head with a copy, restore the trigger from a copy of "
+            f"every link of {counted(len(entries), 'entry', 'entries')} holds, but the database no "
+            f"longer keeps them as they are: {fault}; compare the head with a copy, restore the trigger from a copy of "
             "the database, and find out who can alter it"
         )
     return seen()
@@ -465,7 +465,8 @@ def _cut_or_rewritten(
             return None, ""
         return None, "no entry has the noted hash: the chain was rewritten or its end cut off"
     if len(entries) < count:
-        cut = f"the ledger has {len(entries)} entries, but had {count}: its end was cut off"
+        there = counted(len(entries), "entry", "entries")
+        cut = f"the ledger has {there}, but had {count}: its end was cut off"
         return len(entries) + 1, cut
     if entries[count - 1].hash != noted:
         return count, f"entry {count} has another hash than was noted: the chain was rewritten"
