@@ -450,8 +450,8 @@ def check(
     if fault:
         return seen(
             f"every link of {counted(len(entries), 'entry', 'entries')} holds, but the database no "
-            f"longer keeps them as they are: {fault}; compare the head with a copy, restore the trigger from a copy of "
-            "the database, and find out who can alter it"
+            f"longer keeps them as they are: {fault}; compare the head with a copy, restore the "
+            "trigger from a copy of the database, and find out who can alter it"
         )
     return seen()
 
