@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sqlite3
 
+import numpy as np
 import pytest
 
 import cellbounds as cb
@@ -102,9 +104,102 @@ def test_a_malformed_entry_is_refused_by_its_number(run, place, number, change):
     assert run("ledger", "verify", place)[0] == 1
 
 
-@pytest.mark.parametrize("body", ["{}", "[]", "5", "no JSON", '{"domain": 5}', "[" * 100_000])
+KINDS = ["opened", "released", "asked", "refused", "policy", "grown", "revised", "refined"]
+
+
+@pytest.fixture(scope="module")
+def one_of_each(tmp_path_factory):
+    """A ledger with one entry of each kind, in the order of `KINDS`."""
+    place = tmp_path_factory.mktemp("ledgers") / "kinds.ledger"
+    ledger = Ledger.create(place, TABLE, keep_table=True, who="ann")
+    ledger.commit("[a]", who="ann", why="x", knows=[cb.Known(["b"], lower=[10, 10])])
+    ledger.ask("[b]", who="ann", why="x", record=True)
+    ledger.refuse("[b]", who="ann", why="x")
+    ledger.set_policy("strict", who="ann", why="x")
+    versions = [TABLE]
+    for counts, change in (([[25, 27], [31, 59]], "grow"), ([[24, 27], [31, 61]], "revise")):
+        versions.append(cb.Table(TABLE.domain, counts))
+        getattr(ledger, change)(versions[-1], who="ann", why="x")
+    domain = cb.Domain({"a": ["x", "y"], "b": ["p", "q"], "c": ["u", "v"]})
+    halves = [(table.counts // 2, table.counts - table.counts // 2) for table in versions]
+    finer = [cb.Table(domain, np.stack(both, axis=-1)) for both in halves]
+    ledger.refine(finer, who="ann", why="x")
+    assert [entry.kind for entry in ledger.history()] == KINDS
+    return place
+
+
+@pytest.fixture
+def every(one_of_each, tmp_path):
+    """The same, to be changed."""
+    return shutil.copy(one_of_each, tmp_path / "every.ledger")
+
+
+def refused_at(place, number, part):
+    """Whether an entry is refused by its number and a part of it, and none before."""
+    found = Ledger.open(place).verify()
+    said = f"entry {number} is linked, but its part {part!r} is not"
+    with pytest.raises(BrokenChain, match=said):
+        Ledger.open(place).state()
+    return (found.intact, found.broken) == (False, number) and said in found.problem
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_entry_has_every_part_of_its_kind(every, kind):
+    number = KINDS.index(kind) + 1
+    optional = {"already_out", "knows", "knowledge"}  # not all have these, or nothing needs them
+    for part in set(Ledger.open(every).history()[number - 1].content) - optional:
+        whole = []
+
+        def without(entries, part=part, whole=whole):
+            whole.append(entries[number - 1]["content"].pop(part))
+
+        rewrite(every, without)
+        assert refused_at(every, number, part)
+        rewrite(every, put(number, "content", part, value=whole[0]))
+    assert len(Ledger.open(every).history()) == len(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("opened", ("content",), 5),
+        ("opened", ("content", "digest"), 5),
+        ("opened", ("content", "independent"), "no"),
+        ("opened", ("content", "kept"), 1),
+        ("released", ("at",), 5),
+        ("released", ("why",), None),
+        ("released", ("content", "knows"), "all"),
+        ("released", ("content", "knowledge"), {}),
+        ("released", ("content", "knowledge", "statements"), [{"total": {"lower": 3, "upper": 3}}]),
+        ("asked", ("content", "judged", "broken"), "3"),
+        ("refused", ("content", "judged", "harmful"), [2.5]),
+        ("policy", ("content", "judged", "rules"), [1]),
+        ("policy", ("content", "policy", "rule"), "x"),
+        ("grown", ("content", "judged", "outcome"), []),
+        ("revised", ("content", "removed"), 5),
+        ("revised", ("content", "removed"), [3, 1]),
+        ("revised", ("content", "removed"), [-1, None]),
+        ("revised", ("content", "added"), ["1", None]),
+        ("revised", ("content", "added"), [1, "2"]),
+        ("refined", ("content", "digests"), []),
+        ("refined", ("content", "digests"), [1]),
+        ("refined", ("content", "domain", "variables"), 5),
+    ],
+)
+def test_parts_are_what_cellbounds_writes(every, kind, path, value):
+    number = KINDS.index(kind) + 1
+    rewrite(every, put(number, *path, value=value))
+    assert refused_at(every, number, path[1] if len(path) > 1 else path[0])
+
+
+@pytest.mark.parametrize(
+    "body", ["{}", "[]", "5", "no JSON", '{"domain": 5}', "[" * 100_000, "without end"]
+)
 def test_a_kept_table_that_cannot_be_read_was_changed(run, place, body):
     database = sqlite3.connect(place)
+    if body == "without end":
+        ((kept,),) = database.execute("SELECT body FROM kept_tables").fetchall()
+        body = kept.replace("49", "Infinity")
     for (name,) in database.execute(
         "SELECT name FROM sqlite_master WHERE type='trigger'"
     ).fetchall():

@@ -212,12 +212,15 @@ def test_nobody_answers_at_a_url():
         Ledger.open("postgresql://ann@127.0.0.1:1/team")
 
 
-def test_derived_variables_of_the_table_may_be_known_about(tmp_path):
-    """The release does not speak of them, the table does."""
+@pytest.mark.parametrize("has", ["both", "table", "release"])
+def test_derived_variables_of_the_table_or_the_release_may_be_known_about(tmp_path, has):
+    """The statements do not speak of them."""
     domain = DOMAIN.with_groupings({"all": cb.Grouping("b", {"both": ["u", "v"]})})
+    finer = cb.Table(domain, TABLE.counts)
     ledger = Ledger.create(tmp_path / "x.ledger", TABLE, who="ann")
     knows = [cb.Known(["all"], lower={"both": 40})]
-    answer = ledger.ask("[a]", table=cb.Table(domain, TABLE.counts), knows=knows)
+    release = cb.publish(TABLE if has == "table" else finer, "[a]")
+    answer = ledger.ask(release, table=TABLE if has == "release" else finer, knows=knows)
     assert [statement.subject for statement in answer.knowledge.statements] == [
         "knowledge of [all]"
     ]

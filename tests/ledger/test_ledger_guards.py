@@ -142,7 +142,7 @@ def test_triggers_that_were_dropped_altered_or_disabled_are_noticed(kind, how, t
             connection.execute(statement)
     for found in (ledger.verify(), ledger.verify(head=head)):
         assert not found.intact
-        assert "every link of 1 entries holds, but" in found.problem
+        assert "every link of 1 entry holds, but" in found.problem
         assert "trigger" in found.problem
         assert found.broken is None
 

@@ -366,6 +366,14 @@ def test_versions_laid_out_as_one_table_are_what_they_were(case):
             assert np.array_equal(less, np.maximum(one.counts - two.counts, 0))
 
 
+def test_who_came_last_is_laid_out_as_leaving_first():
+    tables = [cb.Table(DOMAIN, [[count, 9], [14, 10]]) for count in (5, 8, 6)]
+    known = tuple(Revision(version, (0, None), (0, None)) for version in (2, 3))
+    whole = stacked(state_for(*tables, revisions=known), tables)
+    stays = dict(zip(whole.domain.levels("version"), whole.counts[:, 0, 0].tolist(), strict=True))
+    assert stays == {"1 to 1": 0, "1 to 2": 0, "1": 5, "2 to 2": 2, "2": 1, "3": 0}
+
+
 # Against brute force: pairs of tables, each with its own release, the later holding the earlier.
 
 STATEMENTS = ["[a]", "[b]", "[a,b]", "[a]~3", "[a,b]<3", "[b|a]@1", "[a|b]", "[a,b|]@1", "N"]

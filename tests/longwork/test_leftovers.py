@@ -100,6 +100,59 @@ while True:
 """
 
 
+WATCHED = """
+import os, sys
+made = []
+
+def watch(event, given):
+    if event == "open" and given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        made.append(str(given[0]))
+    elif event in ("os.mkdir", "os.rename", "tempfile.mkdtemp", "tempfile.mkstemp"):
+        made.append(str(given[0]))
+
+sys.addaudithook(watch)
+from cellbounds import cli
+
+sys.argv = ["cellbounds", *sys.argv[1:]]
+try:
+    cli.main()
+finally:
+    print(*made, sep="\\n", file=sys.stderr)
+"""
+"""A command, and the files and folders that it makes."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "audit t.csv [county] [education] --state s.state --certificate c.json -o o.txt "
+        "--report r.html --report r.json --report r.csv --report r.xlsx",
+        "explore t.csv --response education --digits 1 --plot p.svg --best b.toml",
+        "suggest t.csv [education|county]@3 --changes 1 --save made",
+        "synthesize t.csv [county] -o made",
+    ],
+)
+def test_nothing_is_ever_made_in_a_shared_folder(tmp_path, arguments):
+    """Kills may come at any moment: no file is there for a moment either."""
+    shared, work = tmp_path / "shared", tmp_path / "work"
+    shared.mkdir()
+    work.mkdir()
+    (work / "t.csv").write_bytes(Path(cb.datasets.path("delinquent")).read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *arguments.split(), "--jobs", "1"],
+        env={**os.environ, "TMPDIR": str(shared)},
+        cwd=work,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    made = done.stderr.splitlines()
+    assert any(path.startswith(str(work)) for path in made)
+    assert not any(path.startswith(str(shared)) for path in made)
+
+
 def test_the_next_to_write_removes_what_was_left(tmp_path):
     target = tmp_path / "table.csv"
     killed_while("Path.replace = killed\nfiles.write_whole(Path(sys.argv[1]), 'secret')", target)
@@ -227,6 +280,39 @@ def test_confidential_files_are_for_their_owner(tmp_path, mask, run):
     assert {mode_of(one) for one in public} == {0o666 & ~mask}
 
 
+def test_what_a_ledger_tells_its_owner_is_for_the_owner(tmp_path, run):
+    table, ledger = cb.datasets.path("delinquent"), tmp_path / "x.ledger"
+    assert run("ledger", "init", ledger, "--table", table, "--keep-table")[0] == 0
+    before = os.umask(0)
+    try:
+        for number, arguments in enumerate(
+            [
+                ["ask", ledger, "[county]"],
+                ["ask", ledger, "[county]", "--format", "json"],
+                ["policy", ledger, "--policy", "strict", "--why", "x"],
+                ["frontier", ledger, "[county]"],
+                ["history", ledger],
+                ["history", ledger, "--format", "html", "--table", table],
+                ["export", ledger, "--internal"],
+            ]
+        ):
+            assert run("ledger", *arguments, "-o", tmp_path / str(number))[0] in (0, 1)
+            assert mode_of(tmp_path / str(number)) == 0o600, arguments
+        for arguments in (["history", ledger, "--format", "html", "--public"], ["export", ledger]):
+            assert run("ledger", *arguments, "-o", tmp_path / "public")[0] == 0
+            assert mode_of(tmp_path / "public") == 0o666
+            (tmp_path / "public").unlink()
+    finally:
+        os.umask(before)
+
+
+def test_a_chart_of_verdicts_is_for_the_owner(tmp_path, run):
+    asked = ("explore", cb.datasets.path("delinquent"), "--response", "education", "--digits", "1")
+    chart, table = tmp_path / "x.svg", tmp_path / "x.txt"
+    assert run(*asked, "--jobs", "1", "--plot", chart, "-o", table)[0] == 0
+    assert mode_of(chart) == mode_of(table) == 0o600
+
+
 @pytest.mark.parametrize(
     "write", [write_whole, lambda path, _, **o: write_excel({"a": {"b": [1]}}, path, **o)]
 )
@@ -253,8 +339,9 @@ def test_files_are_never_seen_with_a_wider_mode(tmp_path, monkeypatch, write):
         write(tmp_path / "new", "x", private=True)
         (tmp_path / "new").chmod(0o640)
         write(tmp_path / "new", "y", private=True)
+        write(tmp_path / "new", "z", private=False)
     finally:
         os.umask(before)
-    assert opened == [0o600, 0o600]
-    assert seen == [0o600, 0o600]
+    assert opened == [0o600] * 3
+    assert seen == [0o600] * 3
     assert mode_of(tmp_path / "new") == 0o640  # whoever chose a mode for a file keeps it

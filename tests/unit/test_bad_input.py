@@ -69,6 +69,8 @@ def program(*arguments, **options):
     [
         ["audit", "t.csv", "[a]", "--encoding", "undefined"],
         ["audit", "t.csv", "[a]", "--encoding", "punycode"],
+        ["audit", "t.csv", "[a]", "--records", "--encoding", "undefined"],
+        ["audit", "t.csv", "[a]", "--records", "--encoding", "rot13"],
         ["audit", "t.csv", "[a]", "--merge", "a=x\ny,y"],
         ["audit", "t.csv", "[a]", "--merge", "a=x\ry,y"],
         ["audit", "t.csv", "[a]", "--merge", f"a={'x' * 200_000},y"],
@@ -95,19 +97,42 @@ def test_an_empty_name_is_not_the_current_folder(run, here):
         cb.read_table(["t.csv", ""])
 
 
-def test_more_changes_than_there_are_take_no_time(run, here):
+def test_more_changes_than_there_are_take_no_time(here):
     (here / "t.csv").write_text(UNSAFE)
-    code, _, err = run("suggest", "t.csv", "[b|a]@1", "--changes", 2**31 - 1, "--jobs", "1")
-    assert code in (0, 1), err
+    asked = ("suggest", "t.csv", "[b|a]@1", "--changes", 2**31 - 1, "--jobs", "1")
+    done = program(*asked, capture_output=True, text=True)  # or it would not end at all
+    assert done.returncode in (0, 1), done.stderr
+
+
+def allow_no_bytes():
+    """As on a full disk: no file may grow."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "--report x.xlsx",
+        "--report x.html",
+        "--certificate x.json",
+        "--state x.state",
+        "-o x.txt",
+    ],
+)
+def test_a_full_disk_is_said_in_one_line_and_nothing_is_left(here, written):
+    before = set(here.iterdir())
+    arguments = ["audit", "t.csv", "[a]", *written.split(), *QUICK]
+    done = program(*arguments, capture_output=True, text=True, preexec_fn=allow_no_bytes)
+    assert done.returncode == 2, done.stderr
+    said = message(done.stderr)
+    assert said.startswith("error: x.") and said.count("\n") == 1
+    assert "cannot be written: File too large" in said
+    assert set(here.iterdir()) == before
 
 
 def test_a_folder_without_a_name_can_be_written_to_or_not(here):
     """The root folder; no file may grow here, so that nothing is left there."""
-
-    def allow_no_bytes():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
     before = set(Path("/").iterdir())
     arguments = ["synthesize", "t.csv", "[a]", "-o", "/", *QUICK]
     done = program(*arguments, capture_output=True, text=True, preexec_fn=allow_no_bytes)
@@ -147,6 +172,16 @@ def test_odd_names_of_files_are_refused(run, here, name):
     refused(run, "attack", "x.toml")
 
 
+@pytest.mark.parametrize(
+    "read",
+    [cb.read_table, cb.read_release, cb.policies.read, cb.verify_certificate, cb.Ledger.open],
+)
+def test_a_name_with_a_nul_is_no_name_in_python_either(here, read):
+    for ending in (".toml", ".json", ".csv"):
+        with pytest.raises(cb.CellboundsError):
+            read(f"a\0b{ending}")
+
+
 @pytest.mark.parametrize("digits", [19, 20, 30, 400, 999])
 def test_totals_and_counts_of_many_digits_are_read_or_refused(run, here, digits):
     (here / "x.toml").write_text(RELEASE.replace("62", "9" * digits))
@@ -155,6 +190,15 @@ def test_totals_and_counts_of_many_digits_are_read_or_refused(run, here, digits)
         code, _, err = run(*arguments)
         assert code in (0, 1, 2, 3), err
         assert not message(err) or message(err).startswith(("error: ", "undecided: ")), err
+
+
+@pytest.mark.parametrize("options", [(), ("--records", "--weight", "count")])
+def test_counts_of_too_many_digits_are_refused_as_such(run, here, options):
+    (here / "x.csv").write_text(TABLE.replace("15", "9" * 1001))
+    err = refused(run, "audit", "x.csv", "[a]", *options, *QUICK)
+    assert "not a whole number of 0 or more with at most 1000 digits;" in err
+    (here / "x.csv").write_text(TABLE.replace("15", "1.5"))
+    assert "1000 digits" not in refused(run, "audit", "x.csv", "[a]", *options, *QUICK)
 
 
 # --- standard output and standard error ------------------------------------------------------

@@ -329,8 +329,14 @@ def test_figures_for_more_cells_than_can_be_laid_out_are_refused(run, here, sect
     assert "CELLBOUNDS_LIMITS=cells=" in refused(run, "attack", "x.toml", *QUICK)
 
 
-@pytest.mark.parametrize("row", ['<row r="99999999999"><c><v>1</v></c></row>', "far columns"])
-def test_a_sheet_that_pretends_to_be_huge_is_refused(run, here, monkeypatch, row):
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('<row r="99999999999"><c><v>1</v></c></row>', "is a damaged or unusual Excel workbook"),
+        ("far columns", "has more than 100000 cells, which are not laid out one by one"),
+    ],
+)
+def test_a_sheet_that_pretends_to_be_huge_is_refused(run, here, monkeypatch, row, said):
     if row == "far columns":
         monkeypatch.setenv("CELLBOUNDS_LIMITS", "cells=100000")
         row = "".join(f'<row r="{k}"><c r="XFD{k}"><v>1</v></c></row>' for k in range(6, 20))
@@ -342,7 +348,7 @@ def test_a_sheet_that_pretends_to_be_huge_is_refused(run, here, monkeypatch, row
         for name in plain.namelist():
             content = plain.read(name)
             far.writestr(name, content.replace(b"</sheetData>", f"{row}</sheetData>".encode()))
-    refused(run, "audit", "far.xlsx", *arguments[2:])
+    assert said in refused(run, "audit", "far.xlsx", *arguments[2:])
 
 
 @pytest.mark.parametrize(
@@ -383,6 +389,18 @@ def test_a_release_names_files_below_its_folder_unless_more_is_allowed(run, rece
         assert "--allow-outside" in refused(run, *command)
         code, _, err = run(*command, "--allow-outside")
         assert code in (0, 1), err
+
+
+@pytest.mark.parametrize("options", [(), ("--independent",)])
+def test_a_ledger_is_asked_about_such_files_if_that_is_allowed(run, received, options):
+    path = _at(received / "r.toml", RELEASE.format('"../elsewhere.csv"'))
+    assert run("ledger", "init", "x.ledger", "--table", "t.csv", *options)[0] == 0
+    asked = ["ledger", "ask", "x.ledger", path, *QUICK]
+    if not options:
+        asked += ["--table", "t.csv"]
+    assert "--allow-outside" in refused(run, *asked)
+    code, _, err = run(*asked, "--allow-outside")
+    assert code in (0, 1), err
 
 
 def test_files_in_folders_below_are_its_own(received):

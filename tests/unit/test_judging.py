@@ -296,6 +296,27 @@ def test_independent_verdicts_need_no_table():
     assert judge(table_of([[4, 4], [2, 4]]), release, large, independent=True).outcome is UNSAFE
 
 
+@pytest.mark.parametrize("profile", cb.policies.profiles())
+@pytest.mark.parametrize(
+    "statements", [["[row]"], ["[row]", "[col]"], ["[col|row]@1"], ["[row,col]<3"], ["[row]~3"]]
+)
+@pytest.mark.parametrize("empty", [False, True])
+def test_independent_verdicts_are_the_same_with_a_table(profile, statements, empty):
+    """Of two tables with the same figures either may be handed in, or none."""
+    kept = np.array([[empty, False], [False, False]])
+    one = table_of([[0, 3], [2, 8]], structural=kept)
+    release = cb.publish(one, *statements)
+
+    def told(table):
+        found = judge(table, release, profile, independent=True)
+        return found.outcome, found.columns(), found.notes, str(found)
+
+    assert told(one) == told(None)
+    other = table_of([[0, 3], [1, 9]], structural=kept)
+    if not cb.violations(other, release):
+        assert told(other) == told(None)
+
+
 @pytest.mark.parametrize("independent", [False, True])
 def test_a_spent_budget_is_undecided(independent):
     table = table_of([[1, 1], [4, 8]])
@@ -364,7 +385,7 @@ def test_a_note_about_the_margin_that_was_not_judged():
     (note,) = judge(table, cb.publish(table, "[recovery|center,status]@1")).notes
     assert note == (
         "the cells of the margin [center,status,recovery] that the release speaks of were not "
-        "judged: over=['center', 'status', 'recovery'] does"
+        "judged: over=['center', 'status', 'recovery'] (--over center,status,recovery) does"
     )
     (note,) = judge(table, cb.publish(table, "[well|center]@1")).notes
     assert "over=['center', 'well']" in note

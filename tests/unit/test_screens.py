@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import unicodedata
@@ -208,6 +209,27 @@ def test_numbers_that_do_not_fit_become_a_paragraph():
     text = aligned(names, [[str(10**9 + place) for place in range(12)]], set(names))
     assert text.startswith("number 0: 1000000000; number 1: 1000000001; ")
     assert all(len(line) <= 80 for line in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sample", "published.toml", "--size", "1"], "1 table drawn given"),
+        (["ledger", "verify", "x.ledger"], "1 entry, every link holds"),
+        (["ledger", "history", "x.ledger", "--format", "html"], "every link of 1 entry holds"),
+        (["ledger", "verify", "x.ledger", "--head", "0", "--entries", "2"], "has 1 entry, but had"),
+        (["ledger", "refine", "x.ledger", "--why", "x"], "0 tables for a ledger with 1 version;"),
+        (["margins", "delinquent.csv", "--way", "1"], "1 largest safe set"),
+    ],
+)
+def test_one_of_anything_is_singular(run, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    assert run("example", "delinquent", "published")[0] == 0
+    assert run("ledger", "init", "x.ledger", "--table", "delinquent.csv")[0] == 0
+    _, out, err = run(*arguments)
+    shown = " ".join((out + err).split())
+    assert said in shown
+    assert not re.search(r"(?<![0-9.,-])1 (tables|entries|versions|sets|findings|cells)\b", shown)
 
 
 def test_one_is_singular():

@@ -302,7 +302,7 @@ def test_other_files_in_the_folder_stay(tmp_path):
 def test_files_of_the_same_name_are_replaced_only_if_asked(tmp_path):
     (tmp_path / "README.md").write_text("mine")
     made = synthesize(MARGINS, copies=2)
-    with pytest.raises(InvalidInput, match=r"README\.md already.*overwrite=True"):
+    with pytest.raises(InvalidInput, match=r"README\.md already.*overwrite=True \(--overwrite\)"):
         made.write(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
     made.write(tmp_path, overwrite=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,7 +99,7 @@ def check_written(given: Given, output: str | None, *inputs: str | None) -> None
 def write_answer(answer: LedgerAnswer, style: str, output: str | None) -> int:
     """Write an answer to a file or the terminal; its verdict as the exit status."""
     with recorded(answer.entry):
-        write_plain(answer, style, output)
+        write_plain(answer, style, output, private=True)
     return options.STATUSES[answer.outcome.value]
 
 
@@ -144,11 +145,15 @@ def judging_release(
     given: Given,
 ) -> Iterator[tuple[Ledger, Release | list[str], dict[str, Any]]]:
     """The same, and the release that is judged."""
+    from cellbounds.statements.release_files import read_release
+
     with judging(given) as (book, how):
         about = given.about or book.state().versions
         table = book.table(how["table"], version=about)
         if table is None:
             release: Release | list[str] = list(given.statements)
+            if len(release) == 1 and Path(release[0]).is_file():
+                release = read_release(release[0], allow_outside=given.allow_outside)
             domain = book.state().domain
         else:
             release, domain = options.combine(table, given.statements, given), table.domain
@@ -375,7 +380,7 @@ def history(given: Given) -> int:
     else:
         entries = book.history()
         text = history_csv(entries) if given.style == "csv" else f"{history_text(entries)}\n"
-    write_text(text, given.output, given.style)
+    write_text(text, given.output, given.style, private=not given.public)
     return options.SAFE
 
 
@@ -390,7 +395,7 @@ def export(given: Given) -> int:
 
     check_written(given, given.output)
     exported = opened(given).export(public=not given.internal)
-    write_text(json_text(exported, indent=2), given.output, "json")
+    write_text(json_text(exported, indent=2), given.output, "json", private=given.internal)
     return options.SAFE
 
 
@@ -408,7 +413,7 @@ def frontier(given: Given) -> int:
     with judging(given) as (book, how):
         how |= {"way": given.way, "digits": given.digits, "sets": given.sets}
         result = book.frontier(list(given.statements) or None, total=not given.no_total, **how)
-    write_plain(result, given.style, given.output)
+    write_plain(result, given.style, given.output, private=True)
     if result.safe:
         return options.SAFE
     return options.UNDECIDED if result.undecided else options.UNSAFE

@@ -134,26 +134,26 @@ def write_result(result: Renderable, given: SimpleNamespace, *, private: bool = 
     write_text(render(result, given.style), given.output, given.style, private=private)
 
 
-def write_plain(result: Any, style: str, output: str | None) -> None:
+def write_plain(result: Any, style: str, output: str | None, *, private: bool = False) -> None:
     """Write what has plain values for JSON, and a text for people."""
     from cellbounds.report.formats import json_text
 
     text = json_text(result.to_dict(), indent=2) if style == "json" else f"{result}\n"
-    write_text(text, output, style)
+    write_text(text, output, style, private=private)
 
 
 DRAWING = {".svg": 0.4, ".png": 0.4, ".html": 1.1}
 """Seconds that a chart takes, most of them for starting what draws it; nothing can stop that."""
 
 
-def save_chart(result: Any, path: str, budget: Budget) -> None:
+def save_chart(result: Any, path: str, budget: Budget, *, private: bool = False) -> None:
     """Draw a result to a file, if there is time for it."""
     from cellbounds.results import charts
 
     with unwritten(path):
         if not budget.affords(DRAWING[Path(path).suffix.lower()]):
             raise Unsettled("the budget is spent; give more seconds")
-        charts.save_chart(result.plot(), path)
+        charts.save_chart(result.plot(), path, private=private)
 
 
 @contextmanager

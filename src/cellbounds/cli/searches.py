@@ -146,7 +146,7 @@ def _write_explored(frontier: Frontier, given: Given, budget: Budget) -> None:
         first = frontier.left_out[0]
         raise InvalidInput(f"no design can be published; {first.design.notation}: {first.why}")
     if given.plot is not None:
-        save_chart(frontier, given.plot, budget)
+        save_chart(frontier, given.plot, budget, private=True)
     if given.best is not None and frontier.best is None:
         say(f"no design is safe: {given.best} was not written")
     elif given.best is not None:

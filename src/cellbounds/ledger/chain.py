@@ -28,7 +28,7 @@ from cellbounds.ledger.serialization import (
     read_plain_release,
     read_plain_table,
 )
-from cellbounds.statements import Release
+from cellbounds.statements import Known, Release
 from cellbounds.text import counted
 
 FORMAT = "cellbounds-ledger/1"
@@ -345,7 +345,11 @@ def _judged(content: dict[str, Any]) -> bool:
 
 def _between(ends: Any) -> bool:
     low, high = ends
-    return type(low) is int and (high is None or (type(high) is int and low <= high))
+    return type(low) is int and low >= 0 and (high is None or (type(high) is int and low <= high))
+
+
+def _knowledge(values: Any) -> bool:
+    return all(isinstance(part, Known) for part in read_plain_release(values).statements)
 
 
 _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -356,7 +360,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "independent": lambda content: isinstance(content["independent"], bool),
     "judged": _judged,
     "kept": lambda content: isinstance(content["kept"], bool),
-    "knowledge": lambda content: read_plain_release(content["knowledge"]) is not None,
+    "knowledge": lambda content: _knowledge(content["knowledge"]),
     "knows": lambda content: _texts(content["knows"]),
     "policy": lambda content: read_plain_policy(content["policy"]) is not None,
     "protected": lambda content: all(_texts(names) for names in content["protected"]),
@@ -445,9 +449,9 @@ def check(
     fault = guards()
     if fault:
         return seen(
-            f"every link of {len(entries)} entries holds, but the database no longer keeps them as "
-            f"they are: {fault}; compare the head with a copy, restore the trigger from a copy of "
-            "the database, and find out who can alter it"
+            f"every link of {counted(len(entries), 'entry', 'entries')} holds, but the database no "
+            f"longer keeps them as they are: {fault}; compare the head with a copy, restore the "
+            "trigger from a copy of the database, and find out who can alter it"
         )
     return seen()
 
@@ -461,7 +465,8 @@ def _cut_or_rewritten(
             return None, ""
         return None, "no entry has the noted hash: the chain was rewritten or its end cut off"
     if len(entries) < count:
-        cut = f"the ledger has {len(entries)} entries, but had {count}: its end was cut off"
+        there = counted(len(entries), "entry", "entries")
+        cut = f"the ledger has {there}, but had {count}: its end was cut off"
         return len(entries) + 1, cut
     if entries[count - 1].hash != noted:
         return count, f"entry {count} has another hash than was noted: the chain was rewritten"

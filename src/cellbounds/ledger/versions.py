@@ -33,6 +33,7 @@ from cellbounds.ledger.serialization import (
 )
 from cellbounds.statements import Known, Release, Statement, Total
 from cellbounds.statements.notation import names_text
+from cellbounds.text import counted
 
 Tables = Table | Sequence[Table] | None
 """One table, one for each version, or none."""
@@ -132,8 +133,9 @@ def check_refined(state: LedgerState, tables: Sequence[Table]) -> list[Table]:
     """
     if len(tables) != state.versions:
         raise InvalidInput(
-            f"{len(tables)} tables for a ledger with {state.versions} versions; supply one with "
-            "the additional variables for each version"
+            f"{counted(len(tables), 'table')} for a ledger with "
+            f"{counted(state.versions, 'version')}; supply one with the additional variables for "
+            "each version"
         )
     matching: dict[str, Table] = {}
     for table in tables:

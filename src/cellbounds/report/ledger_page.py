@@ -340,7 +340,8 @@ def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dic
     if not check.intact:
         tone, sign, word = "unsafe", "×", "THE LEDGER WAS CHANGED"
         said = check.problem
-    chain = f"the chain of hashes was checked: every link of {len(entries)} entries holds"
+    links = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
+    chain = f"the chain of hashes was checked: every link of {links} holds"
     return {
         "word": word,
         "sign": sign,

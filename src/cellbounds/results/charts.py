@@ -105,10 +105,11 @@ def _points(posterior: Posterior, cell: int) -> list[tuple[int, float]]:
     return list(zip(range(first, last + 1), spread.tolist(), strict=True))
 
 
-def save_chart(chart: Any, path: str | Path) -> None:
+def save_chart(chart: Any, path: str | Path, *, private: bool = False) -> None:
     """Write a chart to an SVG, PNG or HTML file, whole or not at all.
 
-    HTML files show what points stand for on hover, and need no network.
+    HTML files show what points stand for on hover, and need no network. A new file is for its owner
+    only if `private`.
 
     Examples
     --------
@@ -123,14 +124,16 @@ def save_chart(chart: Any, path: str | Path) -> None:
 
     target = Path(path)
     specification = chart.to_dict()
+    content: str | bytes
     if target.suffix == ".svg":
-        write_whole(target, vl_convert.vegalite_to_svg(specification))
+        content = vl_convert.vegalite_to_svg(specification)
     elif target.suffix == ".png":
-        write_whole(target, vl_convert.vegalite_to_png(specification, scale=2))
+        content = vl_convert.vegalite_to_png(specification, scale=2)
     elif target.suffix == ".html":
-        write_whole(target, _page(specification))
+        content = _page(specification)
     else:
         raise InvalidInput(f"{target.name} is no chart file; end its name with .html, .svg or .png")
+    write_whole(target, content, private=private)
 
 
 def _page(chart: dict[str, Any]) -> str:

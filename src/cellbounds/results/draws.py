@@ -140,7 +140,8 @@ class Draws(Answer):
 
     def _title(self) -> str:
         given = ", ".join(notations(self.release))
-        return f"{len(self)} tables drawn given {given}; prior: {self.prior.name}"
+        drawn = "1 table" if len(self) == 1 else f"{len(self)} tables"
+        return f"{drawn} drawn given {given}; prior: {self.prior.name}"
 
     def _remarks(self) -> str:
         lines = [f"{self.method}: {'independent' if self.independent else 'dependent'} draws"]

@@ -127,6 +127,7 @@ class Checkpoint:
     ) -> None:
         self.path = Path(path)
         self.start = bool(header.get("start"))
+        is_new = not os.path.lexists(path)
         try:
             self._file = os.open(self.path, HOW, PRIVATE)
         except OSError as problem:
@@ -145,7 +146,7 @@ class Checkpoint:
             # New, or killed while its first line was written.
             if os.fstat(self._file).st_size <= len(begun) and first.startswith(begun):
                 os.ftruncate(self._file, 0)
-                self._write(first)
+                self._begin(first, is_new)
                 return
             _check_header(self.path, begun.rpartition(b"\n")[0], header, purpose)
             os.ftruncate(self._file, self._sound())
@@ -154,6 +155,14 @@ class Checkpoint:
             raise InvalidInput(f"{path} cannot be used as a state: {problem.strerror}") from None
         except InvalidInput:
             self.close()
+            raise
+
+    def _begin(self, first: bytes, is_new: bool) -> None:
+        try:
+            self._write(first)
+        except InvalidInput:
+            if is_new:  # while it is locked: nobody else has begun to use it
+                self.path.unlink(missing_ok=True)
             raise
 
     def __repr__(self) -> str:

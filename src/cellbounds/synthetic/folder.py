@@ -113,7 +113,7 @@ def _check_folder(target: Path, texts: Mapping[str, str], overwrite: bool) -> No
     if taken and not overwrite:
         raise InvalidInput(
             f"{target} has {', '.join(taken[:3])}{', ...' * (len(taken) > 3)} already; choose "
-            "another folder, or give overwrite=True"
+            "another folder, or give overwrite=True (--overwrite)"
         )
     for name in taken:
         if not there[name].is_file():

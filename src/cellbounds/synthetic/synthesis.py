@@ -239,5 +239,5 @@ def _notes(
     elif _all_same(draws):
         notes.append("all tables that were drawn are the same, though there may be others")
     if len(counts) < copies:
-        notes.append(f"stopped early: {len(counts)} tables of {copies}")
+        notes.append(f"stopped early: {len(counts)} of {copies} tables")
     return (*notes, *draws.notes)

@@ -158,7 +158,9 @@ UNIT = 10**6
 _DIGITS = 10**15
 """No two decimals of so many digits are the same number in binary."""
 
-_WHOLE = re.compile(r"\s*\+?([0-9]{1,1000})(?:\.0*)?\s*")
+MOST_DIGITS = 1000
+
+_WHOLE = re.compile(rf"\s*\+?([0-9]{{1,{MOST_DIGITS}}})(?:\.0*)?\s*")
 _DECIMAL = re.compile(r"\s*\+?([0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})\s*")
 
 
@@ -189,6 +191,9 @@ def amounts_of(columns: SourceColumns, selection: Selection) -> tuple[IntArray, 
         # The value itself may be confidential: name the line only.
         line = int(np.argmax(wrong))
         place, note = columns.place(name, line), columns.note(name, line)
+        value = str(column.labels[column.codes[line]]).strip()
+        if len(value) > MOST_DIGITS and value.isdecimal():
+            note = f" with at most {MOST_DIGITS} digits"
         raise refusal(place, selection, note=note, missing=is_absent(column.codes[line]))
     products = [(number or 0) * unit for number in exact]
     packed = np.empty(len(exact), dtype=object)

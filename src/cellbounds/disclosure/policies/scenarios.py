@@ -121,7 +121,7 @@ def _unasked(release: Release) -> tuple[str, ...]:
     named = [name for name in (*domain.names, *domain.groupings) if name in spoken_of]
     return (
         f"the cells of the margin [{names_text(named)}] that the release speaks of were not "
-        f"judged: over={named} does",
+        f"judged: over={named} (--over {names_text(named)}) does",
     )
 
 
