@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numba
 import numpy as np
 import pytest
 
@@ -196,8 +197,9 @@ def test_the_alarm_rings_between_compiled_calls():
             uninterrupted(time.sleep, 0.06)
 
 
-def test_compiling_can_be_stopped(monkeypatch):
+def test_compiling_can_be_stopped(monkeypatch, tmp_path):
     """It takes seconds, and goes on in another process."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     class Endless:
         def __init__(self, maker):
