@@ -13,10 +13,11 @@ from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, open_output, say, write_plain, write_text
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.budget import stopped_late
+from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.progress import Progress
 
 if TYPE_CHECKING:
+    from cellbounds.data.table import Table
     from cellbounds.ledger import Entry, Ledger, LedgerAnswer
     from cellbounds.statements import Release
 
@@ -149,14 +150,15 @@ def judging_release(
 ) -> Iterator[tuple[Ledger, Release | list[str], dict[str, Any]]]:
     """The same, and the release that is judged."""
     with judging(given) as (book, how):
-        about = given.about or book.state().versions
-        table = book.table(how["table"], version=about)
-        if table is None:
-            release: Release | list[str] = list(given.statements)
-            domain = book.state().domain
-        else:
-            release, domain = options.combine(table, given.statements, given), table.domain
-        knows = options.read_knowledge(given, domain)
+        with stopped_late(how["budget"]):
+            about = given.about or book.state().versions
+            table = book.table(how["table"], version=about)
+            if table is None:
+                release: Release | list[str] = list(given.statements)
+                domain = book.state().domain
+            else:
+                release, domain = options.combine(table, given.statements, given), table.domain
+            knows = options.read_knowledge(given, domain)
         yield book, release, {**how, "version": about, "knows": knows}
 
 
@@ -305,7 +307,7 @@ def grow(given: Given) -> int:
     """
 
     def change(book: Ledger, earlier: Any, **how: Any) -> LedgerAnswer:
-        return book.grow(options.read_owned(given.later, given), earlier=earlier, **how)
+        return book.grow(_later(given, how["budget"]), earlier=earlier, **how)
 
     return changed(given, change, given.later)
 
@@ -327,10 +329,16 @@ def revise(given: Given) -> int:
     removed, added = _between(given.removed, "--removed"), _between(given.added, "--added")
 
     def change(book: Ledger, earlier: Any, **how: Any) -> LedgerAnswer:
-        later = options.read_owned(given.later, given)
+        later = _later(given, how["budget"])
         return book.revise(later, earlier=earlier, removed=removed, added=added, **how)
 
     return changed(given, change, given.later)
+
+
+def _later(given: Given, budget: Budget) -> Table:
+    """The later version of the table."""
+    with stopped_late(budget):
+        return options.read_owned(given.later, given)
 
 
 def _between(text: str | None, name: str) -> tuple[int, int] | None:

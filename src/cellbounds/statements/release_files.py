@@ -209,9 +209,10 @@ def _by_labels(
 ) -> dict[tuple[Label, ...], str]:
     """Figures by the labels of their cells, each listed once."""
     figures: dict[tuple[Label, ...], str] = {}
+    # Labels in files are text: the first level that is written like this.
+    levels = [{str(level): level for level in margin.levels(name)[::-1]} for name in margin.names]
     for texts, figure in cells:
-        named = zip(margin.names, texts, strict=True)
-        labels = tuple(_same_text(margin, name, text) for name, text in named)
+        labels = tuple(own.get(text, text) for own, text in zip(levels, texts, strict=True))
         margin.index(labels)
         if labels in figures:
             raise InvalidInput(f"{path}: {what} {labels} is listed twice")
@@ -294,11 +295,6 @@ def figure_column(kind: str, margin: Domain) -> str:
     while kind in margin.names:
         kind += "_"
     return kind
-
-
-def _same_text(margin: Domain, name: str, text: str) -> Label:
-    """The level that is written like this; labels in files are text."""
-    return next((level for level in margin.levels(name) if str(level) == text), text)
 
 
 def write_release(release: Release, path: str | Path) -> None:
