@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
+import numba
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from cellbounds.cli import audits, outputs
 from cellbounds.disclosure import auditing
 from cellbounds.disclosure.policies import Outcome, attacker
 from cellbounds.report.audit_text import render
+from cellbounds.report.ledger_page import ledger_page
 from cellbounds.runtime import compilation
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.interrupts import Alarm, Late, uninterrupted
@@ -61,6 +64,15 @@ def test_posteriors_end_with_the_budget(monkeypatch):
     posteriors = cb.audit(TABLE, release).report(budget=budget).to_dict()["public"]["posteriors"]
     assert posteriors["said"].endswith("the others are not worked out: the budget is spent")
     assert len(posteriors["cells"]) < 12
+
+
+def test_the_page_of_a_ledger_without_time_has_its_entries(tmp_path):
+    ledger = cb.Ledger.create(tmp_path / "delinquent.ledger", TABLE, who="ann")
+    ledger.commit("[education|county]@1", table=TABLE, who="ann", why="yearbook")
+    page = ledger_page(ledger, budget=spent())
+    assert "yearbook" in page
+    assert "not worked out: the budget is spent" in page
+    assert "not worked out" not in ledger_page(ledger)
 
 
 # --- certificates -------------------------------------------------------------------------------
@@ -196,8 +208,24 @@ def test_the_alarm_rings_between_compiled_calls():
             uninterrupted(time.sleep, 0.06)
 
 
-def test_compiling_can_be_stopped(monkeypatch):
+def test_an_alarm_that_nothing_can_raise_rings_again_without_a_word(monkeypatch):
+    """As in the midst of removing an object, from which nothing is raised."""
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    class Removed:
+        def __del__(self):
+            signal.raise_signal(signal.SIGALRM)
+
+    with pytest.raises(cb.Unsettled, match="late"), Alarm(time.monotonic() + 60, "late"):
+        Removed()
+        time.sleep(60)
+    assert told == []
+
+
+def test_compiling_can_be_stopped(monkeypatch, tmp_path):
     """It takes seconds, and goes on in another process."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     class Endless:
         def __init__(self, maker):

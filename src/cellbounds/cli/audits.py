@@ -15,6 +15,7 @@ from cellbounds.results import Attainable, Bounds
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.inputs import read_bytes
 from cellbounds.solvers.solve import attainable, bounds
+from cellbounds.statements import Release
 
 CERTIFYING = 0.75
 """The part of what is left for finding witnesses and proofs; then they are to be written."""
@@ -62,12 +63,13 @@ def audit(given: Given) -> int:
     policy = policy_of(given.policy)
     with options.working(given, "reading the table", "work") as (progress, budget):
         beside = given.certificate, given.reports, given.style == "html"
-        answering = options.answering(budget, *beside)
-        with stopped_late(answering):
+        with stopped_late(budget):
             table = options.read_owned(given.table, given)
             release = options.combine(table, given.release, given)
             knows = options.read_knowledge(given, table.domain)
-            progress.say("working out what is attainable", seconds=given.seconds)
+        progress.say("working out what is attainable", seconds=given.seconds)
+        answering = options.answering(budget, *beside, cells=_size(release, over))
+        with stopped_late(answering):
             found = audit_table(
                 table,
                 release,
@@ -108,6 +110,11 @@ def audit(given: Given) -> int:
     handed_on = given.public and given.style == "html"
     write_text(text, given.output, given.style, private=not handed_on)
     return options.STATUSES[found.verdict.outcome.value]
+
+
+def _size(release: Release, over: list[str] | None) -> int:
+    """How many cells are asked about."""
+    return release.domain.size if over is None else release.domain.project(over).size
 
 
 def _checked_secret(given: Given) -> bytes | None:
@@ -154,10 +161,13 @@ def attack(given: Given) -> int:
     check_outputs([given.certificate, given.output, given.state], [given.release])
     what = "working out what is attainable"
     with options.working(given, what, "work", seconds=given.seconds) as (progress, budget):
-        answering = options.answering(budget, given.certificate, given.style == "html")
-        with stopped_late(answering):
+        with stopped_late(budget):
             release = read_release(given.release, allow_outside=given.allow_outside)
             over, cells = options.cells_of(given.cells, names, release.domain)
+        size = _size(release, over) if cells is None else len(cells)
+        beside = given.certificate, given.style == "html"
+        answering = options.answering(budget, *beside, cells=size)
+        with stopped_late(answering):
             answer = attainable(release, over=over, cells=cells, budget=answering)
         if given.style == "html":
             from cellbounds.report.filing import build_report

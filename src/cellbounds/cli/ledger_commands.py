@@ -14,9 +14,10 @@ from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, open_output, say, write_plain, write_text
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.budget import stopped_late
+from cellbounds.runtime.budget import Budget, stopped_late
 
 if TYPE_CHECKING:
+    from cellbounds.data.table import Table
     from cellbounds.ledger import Entry, Ledger, LedgerAnswer
     from cellbounds.statements import Release
 
@@ -148,16 +149,17 @@ def judging_release(
     from cellbounds.statements.release_files import read_release
 
     with judging(given) as (book, how):
-        about = given.about or book.state().versions
-        table = book.table(how["table"], version=about)
-        if table is None:
-            release: Release | list[str] = list(given.statements)
-            if len(release) == 1 and Path(release[0]).is_file():
-                release = read_release(release[0], allow_outside=given.allow_outside)
-            domain = book.state().domain
-        else:
-            release, domain = options.combine(table, given.statements, given), table.domain
-        knows = options.read_knowledge(given, domain)
+        with stopped_late(how["budget"]):
+            about = given.about or book.state().versions
+            table = book.table(how["table"], version=about)
+            if table is None:
+                release: Release | list[str] = list(given.statements)
+                if len(release) == 1 and Path(release[0]).is_file():
+                    release = read_release(release[0], allow_outside=given.allow_outside)
+                domain = book.state().domain
+            else:
+                release, domain = options.combine(table, given.statements, given), table.domain
+            knows = options.read_knowledge(given, domain)
         yield book, release, {**how, "version": about, "knows": knows}
 
 
@@ -306,7 +308,7 @@ def grow(given: Given) -> int:
     """
 
     def change(book: Ledger, earlier: Any, **how: Any) -> LedgerAnswer:
-        return book.grow(options.read_owned(given.later, given), earlier=earlier, **how)
+        return book.grow(_later(given, how["budget"]), earlier=earlier, **how)
 
     return changed(given, change, given.later)
 
@@ -328,10 +330,16 @@ def revise(given: Given) -> int:
     removed, added = _between(given.removed, "--removed"), _between(given.added, "--added")
 
     def change(book: Ledger, earlier: Any, **how: Any) -> LedgerAnswer:
-        later = options.read_owned(given.later, given)
+        later = _later(given, how["budget"])
         return book.revise(later, earlier=earlier, removed=removed, added=added, **how)
 
     return changed(given, change, given.later)
+
+
+def _later(given: Given, budget: Budget) -> Table:
+    """The later version of the table."""
+    with stopped_late(budget):
+        return options.read_owned(given.later, given)
 
 
 def _between(text: str | None, name: str) -> tuple[int, int] | None:

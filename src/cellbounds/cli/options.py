@@ -572,10 +572,17 @@ def working(
         raise KeyboardInterrupt(remedy) from None
 
 
-ANSWER = 0.75
-"""The part of a budget for the answer where more is to be written than the answer itself."""
+ANSWER, LEAST = 0.75, 0.5
+"""The part of a budget for the answer where more is to be written than the answer itself, and the
+least part of it."""
+
+WRITING = 4e-5
+"""Seconds that it takes to write down a cell: of 65,536 cells 2 to 3 seconds."""
 
 
-def answering(budget: Budget, *outputs: object) -> Budget:
-    """The part of a budget for the answer, if any of these is to be written beside it."""
-    return budget.share(ANSWER) if any(outputs) else budget
+def answering(budget: Budget, *outputs: object, cells: int = 0) -> Budget:
+    """The part of a budget for the answer about so many cells, if some outputs are beside it."""
+    if budget.left is None:
+        return budget
+    part = ANSWER if any(outputs) else 1.0
+    return budget.share(max(LEAST, part - WRITING * cells / max(budget.left, WRITING)))

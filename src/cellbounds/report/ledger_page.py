@@ -33,7 +33,7 @@ from cellbounds.report.pages.content import plain_cell
 from cellbounds.report.pages.page import OUTCOMES, rendered, shown_cell
 from cellbounds.report.pages.wording import label_text, labels_text
 from cellbounds.results import Attainable, Unbounded
-from cellbounds.runtime.budget import UNLIMITED, Budget, running
+from cellbounds.runtime.budget import UNLIMITED, Budget, running, stopped_late
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
 from cellbounds.version import __version__
@@ -86,8 +86,15 @@ def _views(
             pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
             part = budget.share(1 / next(shares), least=LEAST)
             ask = partial(solve, over=target.over, budget=part)
-            release = joined(state, pieces)
-            stages.append(Stage(number, entry, *_attainable(release, target, state, whole, ask)))
+            cells: tuple[CellRisk, ...] = ()
+            try:
+                if budget.overdue:
+                    raise Unsettled("the budget is spent; give more seconds")
+                with stopped_late(budget):
+                    cells, said = _attainable(joined(state, pieces), target, state, whole, ask)
+            except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
+                said = f"not worked out: {problem}"
+            stages.append(Stage(number, entry, cells, said))
         views.append({"key": f"v{place}", "said": target.said, **_view(state, target, stages)})
     return views
 
@@ -99,17 +106,14 @@ def _attainable(
     whole: Table | None,
     ask: Callable[..., Attainable],
 ) -> tuple[tuple[CellRisk, ...], str]:
-    """What anybody could work out about each cell, and how; or why that was not worked out."""
+    """What anybody could work out about each cell, and how."""
     domain, names = release.domain, target.over or release.domain.names
     structural = np.broadcast_to(state.structural, domain.shape)
     counts = np.zeros(domain.shape, dtype=int) if whole is None else whole.counts
     table = Table(domain, counts, structural=structural)
     margin = margin_of(release, table, names)
-    try:
-        answer = ask(release, start=None if whole is None else table)
-        sets = [values for _, values in answer.items()]
-    except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-        return (), f"not worked out: {problem}"
+    answer = ask(release, start=None if whole is None else table)
+    sets = [values for _, values in answer.items()]
     known = margin.counts.ravel().tolist() if whole is not None else [None] * len(sets)
     cells = zip(
         margin.domain.cells(),
@@ -266,7 +270,7 @@ def ledger_page(
     targets = _open_targets(state) if public else targets_of(state)
     if budget is UNLIMITED and seconds is None:
         seconds = SECONDS
-    with running(budget, seconds) as budget:
+    with running(budget, seconds, stops=False) as budget:
         views = _views(state, targets, numbers, whole, budget, solve)
     return rendered(
         "ledger.html.j2",

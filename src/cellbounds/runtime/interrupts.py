@@ -124,6 +124,7 @@ class Alarm:
         self._set = False
         self._imports = 0
         self._next = GRACE
+        self._hook = sys.unraisablehook
 
     def __enter__(self) -> None:
         if (
@@ -134,7 +135,8 @@ class Alarm:
         ):
             self._before = getsignal(signal.SIGALRM)
             self._imports = _frames(sys._getframe(), {IMPORTING})
-            self._set = True
+            self._set, self._hook = True, sys.unraisablehook
+            sys.unraisablehook = self._swallowed
             set_handler(signal.SIGALRM, self)
             seconds = max(AGAIN, self._deadline - time.monotonic())
             signal.setitimer(signal.ITIMER_REAL, min(seconds, LONGEST))
@@ -155,11 +157,17 @@ class Alarm:
         self._next = SWALLOWED
         raise Late
 
+    def _swallowed(self, problem: Any) -> None:
+        """What Python could not raise, as where an object is being removed: it will ring again."""
+        if problem.exc_type is not Late:
+            self._hook(problem)
+
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._set:
             self._set = False
             signal.setitimer(signal.ITIMER_REAL, 0)
             set_handler(signal.SIGALRM, self._before)
+            sys.unraisablehook = self._hook
             if kind is not None and issubclass(kind, Late):
                 raise Unsettled(self._message) from None
 

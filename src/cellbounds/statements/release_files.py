@@ -209,12 +209,10 @@ def _by_labels(
 ) -> dict[tuple[Label, ...], str]:
     """Figures by the labels of their cells, each listed once."""
     figures: dict[tuple[Label, ...], str] = {}
+    # Labels in files are text: the first level that is written like this.
+    levels = [{str(level): level for level in margin.levels(name)[::-1]} for name in margin.names]
     for texts, figure in cells:
-        labels = tuple(
-            # The level that is written like this; labels in files are text.
-            next((level for level in margin.levels(name) if str(level) == text), text)
-            for name, text in zip(margin.names, texts, strict=True)
-        )
+        labels = tuple(own.get(text, text) for own, text in zip(levels, texts, strict=True))
         margin.index(labels)
         if labels in figures:
             raise InvalidInput(f"{path}: {what} {labels} is listed twice")
