@@ -32,6 +32,7 @@ from cellbounds.results import UNBOUNDED, Attainable, Distribution
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
+from cellbounds.text import counted
 from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained_utility import retained
@@ -94,33 +95,26 @@ USUAL_LIMITS = ReportLimits()
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:
     """The verdict with everything that breaks a rule or stayed open."""
     outcomes = [cell.outcome for cell in verdict.cells]
+    findings = (*verdict.broken, *verdict.open)
+    where = f"first {findings[0].where}: {findings[0].evidence}." if findings else ""
+    many = counted(len(verdict.broken or verdict.open or verdict.cells), "place")
+    reasons = {
+        Outcome.SAFE: f"No rule of the policy is broken; {many} looked at.",
+        Outcome.UNSAFE: f"A rule is broken for certain in {many}; {where}",
+        Outcome.UNDECIDED: (
+            f"No rule is broken for certain, but {many} could not be decided; {where}"
+        ),
+    }
     return {
         "outcome": verdict.outcome.value,
-        "said": _reason(verdict),
+        "said": reasons[verdict.outcome],
         "independent": verdict.independent,
         "knows": [known.notation for known in verdict.knows],
         "warning": verdict.warning,
         "notes": list(verdict.notes),
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
-        "findings": [_plain(finding) for finding in (*verdict.broken, *verdict.open)],
+        "findings": [_plain(finding) for finding in findings],
     }
-
-
-def _reason(verdict: Verdict) -> str:
-    """One sentence: why it is safe, unsafe or undecided."""
-    outcome = verdict.outcome
-    if outcome is Outcome.SAFE:
-        return f"No rule of the policy is broken; {_many(len(verdict.cells), 'place')} looked at."
-    first = (verdict.broken or verdict.open)[0]
-    where = f"first {first.where}: {first.evidence}."
-    if outcome is Outcome.UNSAFE:
-        return f"A rule is broken for certain in {_many(len(verdict.broken), 'place')}; {where}"
-    many = _many(len(verdict.open), "place")
-    return f"No rule is broken for certain, but {many} could not be decided; {where}"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
@@ -129,9 +123,9 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "rule": finding.rule,
         "outcome": finding.outcome.value,
         "variables": list(finding.variables),
-        "labels": [plain_label(label) for label in finding.labels],
+        "labels": [*map(plain_label, finding.labels)],
         "response": finding.response,
-        "respondent": finding.respondent and [plain_label(one) for one in finding.respondent],
+        "respondent": finding.respondent and [*map(plain_label, finding.respondent)],
         **picked(finding, "where", "evidence", "change"),
     }
     if finding.values is not None:
@@ -143,8 +137,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
 
 def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any]:
     """The statements that force each of the first broken findings; and what was left out."""
-    verdict = audit.verdict
-    broken = verdict.broken
+    broken = audit.verdict.broken
     if not broken:
         return {"said": "nothing is broken for certain", "findings": []}
     slow = audit.answer.seconds > SLOW or not all(cell.values.settled for cell in audit.cells)
@@ -161,13 +154,13 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
             break
         try:
             with stopped_late(budget):
-                statements = list(verdict.blame(finding))
+                statements = list(audit.verdict.blame(finding))
         except CellboundsError as problem:
             return {"said": f"not worked out: {problem}", "findings": blamed}
         blamed.append({"finding": place, "where": finding.where, "statements": statements})
     left = len(broken) - len(blamed)
-    rest = f"{_many(left, 'finding')} more not worked out" if left else ""
-    return {"said": words + (rest or "every broken finding is listed"), "findings": blamed}
+    words += f"{counted(left, 'finding')} more not worked out" if left else ""
+    return {"said": words or "every broken finding is listed", "findings": blamed}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,12 +173,7 @@ class CellPosteriors:
 
 
 def chances_of(
-    release: Release,
-    over: tuple[str, ...],
-    *,
-    seed: int | None,
-    budget: Budget,
-    limits: ReportLimits,
+    release: Release, over: tuple[str, ...], seed: int | None, budget: Budget, limits: ReportLimits
 ) -> CellPosteriors:
     """The posterior of the cells under a uniform prior over the consistent tables."""
     domain = release.domain
@@ -202,42 +190,25 @@ def chances_of(
 
     try:
         with stopped_late(budget):
-            return _posteriors(release, place, seed, budget, limits)
+            one_conditional = gather(release).conditional is not None
+            effort = limits.row_effort if one_conditional else limits.effort
+            exact = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
+            if isinstance(exact, ExactSums):
+                words, sums = "exact: every consistent table is summed over", exact.weighted
+                return CellPosteriors(
+                    words, exact.name, lambda labels: sums.distribution(place(labels))
+                )
+            if exact.steps is None or seed is None:
+                hint = "" if exact.steps is None else " (a report with a seed estimates it)"
+                return CellPosteriors(f"not worked out: {exact.reason}{hint}")
+            share = budget.share(most=limits.draw_seconds)
+            drawn = posterior(
+                release, PRIOR, effort=effort, draws=limits.draws, rng=seed, budget=share
+            )
     except InconsistentRelease:
         raise
     except CellboundsError as problem:
         return CellPosteriors(f"not worked out: {problem}")
-
-
-def _posteriors(
-    release: Release,
-    place: Callable[[tuple[Label, ...]], int],
-    seed: int | None,
-    budget: Budget,
-    limits: ReportLimits,
-) -> CellPosteriors:
-    one_conditional = gather(release).conditional is not None
-    effort = limits.row_effort if one_conditional else limits.effort
-    exact = exact_sums(release, belief_of(PRIOR).weights(release.domain), effort)
-    if isinstance(exact, ExactSums):
-        sums = exact.weighted
-        return CellPosteriors(
-            "exact: every consistent table is summed over",
-            exact.name,
-            lambda labels: sums.distribution(place(labels)),
-        )
-    if exact.steps is None:
-        return CellPosteriors(f"not worked out: {exact.reason}")
-    if seed is None:
-        return CellPosteriors(f"not worked out: {exact.reason} (a report with a seed estimates it)")
-    drawn = posterior(
-        release,
-        PRIOR,
-        effort=effort,
-        draws=limits.draws,
-        rng=seed,
-        budget=budget.share(most=limits.draw_seconds),
-    )
     words = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
     return CellPosteriors(words, drawn.method, lambda labels: drawn.at(place(labels)))
 
@@ -265,7 +236,7 @@ def plotted(
             break
         plots.append(
             {
-                "labels": [plain_label(label) for label in cell.labels],
+                "labels": [*map(plain_label, cell.labels)],
                 "mean": _rounded(distribution.mean),
                 "sd": _rounded(distribution.sd),
                 "interval95": list(distribution.interval("0.95")),
@@ -300,95 +271,93 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-OWNER = "judged by the owner of the table; the outcome depends on confidential counts"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PublicCells:
-    """Cells as everybody can work them out, without the owner's table; or why there are none."""
-
-    cells: tuple[CellRisk, ...]
-    method: str
-    evidence: str
-    said: str
-
-
-def _tells_nothing(verdict: Verdict) -> bool:
+def _is_public(verdict: Verdict | None) -> bool:
     """Whether a verdict may be shown to anybody: it rests on what everybody knows."""
-    return verdict.independent and not verdict.knows
+    return verdict is not None and verdict.independent and not verdict.knows
 
 
 def public_cells(
     source: Audit | Attainable, known: Release, budget: Budget, limits: ReportLimits
-) -> PublicCells:
-    """What everybody knows of each cell: `known` is the release with the structural zeros.
+) -> tuple[tuple[CellRisk, ...], dict[str, str]]:
+    """What everybody knows of each cell, and how: `known` is the release with structural zeros.
 
     A settled set is a fact of what it was found from, whoever found it and how. Where one is open,
     what is known of it leans on the table that the owner's search began with; and with private
-    knowledge it is no fact that everybody has. Then everything is worked out anew.
+    knowledge it is no fact that everybody has. Then everything is worked out anew, without the
+    owner's table; there are no cells if that would take too much.
     """
     if isinstance(source, Attainable):
+        answer = source
         cells = tuple(CellRisk(labels, values) for labels, values in source.items())
-        return _described(source, cells)
-    answer = source.answer
-    sets = [cell.values for cell in source.cells]
-    leans = source.start_used and not all(values.settled for values in sets)
-    if leans or answer.digest != known.digest:
-        again = budget.share(most=limits.again_seconds if budget.left is None else None)
-        try:
-            with stopped_late(budget):
-                answer = limits.attainable(known, over=answer.over, budget=again)
-        except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-            return PublicCells((), "none", "none", f"not worked out: {problem}")
-        sets = [values for _, values in answer.items()]
-    told = _tells_nothing(source.verdict)
-    cells = tuple(
-        replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
-        for cell, values in zip(source.cells, sets, strict=True)
-    )
-    return _described(answer, cells)
-
-
-def _described(answer: Attainable, cells: tuple[CellRisk, ...]) -> PublicCells:
-    open_ones = sum(not cell.values.settled for cell in cells)
+    else:
+        answer = source.answer
+        sets = [cell.values for cell in source.cells]
+        leans = source.start_used and not all(values.settled for values in sets)
+        if leans or answer.digest != known.digest:
+            again = budget.share(most=limits.again_seconds if budget.left is None else None)
+            try:
+                with stopped_late(budget):
+                    answer = limits.attainable(known, over=answer.over, budget=again)
+            except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
+                why = f"not worked out: {problem}"
+                return (), {"name": "none", "evidence": "none", "said": why}
+            sets = [values for _, values in answer.items()]
+        told = _is_public(source.verdict)
+        cells = tuple(
+            replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
+            for cell, values in zip(source.cells, sets, strict=True)
+        )
+    open_cells = sum(not cell.values.settled for cell in cells)
     words = "every attainable count of every cell is settled"
-    if open_ones:
+    if open_cells:
         words = (
-            f"{open_ones} of {len(cells)} cells are not settled: what is attainable includes the "
+            f"{open_cells} of {len(cells)} cells are not settled: what is attainable includes the "
             "counts shown and perhaps more"
         )
     if any(cell.structural for cell in cells):
         words += "; structural zeros are taken to be known to everybody"
-    return PublicCells(cells, answer.method, answer.evidence.value, words)
+    return cells, {"name": answer.method, "evidence": answer.evidence.value, "said": words}
 
 
 def public_part(
     release: Release,
     over: tuple[str, ...],
-    cells: PublicCells,
+    cells: Sequence[CellRisk],
     chances: CellPosteriors,
     verdict: Verdict | None,
     limits: ReportLimits,
 ) -> dict[str, Any]:
-    """Everything but where the report comes from.
+    """Everything but how it was worked out and where the report comes from.
 
-    The verdict is told if it was made without the counts and without private knowledge.
+    The verdict is told if it was made without the counts and without private knowledge. Posteriors
+    are those of the cells with the fewest attainable counts: a choice without the counts.
     """
     domain = release.domain.project(over)
-    told = verdict is not None and _tells_nothing(verdict)
-    words = OWNER if verdict is not None else "nobody judged: this is what anybody can work out"
-    untold: dict[str, Any] = {"outcome": None, "said": words, "notes": []}
+    words = "nobody judged: this is what anybody can work out"
+    if verdict is not None:
+        words = "judged by the owner of the table; the outcome depends on confidential counts"
+    told: dict[str, Any] = {"outcome": None, "said": words, "notes": []}
+    if verdict is not None and _is_public(verdict):
+        told = plain_verdict(verdict)
+    marks = [mark_of(cell) for cell in cells]
+    several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < UNBOUNDED]
+    chosen = "the cells with the fewest attainable counts, but more than one"
     return {
-        "verdict": plain_verdict(verdict) if verdict is not None and told else untold,
+        "verdict": told,
         "published": published(release),
         "policy": None if verdict is None else verdict.policy.to_dict(),
         "over": list(over),
-        "variables": [[name, [plain_label(x) for x in domain.levels(name)]] for name in over],
+        "variables": [[name, [*map(plain_label, domain.levels(name))]] for name in over],
         "columns": list(columns_of(domain, responses_of(release))),
-        "cells": [plain_cell(cell, judged=told) for cell in cells.cells],
-        "summary": _summary(cells.cells),
-        "posteriors": _few_counts(cells.cells, chances, limits),
-        "method": {"name": cells.method, "evidence": cells.evidence, "said": cells.said},
+        "cells": [plain_cell(cell, judged=_is_public(verdict)) for cell in cells],
+        "summary": {
+            "cells": len(cells),
+            "exact": marks.count("exact"),
+            "narrow": marks.count("narrow"),
+            "known_empty": marks.count("structural zero") + marks.count("empty row"),
+            "unsettled": sum(not cell.values.settled for cell in cells),
+        },
+        "posteriors": plotted(chances, sorted(several, key=_size), chosen, limits),
     }
 
 
@@ -411,19 +380,17 @@ def columns_of(domain: Domain, responses: Sequence[str]) -> tuple[str, ...]:
     names = domain.names
     if len(names) == 1:
         return ()
+
+    def cells(names: Sequence[str]) -> int:
+        return math.prod(len(domain.levels(name)) for name in names)
+
     columns = [name for name in names if name in responses]
-    if not columns or len(columns) == len(names) or _product(domain, columns) > 2 * WIDEST:
+    if not columns or len(columns) == len(names) or cells(columns) > 2 * WIDEST:
         columns = [names[-1]]
     rest = [name for name in names if name not in columns]
-    while len(rest) > 1 and _product(domain, rest) > TALL:
-        if _product(domain, [*columns, rest[-1]]) > WIDEST:
-            break
+    while len(rest) > 1 and cells(rest) > TALL and cells([*columns, rest[-1]]) <= WIDEST:
         columns.insert(0, rest.pop())
     return tuple(columns)
-
-
-def _product(domain: Domain, names: Sequence[str]) -> int:
-    return math.prod(len(domain.levels(name)) for name in names)
 
 
 MARKS = {Outcome.UNSAFE: "broken", Outcome.UNDECIDED: "open"}
@@ -432,7 +399,7 @@ MARKS = {Outcome.UNSAFE: "broken", Outcome.UNDECIDED: "open"}
 def plain_cell(cell: CellRisk, *, judged: bool) -> dict[str, Any]:
     """One cell without its count; with what the rules say of it if it was judged."""
     values = {
-        "labels": [plain_label(label) for label in cell.labels],
+        "labels": [*map(plain_label, cell.labels)],
         **plain_values(cell.values),
         "mark": mark_of(cell),
     }
@@ -445,69 +412,21 @@ def mark_of(cell: CellRisk) -> str:
     """A word for what the attainable counts give away."""
     if cell.structural or cell.empty_row:
         return "structural zero" if cell.structural else "empty row"
-    if cell.disclosed:
-        return "exact"
-    if cell.narrow:
-        return "narrow"
+    if cell.disclosed or cell.narrow:
+        return "exact" if cell.disclosed else "narrow"
     return "" if cell.values.settled else "not settled"
-
-
-def _summary(cells: tuple[CellRisk, ...]) -> dict[str, int]:
-    marks = [mark_of(cell) for cell in cells]
-    return {
-        "cells": len(cells),
-        "exact": marks.count("exact"),
-        "narrow": marks.count("narrow"),
-        "known_empty": marks.count("structural zero") + marks.count("empty row"),
-        "unsettled": sum(not cell.values.settled for cell in cells),
-    }
-
-
-def _few_counts(
-    cells: Sequence[CellRisk], chances: CellPosteriors, limits: ReportLimits
-) -> dict[str, Any]:
-    """Posteriors of the cells with the fewest attainable counts: a choice without the counts."""
-    several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < UNBOUNDED]
-    chosen = "the cells with the fewest attainable counts, but more than one"
-    return plotted(chances, sorted(several, key=_size), chosen, limits)
 
 
 WARNING = "this part holds confidential counts and what follows from them: keep it to yourself"
 
 
 def internal_part(
-    audit: Audit,
-    chances: CellPosteriors,
-    *,
-    seed: int | None,
-    source: str | None,
-    made: str | None,
-    budget: Budget,
-    limits: ReportLimits,
+    audit: Audit, chances: CellPosteriors, budget: Budget, limits: ReportLimits
 ) -> dict[str, Any]:
-    """Verdict, findings, counts, blame, posteriors of the cells at risk, utility, the input."""
-    verdict = audit.verdict
-    part: dict[str, Any] = {
-        "warning": WARNING,
-        "verdict": plain_verdict(verdict),
-        "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
-        "blame": _blamed(audit, budget, limits),
-        "posteriors": _at_risk(audit, chances, limits),
-        "utility": _utility(audit, chances, limits),
-        "input": {"digest": audit.table.digest, "source": source, "seed": seed},
-        "method": {"name": audit.answer.method, "evidence": audit.answer.evidence.value},
-    }
-    if made is not None:
-        part["clock"] = {
-            "made": made,
-            "attainable_seconds": round(audit.answer.seconds, 3),
-            "judging_seconds": round(verdict.seconds, 3),
-        }
-    return part
+    """Verdict, findings, counts, blame, utility; posteriors of the cells at risk.
 
-
-def _at_risk(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
-    """The cells that break a rule or may; then those with few attainable counts."""
+    Those are the cells that break a rule or may; then those with few attainable counts.
+    """
     risky = [
         cell
         for cell in audit.cells
@@ -519,7 +438,14 @@ def _at_risk(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dic
         "the cells that break a rule or may, and the narrow ones; a cell with a single attainable "
         "count needs no plot"
     )
-    return plotted(chances, risky, chosen, limits, counts=True)
+    return {
+        "warning": WARNING,
+        "verdict": plain_verdict(audit.verdict),
+        "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
+        "blame": _blamed(audit, budget, limits),
+        "posteriors": plotted(chances, risky, chosen, limits, counts=True),
+        "utility": _utility(audit, chances, limits),
+    }
 
 
 def _size(cell: CellRisk) -> Any:
@@ -553,4 +479,4 @@ def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> f
     except TooMuchWork:
         return None
     true = as_floats(audit.table.margin(audit.answer.over)).ravel()
-    return float(f"{distance_of(true, means):.6g}")
+    return _rounded(distance_of(true, means))

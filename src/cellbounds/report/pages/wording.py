@@ -121,10 +121,7 @@ def published(release: Release) -> dict[str, Any]:
             {
                 "name": name,
                 "of": grouping.of,
-                "levels": [
-                    [plain_label(level), [plain_label(part) for part in parts]]
-                    for level, parts in grouping.groups
-                ],
+                "levels": [[plain_label(x), [*map(plain_label, of)]] for x, of in grouping.groups],
             }
             for name, grouping in domain.groupings.items()
             if name in named
