@@ -24,14 +24,7 @@ from cellbounds.utility.association import (
     odds_ratios,
     percent,
 )
-from cellbounds.utility.display import (
-    Section,
-    Shown,
-    columns_of,
-    interval_text,
-    json_float,
-    number_text,
-)
+from cellbounds.utility.display import Section, Shown, columns_of, json_float
 from cellbounds.utility.distances import hellinger, matched, occupied, total_variation
 from cellbounds.utility.loglinear import (
     LoglinearComparison,
@@ -66,11 +59,6 @@ class PairComparison:
     true_test: Independence
     tests: tuple[Independence, ...]
     overlaps: FloatArray
-
-    @property
-    def log_ratios(self) -> FloatArray:
-        """Log odds ratios of the copies: one line for each copy, one column for each ratio."""
-        return np.array([one.log_ratios.ravel() for one in self.odds])
 
     def lines(self, place: int) -> list[tuple[str, str, str, float, float]]:
         """One copy beside the true table: measure, variables, levels, true value, other value."""
@@ -159,63 +147,55 @@ VARIABLES = frozenset({"variables", "levels", "copy", "statistic"})
 
 
 def _measures(copies: Sequence[str], measures: Mapping[str, Sequence[float]]) -> Section:
-    lines = [
-        [copy, *map(number_text, values)]
-        for copy, *values in zip(copies, *measures.values(), strict=True)
-    ]
+    lines = [*zip(copies, *measures.values(), strict=True)]
     if len(copies) > 1:
-        both = [mean_and_spread(values) for values in measures.values()]
-        lines.insert(0, ["mean", *(number_text(mean) for mean, _ in both)])
-        lines.insert(1, ["spread", *(number_text(spread) for _, spread in both)])
+        means, spreads = zip(*map(mean_and_spread, measures.values()), strict=True)
+        lines = [("mean", *means), ("spread", *spreads), *lines]
     return Section("compared with the true table", ["copy", *measures], lines, VARIABLES)
 
 
 def _odds(copies: Sequence[str], level: float, pairs: Sequence[PairComparison]) -> Section:
-    one = len(copies) == 1
-    interval = f"{percent(level)} interval"
-    others = [copies[0], "its interval"] if one else ["geometric mean", "spread of log"]
+    single = len(copies) == 1
+    others = [copies[0], "its interval"] if single else ["geometric mean", "spread of log"]
     lines = []
     for pair in pairs:
-        logs, overlaps = pair.log_ratios, pair.overlaps
+        logs = np.array([odds.log_ratios.ravel() for odds in pair.odds])
         cells = zip(pair.true_odds.cells(), pair.true_odds.numbers(), strict=True)
         for place, (labels, (ratio, *ends)) in enumerate(cells):
-            if one:
+            if single:
                 other, *its_ends = pair.odds[0].numbers()[place]
-                shown = [number_text(other), interval_text(*its_ends)]
+                shown = [other, its_ends]
             else:
                 mean, spread = mean_and_spread(logs[:, place].tolist())
-                shown = [number_text(math.exp(mean)), number_text(spread)]
-            overlap, _ = mean_and_spread(overlaps[:, place].tolist())
+                shown = [math.exp(mean), spread]
+            overlap, _ = mean_and_spread(pair.overlaps[:, place].tolist())
             where = [f"{pair.rows}, {pair.columns}", ", ".join(map(str, labels))]
-            true = [number_text(ratio), interval_text(*ends)]
-            lines.append([*where, *true, *shown, number_text(overlap)])
-    header = ["variables", "levels", "true", interval, *others, "overlap"]
-    title = "odds ratios, relative to the first levels"
-    return Section(title, header, lines, VARIABLES)
+            lines.append([*where, ratio, ends, *shown, overlap])
+    header = ["variables", "levels", "true", f"{percent(level)} interval", *others, "overlap"]
+    return Section("odds ratios, relative to the first levels", header, lines, VARIABLES)
 
 
 def _tests(copies: Sequence[str], pairs: Sequence[PairComparison]) -> Section:
-    one = len(copies) == 1
+    single = len(copies) == 1
     lines = []
     for pair in pairs:
-        true, others = pair.true_test, pair.tests
-        for place, (name, value, p) in enumerate(true.statistics):
-            values = [test.statistics[place][1:] for test in others]
-            shown = values[0] if one else mean_and_spread([value for value, _ in values])
-            what = [f"{pair.rows}, {pair.columns}", name, str(true.degrees)]
-            lines.append([*what, *map(number_text, (value, p, *shown))])
-    header = ["variables", "statistic", "degrees", "true", "p"]
-    header += [copies[0], "its p"] if one else ["mean", "spread"]
+        for place, (name, value, p) in enumerate(pair.true_test.statistics):
+            values = [test.statistics[place][1:] for test in pair.tests]
+            shown = values[0] if single else mean_and_spread([value for value, _ in values])
+            what = [f"{pair.rows}, {pair.columns}", name, pair.true_test.degrees]
+            lines.append([*what, value, p, *shown])
+    others = [copies[0], "its p"] if single else ["mean", "spread"]
+    header = ["variables", "statistic", "degrees", "true", "p", *others]
     return Section("tests of independence", header, lines, VARIABLES)
 
 
 def _models(copies: Sequence[str], loglinear: Sequence[LoglinearComparison]) -> Section:
     true = loglinear[0].true
-    lines = [["true", number_text(true.g), str(true.degrees), number_text(true.g_p), "", ""]]
-    for copy, one in zip(copies, loglinear, strict=True):
-        fit, apart = one.other, (one.largest_log_ratio, one.largest_term_difference)
-        tested = [number_text(fit.g), str(fit.degrees), number_text(fit.g_p)]
-        lines.append([copy, *tested, *map(number_text, apart)])
+    lines: list[list[object]] = [["true", true.g, true.degrees, true.g_p, None, None]]
+    for copy, both in zip(copies, loglinear, strict=True):
+        fit, term = both.other, both.largest_term_difference
+        apart = both.largest_log_ratio, "undefined" if term is None else term
+        lines.append([copy, fit.g, fit.degrees, fit.g_p, *apart])
     header = ["copy", "G", "degrees", "p", "largest log ratio", "largest parameter difference"]
     return Section(f"log-linear model {model_text(true.margins)}", header, lines, VARIABLES)
 
@@ -321,9 +301,8 @@ class UtilityComparison(Shown):
         sections += [_odds(copies, self.level, pairs), _tests(copies, pairs)] if pairs else []
         return [*sections, *([_models(copies, self.loglinear)] if self.loglinear else [])]
 
-    def __repr__(self) -> str:
-        # Statistics of a confidential table are not printed by accident.
-        return f"<utility of {', '.join(self.copies[:3])}{', ...' * (len(self.copies) > 3)}>"
+    def _title(self) -> str:
+        return f"utility of {', '.join(self.copies[:3])}{', ...' * (len(self.copies) > 3)}"
 
 
 def compare(

@@ -20,7 +20,7 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import label_keys
-from cellbounds.utility.display import Section, Shown, columns_of, number_text, picked
+from cellbounds.utility.display import Section, Shown, columns_of, picked
 from cellbounds.utility.distances import as_floats, both_occupied, distance_of, occupied, summed
 
 Margins = str | Iterable[str | Iterable[str]]
@@ -131,8 +131,34 @@ def _design(
     return np.hstack(blocks)
 
 
+TESTS = ("statistic", "value", "degrees", "p")
+
+
+class Tested(Shown):
+    """What results of tests have in common: two statistics with their p-values."""
+
+    __slots__ = ()
+
+    chi_squared: float
+    chi_squared_p: float
+    g: float
+    g_p: float
+    degrees: int
+
+    @property
+    def statistics(self) -> list[tuple[str, float, float]]:
+        """Each statistic with its value and its p-value."""
+        return [("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p)]
+
+    def _lines(self) -> list[tuple[str, float, int | None, float | None]]:
+        return [(name, value, self.degrees, p) for name, value, p in self.statistics]
+
+    def _sections(self) -> list[Section]:
+        return [Section(self._title(), TESTS, self._lines(), frozenset({"statistic"}))]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LoglinearFit(Shown):
+class LoglinearFit(Tested):
     """A log-linear model fitted to a table by maximum likelihood.
 
     Attributes
@@ -205,20 +231,15 @@ class LoglinearFit(Shown):
             **picked(self, *(field.name for field in fields(self)[3:])),  # but for the arrays
         }
 
-    def _sections(self) -> list[Section]:
-        tests = (("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p))
-        lines = [
-            [name, number_text(value), str(self.degrees), number_text(p)]
-            for name, value, p in tests
-        ]
-        lines += [["AIC", number_text(self.aic), "", ""], ["BIC", number_text(self.bic), "", ""]]
-        title = f"log-linear model {model_text(self.margins)}"
-        header = ["statistic", "value", "degrees", "p"]
-        return [Section(title, header, lines, frozenset({"statistic"}))]
+    def _title(self) -> str:
+        return f"log-linear model {model_text(self.margins)}"
+
+    def _lines(self) -> list[tuple[str, float, int | None, float | None]]:
+        criteria = [("AIC", self.aic, None, None), ("BIC", self.bic, None, None)]
+        return [*Tested._lines(self), *criteria]
 
     def __repr__(self) -> str:
-        # Statistics of a confidential table are not printed by accident.
-        return f"<log-linear model {model_text(self.margins)}: {self.degrees} degrees of freedom>"
+        return f"<{self._title()}: {self.degrees} degrees of freedom>"
 
 
 def fit_loglinear(
@@ -413,27 +434,23 @@ class LoglinearComparison(Shown):
         }
 
     def _lines(self) -> list[tuple[str, float | None, float | None, float | None]]:
-        true, other = self.true, self.other
-        return [
-            ("chi-squared", true.chi_squared, other.chi_squared, self.chi_squared_difference),
-            ("chi-squared p", true.chi_squared_p, other.chi_squared_p, None),
-            ("G", true.g, other.g, self.g_difference),
-            ("G p", true.g_p, other.g_p, None),
-            ("largest log ratio of fitted shares", None, None, self.largest_log_ratio),
-            ("largest difference of a parameter", None, None, self.largest_term_difference),
-            ("Hellinger distance of the fits", None, None, self.hellinger),
-        ]
+        lines: list[tuple[str, float | None, float | None, float | None]] = []
+        both = zip(self.true.statistics, self.other.statistics, strict=True)
+        for (name, value, p), (_, its_value, its_p) in both:
+            lines += [(name, value, its_value, its_value - value), (f"{name} p", p, its_p, None)]
+        apart = {
+            "largest log ratio of fitted shares": self.largest_log_ratio,
+            "largest difference of a parameter": self.largest_term_difference,
+            "Hellinger distance of the fits": self.hellinger,
+        }
+        return lines + [(name, None, None, distance) for name, distance in apart.items()]
+
+    def _title(self) -> str:
+        return f"log-linear model {model_text(self.true.margins)}, fitted to two tables"
 
     def _sections(self) -> list[Section]:
-        lines = [
-            [name, *("" if value is None else number_text(value) for value in values)]
-            for name, *values in self._lines()
-        ]
         title = f"log-linear model {model_text(self.true.margins)}, fitted to both tables"
-        return [Section(title, HEADER, lines, frozenset({"measure"}))]
-
-    def __repr__(self) -> str:
-        return f"<log-linear model {model_text(self.true.margins)}, fitted to two tables>"
+        return [Section(title, HEADER, self._lines(), frozenset({"measure"}))]
 
 
 def compare_loglinear(
@@ -469,28 +486,22 @@ def compare_loglinear(
 
 def compared(true: LoglinearFit, other: LoglinearFit) -> LoglinearComparison:
     """Two fits of one model over the same cells."""
-    both = true.fitted, other.fitted
-    notes = [f"true table: {note}" for note in true.notes]
-    notes += [f"other table: {note}" for note in other.notes]
-    largest = _largest_log_ratio(*both), *_largest_term(true, other)
-    return LoglinearComparison(true, other, *largest, distance_of(*both), tuple(notes))
-
-
-def _largest_log_ratio(true: FloatArray, other: FloatArray) -> float:
-    if bool(((true > 0) != (other > 0)).any()):
-        return math.inf
-    both = true > 0
-    logs = [np.log(fitted[both] / fitted.sum()) for fitted in (true, other)]
-    return float(np.max(np.abs(logs[0] - logs[1])))
-
-
-def _largest_term(true: LoglinearFit, other: LoglinearFit) -> tuple[float | None, dict[str, Label]]:
+    both, domain = (true.fitted, other.fitted), true.domain
+    possible, its_possible = (fitted > 0 for fitted in both)
+    log_ratio = math.inf
+    if bool((possible == its_possible).all()):
+        logs = [np.log(fitted[possible] / fitted.sum()) for fitted in both]
+        log_ratio = float(np.max(np.abs(logs[0] - logs[1])))
     gaps = np.abs(true.terms - other.terms)
     # The constant only says how many people there are.
     gaps.flat[0] = math.nan
-    if bool(np.isnan(gaps).all()):
-        return None, {}
-    place = np.unravel_index(int(np.nanargmax(gaps)), gaps.shape)
-    domain = true.domain
-    named = zip(domain.names, place, strict=True)
-    return float(gaps[place]), {name: domain.levels(name)[at] for name, at in named if at}
+    largest, term = None, dict[str, Label]()
+    if not bool(np.isnan(gaps).all()):
+        place = np.unravel_index(int(np.nanargmax(gaps)), gaps.shape)
+        named = zip(domain.names, place, strict=True)
+        largest = float(gaps[place])
+        term = {name: domain.levels(name)[at] for name, at in named if at}
+    notes = [f"true table: {note}" for note in true.notes]
+    notes += [f"other table: {note}" for note in other.notes]
+    apart = distance_of(*both)
+    return LoglinearComparison(true, other, log_ratio, largest, term, apart, tuple(notes))
