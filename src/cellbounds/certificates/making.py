@@ -42,11 +42,7 @@ DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
 
 
 def certify(
-    worked: Solution,
-    release: Release,
-    question: Query,
-    public: bool | None,
-    budget: Budget,
+    worked: Solution, release: Release, question: Query, public: bool | None, budget: Budget
 ) -> dict[str, Any]:
     """The certificate of all bounds asked for as plain values.
 
@@ -72,25 +68,24 @@ def certify(
             "a public certificate may not use witnesses that lean on the owner's table; ask "
             "bounds(release) without start= and certify that"
         )
-    lower, upper = worked.bounds()
-    attained = worked.attained() or (lower, upper)
-    over, places = question.over, question.places(release.domain)
+    ends = worked.bounds()
+    attained = worked.attained() or ends
+    places, margin = question.places(release.domain), release.domain.project(question.over)
+    asked = asked_about(release.domain, question.over, question.cells)
     release_values = release.to_dict()
-    provers = _Provers(release, question, budget)
-    row_proofs = _row_proofs(release_values)
-    used_rows: dict[int, dict[str, Any]] = {}
+    prover = _Prover(release, release_values, budget)
     numbers: dict[bytes, int] = {}
     witnesses: list[list[list[int]]] = []
-    margin = release.domain.project(over)
     cells = []
     for index in places:
-        spot, members = places.spot(index), provers.members(index)
-        entry: dict[str, Any] = {"labels": [_plain(label) for label in margin.labels(index)]}
+        spot, members = places.spot(index), asked.members(places.number(index))
+        entry: dict[str, Any] = {"labels": list(margin.labels(index))}
         for side, name in enumerate(("lower", "upper")):
-            proven, reached = (lower, upper)[side][spot], attained[side][spot]
-            missing = reached is None or isinstance(reached, Unbounded)
+            proven, reached = ends[side][spot], attained[side][spot]
             witness = None
-            if not missing:
+            if reached is None or isinstance(reached, Unbounded):
+                reached = None
+            else:
                 # Each table is stored once.
                 counts = worked.witness(index, int(reached)).counts.ravel()
                 witness = numbers.setdefault(_key(counts), len(witnesses))
@@ -98,39 +93,28 @@ def certify(
                     witnesses.append(_packed(counts))
             entry[name] = {
                 "proven": None if isinstance(proven, Unbounded) else int(proven),
-                "attained": None if missing else int(reached),
+                "attained": None if reached is None else int(reached),
                 "witness": witness,
-                "proof": _by_rows(row_proofs, used_rows, members, name, proven)
-                or provers.proof(members, side, proven)
-                or _told(worked.proof(index, side)),
+                "proof": prover.proof(members, name, proven) or _told(worked.proof(index, side)),
             }
         cells.append(entry)
-    if not witnesses:
-        _without_rays(cells)
+    for entry in () if witnesses else cells:
+        # A direction proves that there is no bound only if there is a table to start from.
+        if entry["upper"]["proof"]["kind"] == "unbounded":
+            entry["upper"]["proof"] = {"kind": "method", "text": "no table was found"}
     certificate = {
         "format": FORMAT,
         "version": __version__,
         "public": not from_table if public is None else public,
         "release": {"digest": release.digest, **release_values},
-        "over": list(over),
+        "over": list(question.over),
         "kind": "sharp",
         "method": worked.method,
         "evidence": worked.evidence.value,
         "witnesses": witnesses,
         "cells": cells,
     }
-    return certificate | ({"rows": list(used_rows.values())} if used_rows else {})
-
-
-def _without_rays(cells: list[dict[str, Any]]) -> None:
-    """A direction proves that there is no bound only if there is a table to start from."""
-    for cell in cells:
-        if cell["upper"]["proof"]["kind"] == "unbounded":
-            cell["upper"]["proof"] = {"kind": "method", "text": "no table was found"}
-
-
-def _plain(label: object) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
+    return certificate | ({"rows": list(prover.used_rows.values())} if prover.used_rows else {})
 
 
 def _key(counts: IntArray) -> bytes:
@@ -166,62 +150,51 @@ def _row_proofs(values: dict[str, Any]) -> dict[int, RowProofs]:
     return proofs_by_rows(space, [read_statement(each, place, space) for place, each in given])
 
 
-def _by_rows(
-    proofs: dict[int, RowProofs],
-    used: dict[int, dict[str, Any]],
-    cells: IntArray,
-    side: str,
-    proven: Any,
-) -> dict[str, Any] | None:
-    """A proof by rows, if one of the statements gives it; the rows are noted as used."""
-    if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
-        return None
-    for place, rows in proofs.items():
-        breaking = rows.breaking(cells, side, int(proven))
-        if breaking is None or not rows.excludes(cells, breaking):
-            continue
-        if place not in used:
-            sums = [[list(part) for part in parts] for parts in rows.admitted]
-            used[place] = {"statement": place, "sums": sums}
-        return {
-            "kind": "rows",
-            "statement": place,
-            "row": rows.row_of(cells),
-            "sums": [list(part) for part in rows.as_progressions(cells, breaking)],
-        }
-    return None
+class _Prover:
+    """Finds proofs by rows, multipliers of the published inequalities, and rays."""
 
-
-class _Provers:
-    """Finds multipliers of the published inequalities, and rays."""
-
-    def __init__(self, release: Release, question: Query, effort: Budget) -> None:
+    def __init__(self, release: Release, values: dict[str, Any], effort: Budget) -> None:
         self._size, self._effort = release.domain.size, effort
-        self._places = question.places(release.domain)
-        self._asked = asked_about(release.domain, question.over, question.cells)
+        self._rows = _row_proofs(values)
+        self.used_rows: dict[int, dict[str, Any]] = {}
         self._system: System = compile_release(release)
         try:
             self._problem: Problem | None = raw_problem(self._system, self._size)
         except TooMuchWork:
             self._problem = None
 
-    def members(self, index: tuple[int, ...]) -> IntArray:
-        """The cells of the domain behind one that is asked about."""
-        return self._asked.members(self._places.number(index))
-
-    def proof(self, members: IntArray, side: int, proven: Any) -> dict[str, Any] | None:
+    def proof(self, cells: IntArray, side: str, proven: Any) -> dict[str, Any] | None:
         """Why the sum of some cells has a bound, or has none; None if that was not found."""
-        if side == 0 and proven == 0:
+        if side == "lower" and proven == 0:
             return {"kind": "nonnegative"}
-        if self._problem is None:
-            return None
-        sign = 1 if side == 0 else -1
+        limited = not isinstance(proven, Unbounded)
+        by_rows = self._by_rows(cells, side, int(proven)) if limited else None
+        if by_rows is not None or self._problem is None:
+            return by_rows
+        sign = 1 if side == "lower" else -1
         weights = np.zeros(self._size, dtype=np.int64)
-        np.add.at(weights, members, sign)
-        if isinstance(proven, Unbounded):
-            ray = _ray(self._problem, weights)
-            return None if ray is None else {"kind": "unbounded", "ray": ray}
-        return self._multipliers(self._problem, weights, sign * int(proven))
+        np.add.at(weights, cells, sign)
+        if limited:
+            return self._multipliers(self._problem, weights, sign * int(proven))
+        ray = _ray(self._problem, weights)
+        return None if ray is None else {"kind": "unbounded", "ray": ray}
+
+    def _by_rows(self, cells: IntArray, side: str, proven: int) -> dict[str, Any] | None:
+        """A proof by rows, if one of the statements gives it; the rows are noted as used."""
+        for place, rows in self._rows.items():
+            breaking = rows.breaking(cells, side, proven)
+            if breaking is None or not rows.excludes(cells, breaking):
+                continue
+            if place not in self.used_rows:
+                sums = [[list(part) for part in parts] for parts in rows.admitted]
+                self.used_rows[place] = {"statement": place, "sums": sums}
+            return {
+                "kind": "rows",
+                "statement": place,
+                "row": rows.row_of(cells),
+                "sums": [list(part) for part in rows.as_progressions(cells, breaking)],
+            }
+        return None
 
     @cached_property
     def _program(self) -> LinearProgram:
@@ -255,8 +228,8 @@ class _Provers:
     def _named(self, row: int, multiplier: int) -> list[Any]:
         system = self._system
         ends = ("empty", "row") if system.about_sum[row] else ("upper", "lower")
-        end = ends[multiplier > 0]
-        return [int(system.statement[row]), int(system.figure[row]), end, abs(multiplier)]
+        place, figure = int(system.statement[row]), int(system.figure[row])
+        return [place, figure, ends[multiplier > 0], abs(multiplier)]
 
 
 def _ray(problem: Problem, weights: IntArray) -> list[list[int]] | None:
