@@ -13,15 +13,14 @@ from cellbounds.certificates.verifying.plain import (
     IntArray,
     choice,
     entries,
-    flag,
     load,
     object_with,
-    text,
+    typed,
     whole,
 )
 from cellbounds.certificates.verifying.row_proofs import Progression
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Statement, read_statement
+from cellbounds.certificates.verifying.statements import ENDS, Statement, read_statement
 from cellbounds.errors import InvalidInput
 
 FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
@@ -29,8 +28,6 @@ FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
 
 Sparse = tuple[tuple[int, int], ...]
 """Cells and numbers; every other cell has 0."""
-
-_ENDS = ("lower", "upper", "row", "empty")
 
 _CONTENT = {
     "nonnegative": [],
@@ -112,15 +109,14 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
         raise InvalidInput(
             f"format is {content['format']!r}; this verifier reads {' and '.join(FORMATS)}"
         )
-    for key in ("version", "method"):
-        text(content[key], key)
-    flag(content["public"], "public")
+    for key, kind in (("version", str), ("method", str), ("public", bool)):
+        typed(content[key], key, kind)
     choice(content["kind"], "kind", ("sharp",))
     evidence = choice(content["evidence"], "evidence", ("exact", "outer"))
     release = object_with(
         content["release"], "release", ["digest", "domain", "statements"], only=["groupings"]
     )
-    digest = text(release["digest"], "release.digest")
+    digest = typed(release["digest"], "release.digest", str)
     if not re.fullmatch("[0-9a-f]+", digest):
         raise InvalidInput("release.digest is not written in hexadecimal digits")
     space = Space(release["domain"], release.get("groupings", {}))
@@ -234,7 +230,7 @@ def _proof(given: object, where: str, space: Space) -> ClaimedProof:
         "row": whole,
         "sums": _progressions,
         "ray": partial(_sparse, space=space, least=0),
-        "text": text,
+        "text": partial(typed, kind=str),
     }
     return ClaimedProof(kind, **{k: read[k](content[k], f"{where}.{k}") for k in _CONTENT[kind]})
 
@@ -246,7 +242,7 @@ def _multipliers(given: object, where: str) -> tuple[tuple[int, int, str, int], 
         statement, figure, end, factor = entries(multiplier, f"an entry of {where}", 4)
         whole(statement, f"{proof}: a statement")
         whole(figure, f"{proof}: a figure")
-        choice(end, f"{proof}: an end", _ENDS)
+        choice(end, f"{proof}: an end", ENDS)
         whole(factor, f"{proof}: a multiplier")
         multipliers.append((statement, figure, end, factor))
     return tuple(multipliers)

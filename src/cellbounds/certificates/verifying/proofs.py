@@ -12,6 +12,7 @@ when checked here in exact integers.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -170,25 +171,13 @@ MOST_ROUNDS = 50
 WORKERS = 8
 
 
-def sum_at_least(cells: IntArray, value: int) -> Inequality:
-    """The sum of some cells is `value` or more."""
-    return Inequality(cells, np.ones(len(cells), dtype=np.int64), value)
-
-
-def sum_at_most(cells: IntArray, value: int) -> Inequality:
-    """The sum of some cells is `value` or less."""
-    return Inequality(cells, -np.ones(len(cells), dtype=np.int64), -value)
-
-
 Terms = tuple[list[tuple[int, int]], int]
 """An inequality in Python integers: cells with their factors, and the least of their sum."""
 
 
 def _terms(given: Inequality) -> Terms:
-    return (
-        list(zip(given.cells.tolist(), given.coefficients.tolist(), strict=True)),
-        given.bound,
-    )
+    cells, factors = given.cells.tolist(), given.coefficients.tolist()
+    return list(zip(cells, factors, strict=True)), given.bound
 
 
 class Reprover:
@@ -196,12 +185,8 @@ class Reprover:
 
     def __init__(self, size: int, statements: Sequence[Statement], known: IntArray | None) -> None:
         self._size, self._statements, self._known = size, statements, known
-        self._rows = [
-            _terms(inequality)
-            for statement in statements
-            for end in statement.ends()
-            if (inequality := statement.inequality(*end)) is not None
-        ]
+        made = (statement.inequalities() for statement in statements)
+        self._rows = [_terms(inequality) for inequality in itertools.chain(*made)]
         self._lists = [
             (cells.tolist(), sorted(values))
             for statement in statements

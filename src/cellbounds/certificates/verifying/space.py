@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.certificates.verifying.plain import IntArray, entries, label_key, object_with, text
+from cellbounds.certificates.verifying.plain import IntArray, entries, label_key, object_with, typed
 from cellbounds.errors import InvalidInput
 
 MOST_CELLS = 10**8
@@ -90,7 +90,7 @@ class Space:
     def _group(self, name: str, given: object) -> None:
         where = f"the grouping {name!r}"
         content = object_with(given, where, ["of", "levels"], only=[])
-        of = text(content["of"], f"{where}: its 'of'")
+        of = typed(content["of"], f"{where}: its 'of'", str)
         if of not in self.names:
             raise InvalidInput(f"{where} is of {of!r}; it must be of a variable of the domain")
         levels = content["levels"]
@@ -116,7 +116,7 @@ class Space:
 
     def checked_names(self, given: object, where: str) -> tuple[str, ...]:
         """Variables of the domain or derived ones, each named once."""
-        names = tuple(text(value, f"{where}: a name") for value in entries(given, where))
+        names = tuple(typed(value, f"{where}: a name", str) for value in entries(given, where))
         for name in names:
             if name not in self._variables:
                 raise InvalidInput(f"{where} names {name!r}, which is not in the domain")
