@@ -182,18 +182,14 @@ class _Prover:
     def _by_rows(self, cells: IntArray, side: str, proven: int) -> dict[str, Any] | None:
         """A proof by rows, if one of the statements gives it; the rows are noted as used."""
         for place, rows in self._rows.items():
-            breaking = rows.breaking(cells, side, proven)
-            if breaking is None or not rows.excludes(cells, breaking):
+            found = rows.proof(cells, side, proven)
+            if found is None:
                 continue
             if place not in self.used_rows:
-                sums = [[list(part) for part in parts] for parts in rows.admitted]
-                self.used_rows[place] = {"statement": place, "sums": sums}
-            return {
-                "kind": "rows",
-                "statement": place,
-                "row": rows.row_of(cells),
-                "sums": [list(part) for part in rows.as_progressions(cells, breaking)],
-            }
+                admitted = [[*map(list, parts)] for parts in rows.admitted]
+                self.used_rows[place] = {"statement": place, "sums": admitted}
+            row, sums = found
+            return {"kind": "rows", "statement": place, "row": row, "sums": [*map(list, sums)]}
         return None
 
     @cached_property

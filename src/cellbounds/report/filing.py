@@ -20,15 +20,17 @@ from cellbounds.disclosure.auditing import Audit
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
 from cellbounds.report.pages.content import (
+    FINDING,
     USUAL_LIMITS,
     ReportLimits,
     chances_of,
     internal_part,
+    labels_text,
     public_cells,
     public_part,
+    read_values,
 )
 from cellbounds.report.pages.page import page
-from cellbounds.report.pages.wording import FINDING, labels_text, read_values
 from cellbounds.results import Attainable
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.files import write_whole

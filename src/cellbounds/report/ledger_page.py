@@ -16,22 +16,13 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import CellRisk
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
-from cellbounds.ledger import Entry, Ledger
+from cellbounds.ledger import Entry, Ledger, versions
 from cellbounds.ledger.history import public_history
 from cellbounds.ledger.journal import PASSING, LedgerState, state_of
-from cellbounds.ledger.versions import (
-    ProtectedCells,
-    PublishedRelease,
-    Tables,
-    joined,
-    stacked,
-    supplied,
-    targets_of,
-)
+from cellbounds.ledger.versions import ProtectedCells, Tables, targets_of
 from cellbounds.report.filing import provenance
-from cellbounds.report.pages.content import plain_cell
+from cellbounds.report.pages.content import label_text, labels_text, plain_cell
 from cellbounds.report.pages.page import OUTCOMES, rendered, shown_cell
-from cellbounds.report.pages.wording import label_text, labels_text
 from cellbounds.results import Attainable, Unbounded
 from cellbounds.runtime.budget import UNLIMITED, Budget, running
 from cellbounds.solvers.solve import attainable
@@ -81,10 +72,12 @@ def _views(
     for place, target in enumerate(targets if numbers else (), 1):
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
-            pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
+            pieces = [
+                versions.PublishedRelease.recorded(released) for _, released in numbers[:count]
+            ]
             part = budget.share(1 / next(shares), least=LEAST)
             ask = partial(solve, over=target.over, budget=part)
-            release = joined(state, pieces)
+            release = versions.joined(state, pieces)
             stages.append(Stage(number, entry, *_attainable(release, target, state, whole, ask)))
         views.append({"key": f"v{place}", "said": target.said, **_view(state, target, stages)})
     return views
@@ -267,8 +260,8 @@ def ledger_page(
         names = _spoken(state)
         targets = _open_targets(state, names)
     else:
-        tables = supplied(replace(state, independent=True), table, ledger.book.kept)
-        whole = None if tables is None else stacked(state, tables)
+        tables = versions.supplied(replace(state, independent=True), table, ledger.book.kept)
+        whole = None if tables is None else versions.stacked(state, tables)
     if budget is UNLIMITED and seconds is None:
         seconds = SECONDS
     with running(budget, seconds) as budget:

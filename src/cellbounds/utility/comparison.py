@@ -99,12 +99,11 @@ def compare_pair(
     true: Table, others: Sequence[Table], rows: str, columns: str, level: object
 ) -> PairComparison:
     """Odds ratios and tests of two variables in tables over the same domain."""
-    ratios = [odds_ratios(table, rows, columns, level=level) for table in (true, *others)]
-    tests = [independence(table, rows, columns) for table in (true, *others)]
-    overlaps = np.array([interval_overlap(ratios[0], other) for other in ratios[1:]])
-    return PairComparison(
-        rows, columns, ratios[0], tuple(ratios[1:]), tests[0], tuple(tests[1:]), overlaps
-    )
+    true_odds, *odds = (odds_ratios(each, rows, columns, level=level) for each in (true, *others))
+    true_test, *tests = (independence(each, rows, columns) for each in (true, *others))
+    overlaps = np.array([interval_overlap(true_odds, other) for other in odds])
+    results = (true_odds, tuple(odds), true_test, tuple(tests))
+    return PairComparison(rows, columns, *results, overlaps)
 
 
 def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
@@ -115,7 +114,7 @@ def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
     ends has nothing in common with one that has them, of its own length, and all of the other's:
     one half. Two intervals without ends say nothing: NaN.
     """
-    (low, high), (other_low, other_high) = (one.log_intervals for one in (true, other))
+    (low, high), (other_low, other_high) = true.log_intervals, other.log_intervals
     # Ends beyond the largest double are infinite on one side: such an interval has no length.
     with np.errstate(invalid="ignore"):
         lengths = high - low, other_high - other_low
@@ -124,16 +123,13 @@ def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
     overlaps = np.full(shared.shape, math.nan)
     overlaps[first ^ second] = 0.5
     both = first & second
-    shares = [_share(shared[both], length[both]) for length in lengths]
-    overlaps[both] = (shares[0] + shares[1]) / 2
+    overlaps[both] = 0
+    for length in lengths:
+        # An interval too short for doubles is shared or it is not.
+        share = (shared[both] >= 0).astype(np.float64)
+        np.divide(shared[both], length[both], out=share, where=length[both] > 0)
+        overlaps[both] += np.clip(share, 0, 1) / 2
     return overlaps.ravel()
-
-
-def _share(shared: FloatArray, length: FloatArray) -> FloatArray:
-    """What is shared of an interval; one too short for doubles is shared or it is not."""
-    whole = (shared >= 0).astype(np.float64)
-    np.divide(shared, length, out=whole, where=length > 0)
-    return np.clip(whole, 0, 1)
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
@@ -238,7 +234,8 @@ class UtilityComparison(Shown):
 
         1 if every interval is the same, 0 if none touches; NaN if there is no interval.
         """
-        lines = np.hstack([np.zeros((len(self.copies), 0)), *(one.overlaps for one in self.pairs)])
+        overlaps = [pair.overlaps for pair in self.pairs]
+        lines = np.hstack([np.zeros((len(self.copies), 0)), *overlaps])
         return tuple(mean_and_spread(line.tolist())[0] for line in lines)
 
     @property
@@ -251,9 +248,9 @@ class UtilityComparison(Shown):
         if self.pairs:
             by_name["interval overlap"] = self.overlap
         if self.loglinear:
-            by_name["fit Hellinger"] = tuple(one.hellinger for one in self.loglinear)
-            by_name["fit log ratio"] = tuple(one.largest_log_ratio for one in self.loglinear)
-            by_name["G difference"] = tuple(one.g_difference for one in self.loglinear)
+            by_name["fit Hellinger"] = tuple(fits.hellinger for fits in self.loglinear)
+            by_name["fit log ratio"] = tuple(fits.largest_log_ratio for fits in self.loglinear)
+            by_name["G difference"] = tuple(fits.g_difference for fits in self.loglinear)
         return by_name
 
     @property
@@ -274,14 +271,13 @@ class UtilityComparison(Shown):
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined numbers as None, infinite ones and fractions as text."""
+        distances = (self.copies, self.hellinger, self.total_variation)
         return {
             "level": self.level,
             "copies": list(self.copies),
             "distances": [
-                {"copy": copy, "hellinger": distance, "total_variation": str(moved)}
-                for copy, distance, moved in zip(
-                    self.copies, self.hellinger, self.total_variation, strict=True
-                )
+                {"copy": copy, "hellinger": apart, "total_variation": str(moved)}
+                for copy, apart, moved in zip(*distances, strict=True)
             ],
             "summary": [
                 {"measure": name, "mean": json_float(mean), "spread": json_float(spread)}
@@ -289,8 +285,8 @@ class UtilityComparison(Shown):
             ],
             "pairs": [pair.entries(self.copies) for pair in self.pairs],
             "loglinear": [
-                {"copy": copy, **one.entries()}
-                for copy, one in zip(self.copies, self.loglinear, strict=bool(self.loglinear))
+                {"copy": copy, **fits.entries()}
+                for copy, fits in zip(self.copies, self.loglinear, strict=bool(self.loglinear))
             ],
             "notes": list(self.notes),
         }
@@ -422,23 +418,15 @@ def _pairs(
 
 
 def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
-    odds = (one for pair in pairs for one in (pair.true_odds, *pair.odds))
-    endless = sum(int(np.isinf(one.upper).sum()) for one in odds)
-    notes = []
-    if endless:
-        notes.append(
-            f"{endless} odds ratios, over all tables, involve a count of zero or an impossible "
-            "cell and have the interval (0, inf): the overlap is one half if one of the two has, "
-            "undefined if both have"
-        )
-    fewer = sum(
-        test.degrees < pair.true_odds.ratios.size
-        for pair in pairs
-        for test in (pair.true_test, *pair.tests)
-    )
-    if fewer:
-        notes.append(
-            f"{fewer} tests, over all tables, have fewer degrees of freedom than their variables "
-            "allow: levels that nobody has are left out, and cells that cannot hold anybody"
-        )
-    return notes
+    odds = (ratios for pair in pairs for ratios in (pair.true_odds, *pair.odds))
+    endless = sum(int(np.isinf(ratios.upper).sum()) for ratios in odds)
+    tests = ((test, pair) for pair in pairs for test in (pair.true_test, *pair.tests))
+    fewer = sum(test.degrees < pair.true_odds.ratios.size for test, pair in tests)
+    notes = [
+        f"{endless} odds ratios, over all tables, involve a count of zero or an impossible cell "
+        "and have the interval (0, inf): the overlap is one half if one of the two has, undefined "
+        "if both have",
+        f"{fewer} tests, over all tables, have fewer degrees of freedom than their variables "
+        "allow: levels that nobody has are left out, and cells that cannot hold anybody",
+    ]
+    return [*itertools.compress(notes, (endless, fewer))]

@@ -61,7 +61,7 @@ class Proofs:
     def __init__(self, space: Space, statements: Sequence[Statement]) -> None:
         self._space, self._statements = space, statements
         # Many bounds use the same inequalities, and the same ray.
-        self._inequality = cache(self._inequality_named)
+        self._inequality = cache(self._stated)
         self._ray_leaves = cache(self._statement_left)
         self._rows: dict[int, RowProofs] = proofs_by_rows(space, statements)
 
@@ -102,13 +102,13 @@ class Proofs:
         """Whether rows prove a bound that comes without a proof."""
         proven = bound.proven
         assert proven is not None
-        return any(rows.proves(bound.behind, bound.side, proven) for rows in self._rows.values())
+        proofs = (rows.proof(bound.behind, bound.side, proven) for rows in self._rows.values())
+        return any(proof is not None for proof in proofs)
 
-    def _inequality_named(self, place: int, figure: int, end: str) -> Inequality | None:
+    def _stated(self, place: int, figure: int, end: str) -> Inequality | None:
         """The inequality that a multiplier names, if the statements make it."""
-        if place >= len(self._statements):
-            return None
-        return self._statements[place].inequality(figure, end)
+        there = place < len(self._statements)
+        return self._statements[place].inequality(figure, end) if there else None
 
     def dual_fault(self, bound: Bound) -> str | None:
         """Why a dual proof does not prove its bound; None if it does."""
@@ -118,10 +118,8 @@ class Proofs:
         for place, figure, end, factor in bound.proof.multipliers:
             inequality = self._inequality(place, figure, end)
             if inequality is None:
-                return (
-                    f"it names figure {figure}, {end}, of statement {place}, which says no such "
-                    "thing"
-                )
+                named = f"figure {figure}, {end}, of statement {place}"
+                return f"it names {named}, which says no such thing"
             used.append((inequality, factor))
         negative = np.flatnonzero((self._rest(bound, used) < 0).astype(bool))
         if len(negative):
@@ -135,8 +133,8 @@ class Proofs:
         """The coefficients of ``sign * D q - sum m a``."""
         denominator = bound.proof.denominator
         size = denominator + sum(
-            factor * max(abs(int(a.max(initial=0))), abs(int(a.min(initial=0))))
-            for a, factor in ((inequality.coefficients, factor) for inequality, factor in used)
+            factor * int(np.abs(inequality.coefficients).max(initial=0))
+            for inequality, factor in used
         )
         rest = np.zeros(self._space.size, dtype=np.int64 if size < SAFE else object)
         rest[bound.behind] += bound.sign * denominator
@@ -147,13 +145,10 @@ class Proofs:
 
     def ray_fault(self, bound: Bound) -> str | None:
         """Why a ray does not show that a cell has no upper bound; None if it does."""
-        ray = bound.proof.ray
-        fault = self._ray_leaves(ray)
-        if fault is None:
-            behind = set(bound.behind.tolist())
-            if not any(amount for flat, amount in ray if flat in behind):
-                fault = "the ray does not increase the cell"
-        return fault
+        behind = set(bound.behind.tolist())
+        grows = any(amount for flat, amount in bound.proof.ray if flat in behind)
+        fault = self._ray_leaves(bound.proof.ray)
+        return fault or (None if grows else "the ray does not increase the cell")
 
     def _statement_left(self, ray: Sparse) -> str | None:
         """What a ray contradicts in the long run."""

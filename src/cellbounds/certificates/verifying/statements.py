@@ -32,17 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.certificates.verifying.plain import (
-    IntArray,
-    choice,
-    entries,
-    nested,
-    number,
-    object_with,
-    packed,
-    typed,
-    whole,
-)
+from cellbounds.certificates.verifying import plain
+from cellbounds.certificates.verifying.plain import IntArray
 from cellbounds.certificates.verifying.space import CellsBehind, Space
 from cellbounds.errors import InvalidInput
 
@@ -70,7 +61,7 @@ def reduced(cells: IntArray, coefficients: Sequence[int], bound: int) -> Inequal
     """Divide by the common divisor; counts are whole, so the bound may be rounded up."""
     nonzero = [place for place, coefficient in enumerate(coefficients) if coefficient]
     divisor = math.gcd(*coefficients) or 1
-    factors = packed([coefficients[place] // divisor for place in nonzero])
+    factors = plain.packed([coefficients[place] // divisor for place in nonzero])
     return Inequality(cells[nonzero], factors, -(-bound // divisor))
 
 
@@ -128,7 +119,7 @@ class SumStatement(Statement):
     def _limits(self) -> tuple[IntArray, IntArray, IntArray]:
         """The least, the most, and where there is a most."""
         limited = np.array([limit is not None for limit in self.most])
-        return packed(self.least), packed([limit or 0 for limit in self.most]), limited
+        return plain.packed(self.least), plain.packed([limit or 0 for limit in self.most]), limited
 
     def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
         """The first figure that a table contradicts, or that a ray leaves in the long run."""
@@ -268,7 +259,7 @@ _RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
 def read_statement(given: object, place: int, space: Space) -> Statement:
     """One statement of a release."""
     where = f"statement {place}"
-    content = object_with(given, where, [])
+    content = plain.object_with(given, where, [])
     kind = next(iter(content), "")
     if len(content) != 1 or kind not in _READERS:
         raise InvalidInput(f"{where} must have one key, one of {', '.join(_READERS)}")
@@ -280,24 +271,24 @@ def _names(content: dict[str, Any], key: str, where: str, space: Space) -> tuple
 
 
 def _total(given: object, where: str, space: Space) -> SumStatement:
-    content = object_with(given, where, ["lower", "upper"], only=[])
+    content = plain.object_with(given, where, ["lower", "upper"], only=[])
     upper = content["upper"]
-    least = whole(content["lower"], f"{where}: lower")
-    most = None if upper is None else whole(upper, f"{where}: upper")
+    least = plain.whole(content["lower"], f"{where}: lower")
+    most = None if upper is None else plain.whole(upper, f"{where}: upper")
     meaning = {"total": {"lower": least, "upper": most}}
     return SumStatement(where, meaning, space, (), least=[least], most=[most])
 
 
 def _margin(given: object, where: str, space: Space) -> SumStatement:
-    content = object_with(given, where, ["variables", "counts"], only=["base", "rounding"])
+    content = plain.object_with(given, where, ["variables", "counts"], only=["base", "rounding"])
     names = _names(content, "variables", where, space)
     base = rule = None
     if content.get("base") is not None:
-        base = whole(content["base"], f"{where}: base", 2)
-        rule = choice(content.get("rounding"), f"{where}: rounding", _COUNTS)
+        base = plain.whole(content["base"], f"{where}: base", 2)
+        rule = plain.choice(content.get("rounding"), f"{where}: rounding", _COUNTS)
     elif content.get("rounding") is not None:
         raise InvalidInput(f"{where} has a rounding rule without a base; give both or none")
-    shown = nested(content["counts"], space.shape_of(names), f"{where}: counts")
+    shown = plain.nested(content["counts"], space.shape_of(names), f"{where}: counts")
     spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
     return _limited("Margin", where, space, names, least, most, {})
@@ -348,7 +339,7 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
         if most is not None and most < least:
             raise InvalidInput(f"{where} is a range that no count fits; its ends must ascend")
         return least, most
-    figure = whole(entry, where)
+    figure = plain.whole(entry, where)
     if base is None or rule is None:
         return figure, figure
     if figure % base:
@@ -362,9 +353,9 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
 
 def _prior(given: object, where: str, space: Space) -> SumStatement:
     keys = ["variables", "lower", "upper", "values", "keyed"]
-    content = object_with(given, where, keys, only=[])
+    content = plain.object_with(given, where, keys, only=[])
     names = _names(content, "variables", where, space)
-    keyed = entries(content["keyed"], f"{where}: keyed")
+    keyed = plain.entries(content["keyed"], f"{where}: keyed")
     known = {
         key: _laid_out(content[key], key in keyed, names, f"{where}: {key}", space)
         for key in ("lower", "upper", "values")
@@ -375,7 +366,7 @@ def _prior(given: object, where: str, space: Space) -> SumStatement:
     for figure, given_list in enumerate(known["values"]):
         if given_list is None:
             continue
-        listed = entries(given_list, where)
+        listed = plain.entries(given_list, where)
         values[figure] = frozenset(_count(value, f"{where}: a value") for value in listed)
         if not listed:
             raise InvalidInput(f"{where} has an empty list of values; give at least one")
@@ -390,8 +381,8 @@ def _laid_out(
     if keyed:
         laid: list[Any] = [None] * size
         seen: set[int] = set()
-        for pair in entries(given, where):
-            labels, value = entries(pair, f"{where}: a pair of labels and value", 2)
+        for pair in plain.entries(given, where):
+            labels, value = plain.entries(pair, f"{where}: a pair of labels and value", 2)
             figure = _figure(labels, names, where, space)
             if figure in seen:
                 raise InvalidInput(f"{where} names a cell twice; name it once")
@@ -399,14 +390,14 @@ def _laid_out(
             laid[figure] = value
         return laid
     if isinstance(given, list):
-        return nested(given, space.shape_of(names), where)
+        return plain.nested(given, space.shape_of(names), where)
     return [given] * size
 
 
 def _figure(labels: object, names: tuple[str, ...], where: str, space: Space) -> int:
     """A cell named by its labels; a level that is itself a list may stand for them."""
     if len(names) == 1 and space.is_level(names[0], labels):
-        alone = entries(labels, where)
+        alone = plain.entries(labels, where)
         if len(alone) == 1 and space.is_level(names[0], alone[0]):
             raise InvalidInput(f"{where}: {labels!r} may be either of two levels; rename one")
         return space.place(names[0], labels, where)
@@ -416,21 +407,21 @@ def _figure(labels: object, names: tuple[str, ...], where: str, space: Space) ->
 def _count(given: object, where: str) -> int:
     if isinstance(given, str) and len(given) <= 1000 and given.strip().isdecimal():
         return int(given)
-    return whole(given, where)
+    return plain.whole(given, where)
 
 
 def _linear(given: object, where: str, space: Space) -> LinearStatement:
     keys = ["variables", "coefficients", "lower", "upper"]
-    content = object_with(given, where, keys, only=[])
+    content = plain.object_with(given, where, keys, only=[])
     names = _names(content, "variables", where, space)
-    written = entries(content["coefficients"], f"{where}: coefficients")
+    written = plain.entries(content["coefficients"], f"{where}: coefficients")
     # Pairs of labels and a number; numbers in lists are written as text.
     keyed = bool(written) and all(
         isinstance(value, list) and [*map(type, value)] == [list, str] for value in written
     )
     laid = _laid_out(written, keyed, names, f"{where}: coefficients", space)
     numbers = [
-        _NONE if value is None else number(value, f"{where}: a coefficient") for value in laid
+        _NONE if value is None else plain.number(value, f"{where}: a coefficient") for value in laid
     ]
     weights = [_NONE] * space.size
     behind = space.behind(names)
@@ -438,7 +429,7 @@ def _linear(given: object, where: str, space: Space) -> LinearStatement:
         weights[cell] += numbers[figure]
     scale = math.lcm(*(weight.denominator for weight in weights))
     ends = [
-        None if content[key] is None else number(content[key], f"{where}: {key}")
+        None if content[key] is None else plain.number(content[key], f"{where}: {key}")
         for key in ("lower", "upper")
     ]
     lower, upper = (None if end is None else end * scale for end in ends)
@@ -466,7 +457,7 @@ def _weights_meant(
 
 def _conditional(given: object, where: str, space: Space) -> RateStatement:
     keys = ["responses", "given", "rates", "digits", "rounding", "eps", "strict", "missing"]
-    content = object_with(given, where, keys, only=[])
+    content = plain.object_with(given, where, keys, only=[])
     responses = _names(content, "responses", where, space)
     givens = _names(content, "given", where, space)
     names = (*givens, *responses)
@@ -477,11 +468,11 @@ def _conditional(given: object, where: str, space: Space) -> RateStatement:
         raise InvalidInput(f"{where}: groups of a response overlap or leave out a level")
     rows = math.prod(space.shape_of(givens))
     columns = math.prod(space.shape_of(responses))
-    shown = nested(content["rates"], (rows, columns), f"{where}: rates")
-    rates = [None if rate is None else number(rate, f"{where}: a rate") for rate in shown]
+    shown = plain.nested(content["rates"], (rows, columns), f"{where}: rates")
+    rates = [None if rate is None else plain.number(rate, f"{where}: a rate") for rate in shown]
     missing = content["missing"]
     if missing is not None:
-        choice(missing, f"{where}: missing", ("zero", "suppressed"))
+        plain.choice(missing, f"{where}: missing", ("zero", "suppressed"))
     elif None in rates:
         raise InvalidInput(f"{where} lacks rates and does not say why; 'missing' must say it")
     absent = [
@@ -511,20 +502,22 @@ def _rate_rules(
     content: dict[str, Any], size: int, where: str
 ) -> list[tuple[Fraction, Fraction, bool, bool]]:
     """For each rate: how far its interval reaches below and above, and which ends are open."""
-    strict = typed(content["strict"], f"{where}: strict", bool)
+    strict = plain.typed(content["strict"], f"{where}: strict", bool)
     digits, rounding, eps = content["digits"], content["rounding"], content["eps"]
     if eps is not None:
         if rounding is not None:
             raise InvalidInput(f"{where} has both eps and a rounding rule; it may have one")
-        spread = [eps] * size if not isinstance(eps, list) else entries(eps, f"{where}: eps", size)
-        reach = [number(width, f"{where}: eps") for width in spread]
+        spread = (
+            [eps] * size if not isinstance(eps, list) else plain.entries(eps, f"{where}: eps", size)
+        )
+        reach = [plain.number(width, f"{where}: eps") for width in spread]
         if min(reach) < 0:
             raise InvalidInput(f"{where}: eps is negative; it must be 0 or more")
         return [(width, width, strict, strict) for width in reach]
     if rounding is None:
         return [(_NONE, _NONE, False, False)] * size
-    choice(rounding, f"{where}: rounding", _RATES)
-    decimals = whole(digits, f"{where}: digits")
+    plain.choice(rounding, f"{where}: rounding", _RATES)
+    decimals = plain.whole(digits, f"{where}: digits")
     if decimals > 1000:
         raise InvalidInput(f"{where}: digits is above 1000")
     unit = Fraction(1, 10**decimals)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.report.pages.content import ReportLimits
-from cellbounds.report.pages.wording import (
+from cellbounds.report.pages.content import (
+    ReportLimits,
     interval_text,
     label_text,
     labels_text,
